@@ -1,0 +1,170 @@
+"""From text to ids and back: a vocabulary of words, and byte-pair pieces."""
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+
+def _wrap(ids, bos, eos):
+    return [BOS] * bos + ids + [EOS] * eos
+
+
+class WordVocabulary:
+    """Give every word one id; words never seen share `UNK`.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Without the special tokens, which take ids 0 to 3.
+    """
+
+    def __init__(self, words):
+        self.words = SPECIALS + list(words)
+        self.ids = {word: i for i, word in enumerate(self.words)}
+
+    @classmethod
+    def build(cls, sentences):
+        """Collect the words of `sentences` (str, split at spaces, or lists of str)."""
+        counts = Counter(word for sentence in sentences for word in cls.split(sentence))
+        return cls(sorted(counts, key=lambda word: (-counts[word], word)))
+
+    @staticmethod
+    def split(sentence):
+        """Split at spaces; a list of words passes through."""
+        return sentence.split() if isinstance(sentence, str) else list(sentence)
+
+    def __len__(self):
+        return len(self.words)
+
+    def encode(self, text, bos=False, eos=False):
+        """Turn a sentence into ids, with begin and end of sentence if asked for."""
+        return _wrap([self.ids.get(word, UNK) for word in self.split(text)], bos, eos)
+
+    def tokens(self, ids):
+        """Name each id, special tokens included."""
+        return [self.words[i] for i in ids]
+
+    def decode(self, ids):
+        """Turn ids back into text; special tokens but `<unk>` are left out."""
+        return " ".join(self.words[i] for i in ids if i not in (PAD, BOS, EOS))
+
+    def save(self, path):
+        """Write the words as JSON."""
+        Path(path).write_text(json.dumps(self.words[4:], ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path):
+        """Read what `save` wrote."""
+        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+
+
+class BytePairTokenizer:
+    """Cut text into pieces: frequent words whole, rare words in parts.
+
+    It works on bytes, so that no character is unknown. Spaces and punctuation come back as they
+    were. The merging itself is done by the `tokenizers` library.
+
+    Parameters
+    ----------
+    tokenizer : tokenizers.Tokenizer
+
+    Source
+    ------
+    Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units";
+    Radford et al. (2019), section 2.2, for bytes as the alphabet.
+    """
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def train(cls, texts, vocab_size):
+        """Learn the merges from `texts` until there are `vocab_size` pieces."""
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.normalizer = normalizers.NFC()
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=SPECIALS,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer)
+
+    def __len__(self):
+        return self.tokenizer.get_vocab_size()
+
+    def encode(self, text, bos=False, eos=False, dropout=0.0):
+        """Turn text into ids, with begin and end of sentence if asked for.
+
+        Parameters
+        ----------
+        text : str
+        bos, eos : bool, default=False
+        dropout : float, default=0.0
+            Share of merges skipped at random, so that a model in training meets the same word in
+            several cuts (Provilkov et al. 2020, "BPE-Dropout").
+
+        Returns
+        -------
+        ids : list of int
+        """
+        self.tokenizer.model.dropout = dropout or None
+        ids = self.tokenizer.encode(clean(text), add_special_tokens=False).ids
+        self.tokenizer.model.dropout = None
+        return _wrap(ids, bos, eos)
+
+    def tokens(self, ids):
+        """Show each piece: `▁` marks a space before it, special tokens are named.
+
+        A piece that ends in the middle of a character is shown as its bytes, such as ``<C3>``.
+        """
+        return [_readable(self.tokenizer.id_to_token(int(i))) for i in ids]
+
+    def decode(self, ids):
+        """Turn ids back into text; special tokens are left out."""
+        return self.tokenizer.decode([int(i) for i in ids if i >= len(SPECIALS)]).strip()
+
+    def save(self, path):
+        """Write the merges as JSON."""
+        self.tokenizer.save(str(path), pretty=False)
+
+    @classmethod
+    def load(cls, path):
+        """Read what `save` wrote."""
+        return cls(Tokenizer.from_file(str(path)))
+
+
+def clean(text):
+    """Normalise text: composed accents, single spaces, straight apostrophes."""
+    text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _readable(piece):
+    if piece in SPECIALS:
+        return piece
+    raw = bytes(_BYTE_OF[c] for c in piece)
+    try:
+        return raw.decode("utf-8").replace(" ", "▁")
+    except UnicodeDecodeError:
+        return "".join(f"<{b:02X}>" for b in raw)
+
+
+def _byte_alphabet():
+    """Map the printable stand-ins of byte-level pieces back to bytes (Radford et al. 2019)."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+_BYTE_OF = _byte_alphabet()
