@@ -1,4 +1,4 @@
-"""The parts a Transformer is stacked from: dropout, feed-forward, residual, the two layers, a cache.
+"""The parts a Transformer is stacked from: dropout, feed-forward, residual, the two layers.
 
 Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762. Section numbers below are the
 paper's. B batch, T target length, S source length, D model width, H heads, K head width.

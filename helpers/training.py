@@ -1,4 +1,4 @@
-"""Training, once for every model of the course: batches, loss, schedule, loop.
+"""Training, once for every model of the course: settings, learning rate, loop.
 
 ``python -m helpers.training --help`` trains the translator from the command line.
 """
@@ -6,7 +6,8 @@
 import contextlib
 import math
 import os
-import random
+import signal
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from tqdm.auto import tqdm
+
+from helpers.batches import pad_batch, token_batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,129 +131,6 @@ def learning_rate(step, settings, total_steps):
         return settings.peak_rate * math.sqrt(warmup / step)
     left = (total_steps - step) / max(total_steps - warmup, 1)
     return settings.peak_rate * max(left, 0.0)
-
-
-def smooth_targets(targets, vocab_size, epsilon):
-    """Give the right class 1 - ε and spread ε evenly over all classes, the right one included.
-
-    Parameters
-    ----------
-    targets : integer Tensor of shape (...)
-    vocab_size : int
-    epsilon : float
-        From 0 to 1.
-
-    Returns
-    -------
-    distribution : Tensor of shape (..., V)
-        Every row sums to 1.
-
-    Source
-    ------
-    Szegedy et al. (2016), "Rethinking the Inception Architecture", section 7; Vaswani et al.
-    (2017), section 5.4.
-    """
-    one_hot = F.one_hot(targets, vocab_size).to(torch.get_default_dtype())
-    return one_hot * (1 - epsilon) + epsilon / vocab_size
-
-
-def cross_entropy(logits, targets, pad_id):
-    """Average −log p(target) over the positions that are not padding.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (B, T, V)
-    targets : integer Tensor of shape (B, T)
-    pad_id : int
-
-    Returns
-    -------
-    loss : scalar Tensor, in nats per token
-        Zero if everything is padding.
-    """
-    log_probs = logits.log_softmax(-1)
-    picked = log_probs.gather(-1, targets[..., None]).squeeze(-1)
-    real = targets != pad_id
-    return -(picked * real).sum() / real.sum().clamp(min=1)
-
-
-def pad_batch(pairs, pad_id=0, multiple=1):
-    """Lay pairs of id lists side by side, filled up with padding.
-
-    Parameters
-    ----------
-    pairs : list of (list of int, list of int)
-        Source and target; the target with begin and end of sentence.
-    pad_id : int, default=0
-    multiple : int, default=1
-        The source length and the target length minus one become multiples of this.
-
-    Returns
-    -------
-    src_ids : Tensor of shape (B, S)
-    tgt_ids : Tensor of shape (B, T + 1)
-
-    Raises
-    ------
-    ValueError
-        If there is no pair, or a sentence has no token.
-    """
-    if not pairs:
-        raise ValueError("got an empty batch; a batch needs at least one pair of sentences.")
-    for source, target in pairs:
-        if not source or len(target) < 2:
-            raise ValueError(
-                f"every source needs a token and every target two (begin and end of sentence); "
-                f"got {len(source)} and {len(target)}. Leave empty sentences out."
-            )
-    src_len = _round_up(max(len(source) for source, _ in pairs), multiple)
-    tgt_len = _round_up(max(len(target) for _, target in pairs) - 1, multiple) + 1
-    src_ids = [source + [pad_id] * (src_len - len(source)) for source, _ in pairs]
-    tgt_ids = [target + [pad_id] * (tgt_len - len(target)) for _, target in pairs]
-    return torch.tensor(src_ids), torch.tensor(tgt_ids)
-
-
-def _round_up(length, multiple):
-    return -(-length // multiple) * multiple
-
-
-def token_batches(pairs, batch_tokens, multiple=1, seed=None):
-    """Group pairs of about one length into batches of about one number of tokens.
-
-    Parameters
-    ----------
-    pairs : list of (list of int, list of int)
-    batch_tokens : int
-        Most tokens on the longer side of a batch, padding included.
-    multiple : int, default=1
-        Lengths count as rounded up to a multiple of this.
-    seed : int, default=None
-        Shuffles pairs within a length, and the batches. None keeps the order by length.
-
-    Returns
-    -------
-    batches : list of lists of pairs
-    """
-    shuffle = random.Random(seed)
-    order = list(range(len(pairs)))
-    if seed is not None:
-        shuffle.shuffle(order)
-    sizes = [
-        (_round_up(max(len(source), len(target) - 1), multiple), _round_up(len(source), multiple))
-        for source, target in pairs
-    ]
-    batches, batch = [], []
-    for i in sorted(order, key=sizes.__getitem__):
-        # Sorted by length: the newest sentence is the longest of its batch.
-        if batch and sizes[i][0] * (len(batch) + 1) > batch_tokens:
-            batches.append(batch)
-            batch = []
-        batch.append(pairs[i])
-    if batch:
-        batches.append(batch)
-    if seed is not None:
-        shuffle.shuffle(batches)
-    return batches
 
 
 def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
@@ -387,7 +267,7 @@ class _Run:
             weight_decay=settings.weight_decay,
             fused=True,
         )
-        self.step, self.epoch, self.history = 0, 0, History()
+        self.step, self.epoch, self.batch, self.history = 0, 0, 0, History()
         self.average = _copy(model) if settings.average_decay else None
         self.best = None
         use_bf16 = settings.precision == "bf16" or (
@@ -409,17 +289,16 @@ class _Run:
         show = progress and self.rank == 0
         start = time.perf_counter() - self.history.seconds
         with tqdm(total=total, initial=self.step, disable=not show, unit="step") as bar:
-            try:
-                while self.epoch < self.settings.epochs:
+            with _StopBetweenSteps() as self.stop:
+                while self.epoch < self.settings.epochs and not self.stop.asked:
                     self.train_epoch(bar, total)
-                    self.epoch += 1
                     self.history.seconds = time.perf_counter() - start
-                    self.validate(bar)
+                    if self.batch == 0 or not self.best:
+                        self.validate()
                     self.save()
-            except KeyboardInterrupt:
+            if self.stop.asked:
                 self.history.stopped_early = True
                 bar.set_postfix_str("stopped; the model keeps its best weights so far")
-        self.history.seconds = time.perf_counter() - start
         if self.best:
             self.model.load_state_dict(self.best[1])
         self.model.eval()
@@ -427,12 +306,17 @@ class _Run:
 
     def train_epoch(self, bar, total):
         self.model.train()
-        for batch in self.batches(self.epoch, self.epoch_pairs(self.epoch)):
+        batches = self.batches(self.epoch, self.epoch_pairs(self.epoch))
+        for batch in batches[self.batch :]:
+            if self.stop.asked:
+                return
             loss = self.train_step(batch, total)
+            self.batch += 1
             self.history.losses.append(loss)
             if self.step % 10 == 1:
                 bar.set_postfix(epoch=self.epoch + 1, loss=f"{loss:.3f}", refresh=False)
             bar.update()
+        self.epoch, self.batch = self.epoch + 1, 0
 
     def train_step(self, batch, total):
         s = self.settings
@@ -485,7 +369,7 @@ class _Run:
             averages = [self.average[name] for name in state]
             torch._foreach_lerp_(averages, list(state.values()), 1 - decay)
 
-    def validate(self, bar):
+    def validate(self):
         with self.averaged_weights():
             score = None
             if self.validation_pairs:
@@ -498,8 +382,6 @@ class _Run:
             self.history.scores.append(score)
             if score is None or self.best is None or score >= self.best[0]:
                 self.best = score, _copy(self.model)
-        if score is not None:
-            bar.write(f"epoch {self.epoch}: validation score {score:.3f}") if self.score else None
 
     @contextlib.contextmanager
     def averaged_weights(self):
@@ -524,6 +406,7 @@ class _Run:
             "best": self.best,
             "step": self.step,
             "epoch": self.epoch,
+            "batch": self.batch,
             "history": asdict(self.history),
             "random": torch.get_rng_state(),
         }
@@ -545,9 +428,32 @@ class _Run:
             ) from error
         self.optimizer.load_state_dict(state["optimizer"])
         self.average, self.best = state["average"], state["best"]
-        self.step, self.epoch = state["step"], state["epoch"]
+        self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
         self.history = History(**state["history"])
         torch.set_rng_state(state["random"])
+
+
+class _StopBetweenSteps:
+    """Turn Ctrl-C, or the notebook's stop button, into a request that is met after the step.
+
+    An exception in the middle of an update would leave half the weights new and half old.
+    """
+
+    asked = False
+
+    def __enter__(self):
+        # Only the main thread may set signal handlers; elsewhere an interrupt stays an exception.
+        self.in_main_thread = threading.current_thread() is threading.main_thread()
+        if self.in_main_thread:
+            self.previous = signal.signal(signal.SIGINT, self.ask)
+        return self
+
+    def ask(self, *_):
+        self.asked = True
+
+    def __exit__(self, kind, *_):
+        if self.in_main_thread:
+            signal.signal(signal.SIGINT, self.previous)
 
 
 def _copy(model):

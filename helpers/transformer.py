@@ -78,7 +78,7 @@ class TransformerConfig:
 
 
 class AttentionMaps(NamedTuple):
-    """Every weight of one pass: encoder (B, L, H, S, S), decoder (B, L, H, T, T), cross (…, T, S)."""
+    """Every weight of one pass; shapes (B, layers, heads, queries, keys), S×S, T×T and T×S."""
 
     encoder: torch.Tensor
     decoder: torch.Tensor

@@ -1,0 +1,146 @@
+"""The course's sentences: the toy corpus with its true alignments, and Multi30k."""
+
+import gzip
+import hashlib
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+import platformdirs
+
+CACHE_VARIABLE = "COURSE_DATA"
+MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
+MULTI30K_SHA256 = {
+    "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+    "train.fr": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
+    "val.en": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+    "val.fr": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
+    "test_2016_flickr.en": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+    "test_2016_flickr.fr": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56b90987c40c8b90",
+}
+MULTI30K_BYTES = {
+    "train.en": 568929,
+    "train.fr": 604242,
+    "val.en": 21650,
+    "val.fr": 23001,
+    "test_2016_flickr.en": 21077,
+    "test_2016_flickr.fr": 22310,
+}
+
+
+class TextPair(NamedTuple):
+    """A sentence and its translation, as written."""
+
+    source: str
+    target: str
+
+
+def multi30k(split, source="fr", target="en"):
+    """Read image captions and their translations; fetch them on first use.
+
+    Parameters
+    ----------
+    split : {"train", "val", "test_2016_flickr"}
+        29,000, 1,014 and 1,000 pairs.
+    source, target : {"en", "fr"}
+
+    Returns
+    -------
+    pairs : list of TextPair
+
+    Raises
+    ------
+    ValueError
+        If there is no such split or language.
+    ConnectionError
+        If the files are not in the cache and cannot be fetched.
+    OSError
+        If a file is not the one that was published.
+
+    Source
+    ------
+    Elliott et al. (2016), "Multi30K: Multilingual English-German Image Descriptions"; French:
+    Elliott et al. (2017), "Findings of the Second Shared Task on Multimodal Machine Translation".
+    """
+    sides = []
+    for language in (source, target):
+        name = f"{split}.{language}"
+        if name not in MULTI30K_SHA256:
+            raise ValueError(
+                f'Multi30k has the splits "train", "val", "test_2016_flickr" in "en" and "fr"; '
+                f"got split={split!r}, language {language!r}."
+            )
+        path = cached_file(name + ".gz", MULTI30K, MULTI30K_SHA256[name], MULTI30K_BYTES[name])
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            sides.append([line.strip() for line in lines])
+    return [TextPair(*pair) for pair in zip(*sides, strict=True)]
+
+
+def cache_directory():
+    """Say where data is kept: the COURSE_DATA variable, or the system's cache directory."""
+    return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("attention-course"))
+
+
+def cached_file(name, address, sha256, n_bytes):
+    """Return the path of a file that is known by its checksum; download it if it is not there.
+
+    Parameters
+    ----------
+    name : str
+        File name, in the cache and at the address.
+    address : str
+        What to put before the name to download it.
+    sha256 : str
+        The checksum that the file must have.
+    n_bytes : int
+        Its size, for the message that announces the download.
+
+    Returns
+    -------
+    path : Path
+
+    Raises
+    ------
+    ConnectionError
+        If the file is not there and cannot be fetched.
+    OSError
+        If the checksum is wrong.
+    """
+    path = cache_directory() / name
+    if not path.exists():
+        _download(address + name, path, sha256, n_bytes)
+    elif _sha256(path.read_bytes()) != sha256:
+        raise OSError(
+            f"{path} is damaged or another file (its SHA-256 is not {sha256[:12]}…). Delete it; "
+            f"the next call fetches it again."
+        )
+    return path
+
+
+def _download(address, path, sha256, n_bytes):
+    print(f"Downloading {address} ({n_bytes / 1e6:.2f} MB) to {path}")
+    try:
+        with urllib.request.urlopen(address, timeout=30) as response:
+            content = response.read()
+    except (urllib.error.URLError, OSError) as error:
+        raise ConnectionError(
+            f"could not fetch {address} ({error}). Without a network, copy {path.name} to "
+            f"{path.parent}, or set {CACHE_VARIABLE} to a folder that holds it."
+        ) from error
+    if _sha256(content) != sha256:
+        raise OSError(
+            f"{address} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was kept. Try "
+            f"again, or copy the right file to {path.parent}."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Written beside it and then renamed: nobody ever reads half a file.
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
+        partial.write(content)
+    os.replace(partial.name, path)
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()

