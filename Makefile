@@ -47,7 +47,7 @@ clean:
 
 # torch is pinned, so pip never looks for another one.
 $(STAMP): requirements.txt requirements-minilm.txt
-	@for python in python3.11 python3.12 python3.13 python3; do \
+	@found=; for python in python3.11 python3.12 python3.13 python3; do \
 		if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 			2>/dev/null; then found=$$python; break; fi; \
 	done; \

@@ -58,7 +58,7 @@ def main(argv=None):
     first = not dist.is_initialized() or dist.get_rank() == 0
     translator, history = train_translator(args, say=print if first else lambda *_, **__: None)
     if first:
-        translator.card |= test_scores(translator, args.limit) | {
+        translator.card |= scores(translator, args.limit) | {
             "seconds": round(history.seconds),
             "validation_bleu": round(max(history.scores), 2),
         }

@@ -277,7 +277,12 @@ class _Run:
         self.steps_per_epoch = len(self.batches(0, self.epoch_pairs(0)))
 
     def epoch_pairs(self, epoch):
-        return self.encode(epoch) if self.encode else self.train_pairs
+        if not self.encode:
+            return self.train_pairs
+        pairs = [self.encode(epoch) if self.rank == 0 else None]
+        if self.world > 1:  # random subword cuts must be the same in every process
+            dist.broadcast_object_list(pairs)
+        return pairs[0]
 
     def batches(self, epoch, pairs):
         s = self.settings
