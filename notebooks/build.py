@@ -1,0 +1,215 @@
+"""Turn ``notebooks/source/NN_name.py`` into executed ``notebooks/NN_name.ipynb``.
+
+``make notebooks`` rebuilds what changed, ``make notebooks ONLY=03`` one lesson,
+``make notebooks FORCE=1`` all of them. For maintainers only: learners edit the ``.ipynb``.
+
+A source is Python text in jupytext's percent format. Its cells carry tags; besides nbval's own
+(``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this script knows:
+
+- ``set-up``: the cell is replaced by ``notebooks/set_up_cell.py``;
+- ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
+- ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing.
+"""
+
+import argparse
+import hashlib
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+SOURCES = NOTEBOOKS / "source"
+CELL_TIMEOUT = 900  # seconds
+FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
+LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"file_extension": ".py", "name": "python"},
+}
+
+
+def assemble(source):
+    """Make the notebook that a source describes, not yet executed.
+
+    Parameters
+    ----------
+    source : Path
+        A file in ``notebooks/source``.
+
+    Returns
+    -------
+    notebook : NotebookNode
+        With stable cell ids, and in its metadata the hash by which a stale build is known.
+    """
+    read = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+    cells = [_assemble_cell(cell) for cell in read.cells]
+    if not cells or not cells[0].source.startswith("# "):
+        raise ValueError(f"{source.name}: the first cell has to be Markdown that starts '# Title'.")
+    title, _, rest = cells[0].source.partition("\n")
+    cells[0].source = f"{title}\n\n[Open in Colab]({_colab_address(source.stem)})\n{rest}"
+    _name_cells(cells)
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=dict(METADATA))
+    notebook.metadata["course"] = {"source_hash": _hash(nbformat.writes(notebook))}
+    return notebook
+
+
+def address():
+    """Read where the course is published.
+
+    Returns
+    -------
+    address : str
+        ``[project.urls] Repository`` in pyproject.toml, the only place that knows it.
+    """
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["project"]["urls"]["Repository"].removesuffix("/")
+
+
+def set_up_cell():
+    """Make the set-up cell that every notebook shares.
+
+    Returns
+    -------
+    source : str
+    """
+    template = (NOTEBOOKS / "set_up_cell.py").read_text(encoding="utf-8").strip()
+    return template.replace('"ADDRESS"', f'"{address()}"')
+
+
+def _colab_address(stem):
+    path = address().removeprefix("https://github.com/")
+    return f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{stem}.ipynb"
+
+
+def _assemble_cell(cell):
+    tags = cell.metadata.get("tags", [])
+    source = set_up_cell() if "set-up" in tags else cell.source.strip()
+    if cell.cell_type == "markdown":
+        for tag in FOLDED.keys() & set(tags):
+            summary = FOLDED[tag]
+            source = f"<details>\n<summary>{summary}</summary>\n\n{source}\n\n</details>"
+        made = nbformat.v4.new_markdown_cell(source)
+    else:
+        made = nbformat.v4.new_code_cell(source)
+    if tags:
+        made.metadata["tags"] = list(tags)
+    if "hide-input" in tags:
+        made.metadata["jupyter"] = {"source_hidden": True}
+    return made
+
+
+def _name_cells(cells):
+    # An id made from the content stays the same when other cells come and go.
+    seen = {}
+    for cell in cells:
+        name = _hash(cell.cell_type + cell.source)[:12]
+        seen[name] = seen.get(name, 0) + 1
+        cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+
+
+def _hash(text):
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def is_fresh(notebook, target):
+    """Tell whether the built file already holds this notebook.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As `assemble` made it.
+    target : Path
+        The built file, which need not exist.
+
+    Returns
+    -------
+    fresh : bool
+    """
+    if not target.exists():
+        return False
+    built = nbformat.read(target, as_version=4)
+    return built.metadata.get("course") == notebook.metadata["course"]
+
+
+def execute(notebook):
+    """Run every cell and keep what learners see before they run anything themselves.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Changed in place.
+    """
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(NOTEBOOKS)}},
+        record_timing=False,
+        coalesce_streams=True,
+        store_widget_state=False,
+    )
+    kernelspec, language_info = (dict(METADATA[key]) for key in ("kernelspec", "language_info"))
+    client.execute()
+    notebook.metadata.update(kernelspec=kernelspec, language_info=language_info)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            # No kernel, no live view: without it every front end shows the picture beside it.
+            # The view's id is random too, and would change with every build.
+            output.get("data", {}).pop(LIVE_VIEW, None)
+
+
+def build(source, force=False):
+    """Build one notebook, unless nothing changed.
+
+    Parameters
+    ----------
+    source : Path
+        A file in ``notebooks/source``.
+    force : bool, default=False
+        Build it even so.
+    """
+    target = NOTEBOOKS / f"{source.stem}.ipynb"
+    notebook = assemble(source)
+    if not force and is_fresh(notebook, target):
+        print(f"{target.name}: unchanged", flush=True)
+        return
+    start = time.perf_counter()
+    print(f"{target.name}: running ...", end=" ", flush=True)
+    execute(notebook)
+    nbformat.validate(notebook)
+    # In one move, so that an interrupted build leaves the old file whole.
+    unfinished = target.with_suffix(".ipynb.part")
+    nbformat.write(notebook, unfinished)
+    unfinished.replace(target)
+    size = target.stat().st_size / 1000
+    print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)
+
+
+def main(arguments=None):
+    """Build the notebooks that the command line names, or all.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands on the command line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
+    parser.add_argument("--force", action="store_true", help="build unchanged notebooks too")
+    options = parser.parse_args(arguments)
+    sources = sorted(SOURCES.glob("*.py"))
+    chosen = [s for s in sources if not options.only or s.name.startswith(tuple(options.only))]
+    if not chosen:
+        sys.exit(f"No lesson in {SOURCES} starts with {' or '.join(options.only)}.")
+    for source in chosen:
+        build(source, options.force)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What all tests share: one thread a worker, and the same random numbers every time."""
+
+import os
+import random
+
+# Before torch is imported, and for the kernels that notebooks run in: with two workers, two
+# threads each would only stand in each other's way.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A test that reaches for a model hub should fail at once, not wait for the network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy
+import pytest
+import torch
+
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers():
+    """Start every test with the same random numbers, whichever tests ran before."""
+    random.seed(0)
+    numpy.random.seed(0)  # noqa: NPY002 - code under test may read the old state
+    torch.manual_seed(0)

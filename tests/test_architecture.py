@@ -1,0 +1,278 @@
+"""Holds the shape of the code: who imports whom, how long a file is, what a docstring names."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HELPERS = sorted(path for path in (ROOT / "helpers").rglob("*.py") if path.name != "__init__.py")
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
+
+# Which of its sisters a module may import, and which packages besides torch. Leaves know nothing
+# of each other; mathematics never imports drawing; programs and exercises may use anything.
+ANYTHING = None
+TABLE = {
+    "masks": (set(), set()),
+    "positions": (set(), set()),
+    "attention": (set(), set()),
+    "tokenization": (set(), {"tokenizers"}),
+    "metrics": (set(), {"sacrebleu"}),
+    "decoding": (set(), set()),
+    "training": ({"train_translator"}, {"numpy", "tqdm"}),
+    "layers": ({"attention"}, set()),
+    "transformer": ({"attention", "layers", "positions", "masks"}, set()),
+    "seq2seq": ({"attention", "masks"}, set()),
+    "corpus": ({"tokenization", "masks"}, {"platformdirs"}),
+    "bert": ({"layers", "masks", "positions"}, set()),
+    "pretrained": (
+        {"bert", "transformer", "tokenization", "decoding"},
+        {"huggingface_hub", "safetensors", "tokenizers"},
+    ),
+    "plots": (set(), {"matplotlib", "numpy"}),
+    "notebook": ({"plots"}, {"google", "IPython", "matplotlib", "numpy"}),
+    "widgets": (
+        {"plots", "attention", "decoding", "masks", "metrics", "positions", "transformer"},
+        {"anywidget", "IPython", "ipywidgets", "matplotlib", "numpy", "traitlets"},
+    ),
+    "exercises": (ANYTHING, {"IPython", "ipywidgets", "numpy"}),
+    "train_translator": (ANYTHING, {"sacrebleu", "safetensors", "tqdm"}),
+}
+LONGEST_FILE = 400  # lines
+LONGEST_FUNCTION = 40  # lines of code, without the docstring
+SLOWEST_IMPORT = 3.0  # seconds, torch included
+
+
+def module_of(path):
+    """Name the module a file in helpers belongs to; a package's files all belong to it."""
+    return path.relative_to(ROOT / "helpers").parts[0].removesuffix(".py")
+
+
+def imports(tree):
+    """Name everything a file imports, with the sisters as ``helpers.name``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = "helpers" if node.level else node.module
+            inside = f"{package}.{node.module}" if node.level and node.module else package
+            if inside == "helpers":
+                yield from (f"helpers.{alias.name}" for alias in node.names)
+            else:
+                yield inside
+
+
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def label(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", HELPERS, ids=label)
+def test_imports_keep_to_the_table(path):
+    module = module_of(path)
+    assert module in TABLE, f"{module} is not in the table of who imports whom"
+    sisters, packages = TABLE[module]
+    found = set(imports(parse(path)))
+    used = {name.split(".")[1] for name in found if name.startswith("helpers.")} - {module}
+    outside = {name.split(".")[0] for name in found} - sys.stdlib_module_names
+    assert sisters is ANYTHING or used <= sisters, f"{module}: only {sorted(sisters)} of ours"
+    assert outside <= packages | {"torch", "helpers"}, f"{module}: only {sorted(packages)} besides"
+
+
+@pytest.mark.parametrize("path", HELPERS, ids=label)
+def test_a_file_stays_short(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONGEST_FILE, f"{lines} lines: it does more than one thing"
+
+
+def functions(tree):
+    """Find every function of a file, nested ones too."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def code_lines(function):
+    """Count a function's lines without its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        lines -= function.body[0].end_lineno - function.body[0].lineno + 1
+    return lines
+
+
+@pytest.mark.parametrize("path", HELPERS, ids=label)
+def test_a_function_stays_short(path):
+    long = {
+        f.name: code_lines(f) for f in functions(parse(path)) if code_lines(f) > LONGEST_FUNCTION
+    }
+    assert not long
+
+
+def test_no_module_is_called_utils():
+    vague = {"utils", "util", "misc", "common"}
+    found = [path for path in [*HELPERS, *TESTS, *SOURCES] if path.stem in vague]
+    assert not found
+
+
+def test_the_package_re_exports_nothing():
+    assert (ROOT / "helpers" / "__init__.py").read_text() == ""
+
+
+IMPORT_ALL = """
+import importlib, json, sys, time
+import torch
+spent = {"torch": time.process_time()}
+for name in sys.argv[1:]:
+    start = time.process_time()
+    importlib.import_module(name)
+    spent[name] = time.process_time() - start
+print(json.dumps(spent))
+"""
+
+
+def test_importing_every_helper_is_quick_and_quiet():
+    # In one process, and in processor time, so that a busy machine does not blame the import.
+    modules = [f"helpers.{name}" for name in sorted({module_of(path) for path in HELPERS})]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *modules], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1, f"an import prints: {done.stdout}"
+    spent = json.loads(done.stdout)
+    assert spent["torch"] + max(spent[name] for name in modules) < SLOWEST_IMPORT, spent
+
+
+# A test asserts by one of these, or by calling something so named.
+ASSERTING = ("assert", "check", "expect", "raises", "warns", "fail")
+
+
+def can_fail(function):
+    """Tell whether a test function can fail by anything but an accident."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name.startswith(ASSERTING):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("path", TESTS, ids=label)
+def test_every_test_asserts_something(path):
+    if "benchmarks" in path.parts:
+        pytest.skip("a benchmark measures")
+    promise = ("test_", "assert_", "check_")
+    idle = [
+        f.name for f in functions(parse(path)) if f.name.startswith(promise) and not can_fail(f)
+    ]
+    assert not idle, f"{idle} can never fail"
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("assert 1 == 1", True),
+        ("with pytest.raises(ValueError): f()", True),
+        ("torch.testing.assert_close(a, b)", True),
+        ("expect(page.locator('x')).to_be_visible()", True),
+        ("a == b", False),
+        ("f(); print('fine')", False),
+        ("torch.allclose(a, b)", False),
+    ],
+)
+def test_the_guard_knows_an_idle_test(body, verdict):
+    (function,) = functions(ast.parse(f"def test_something():\n    {body}\n"))
+    assert can_fail(function) is verdict
+
+
+def undocumented(tree):
+    """List what a file's public docstrings do not say, as sentences."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            doc = ast.get_docstring(node)
+            yield from unnamed_arguments(node, node.name, named(doc) if doc else None)
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from undocumented_class(node)
+
+
+def undocumented_class(node):
+    """List what a public class and its public methods do not say."""
+    doc = ast.get_docstring(node)
+    if doc is None:
+        yield f"{node.name} has no docstring"
+        return
+    fields = [f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and is_record(node)]
+    yield from (
+        f"{node.name} does not name {field}"
+        for field in fields
+        if not field.startswith("_") and field not in re.findall(r"\w+", doc)
+    )
+    for method in node.body:
+        if not isinstance(method, ast.FunctionDef):
+            continue
+        own = ast.get_docstring(method)
+        if method.name == "__init__":
+            yield from unnamed_arguments(method, node.name, named(f"{doc}\n{own}"))
+        elif not method.name.startswith("_") or method.name == "__call__":
+            # The class may already have said what a method's arguments are.
+            told = set(re.findall(r"\w+", f"{doc}\n{own}")) if own else None
+            yield from unnamed_arguments(method, f"{node.name}.{method.name}", told)
+
+
+def is_record(node):
+    """Tell whether a class takes its annotated fields as arguments."""
+    words = [ast.unparse(part) for part in [*node.decorator_list, *node.bases]]
+    return any("dataclass" in word or "NamedTuple" in word for word in words)
+
+
+def unnamed_arguments(function, name, told):
+    """List the arguments that are not told; None says that there is no docstring."""
+    if told is None:
+        yield f"{name} has no docstring"
+        return
+    arguments = function.args
+    taken = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    taken += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
+    for argument in taken:
+        private = argument.arg.startswith("_") or argument.arg in ("self", "cls")
+        if not private and argument.arg not in told:
+            yield f"{name} does not name {argument.arg}"
+
+
+def named(doc):
+    """Collect what a numpydoc docstring lists: the names before ``name, other : type``."""
+    listed = re.findall(r"^\s*((?:\*{0,2}\w+)(?:, \*{0,2}\w+)*) :", doc, flags=re.MULTILINE)
+    return {name.strip("* ") for names in listed for name in names.split(",")}
+
+
+@pytest.mark.parametrize("path", [*HELPERS, ROOT / "notebooks" / "build.py"], ids=label)
+def test_public_docstrings_name_every_argument(path):
+    tree = parse(path)
+    assert ast.get_docstring(tree), "the module does not say what it is for"
+    assert list(undocumented(tree)) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("def f(x): pass", "f has no docstring"),
+        ('def f(x):\n    """Do."""', "f does not name x"),
+        ('class A:\n    """B."""\n    def m(self): pass', "A.m has no docstring"),
+        ('@dataclass\nclass A:\n    """B."""\n    size: int', "A does not name size"),
+    ],
+)
+def test_the_walk_finds_what_is_missing(code, complaint):
+    assert list(undocumented(ast.parse(code))) == [complaint]
+
+
+def test_the_walk_is_content_with_numpydoc():
+    code = '"""M."""\ndef f(x, *y, z=1):\n    """Do.\n\n    x, *y : int\n    z : int\n    """'
+    assert list(undocumented(ast.parse(code))) == []

@@ -1,0 +1,204 @@
+import random
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy
+import pytest
+import torch
+
+from helpers import masks, notebook
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Box</title>{}<rect width="9"/></svg>'
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebook, "IMAGES", tmp_path)
+    return tmp_path
+
+
+def draw():
+    return (random.random(), numpy.random.rand(), torch.rand(1).item())  # noqa: NPY002
+
+
+def test_set_up_gives_the_same_random_numbers_every_time():
+    notebook.set_up()
+    first = draw()
+    notebook.set_up()
+    assert draw() == first
+    notebook.set_up(seed=1)
+    assert draw() != first
+
+
+def test_set_up_keeps_the_threads_few(monkeypatch):
+    asked = []
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    notebook.set_up()
+    assert asked == [notebook.MOST_THREADS]
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")  # whoever sets it means it
+    notebook.set_up()
+    assert asked == [notebook.MOST_THREADS]
+
+
+def test_set_up_names_what_is_missing_and_the_way_out(monkeypatch):
+    monkeypatch.setattr(notebook, "pinned_versions", lambda: {"torch": "2.13.0", "no-such": "1.0"})
+    with pytest.raises(ImportError, match=r"no-such.*kernel"):
+        notebook.set_up()
+
+
+def test_set_up_in_colab_installs_what_is_missing_and_says_so(monkeypatch, capsys):
+    commands, managers = [], []
+    output = SimpleNamespace(enable_custom_widget_manager=lambda: managers.append("ours"))
+    colab = SimpleNamespace(output=output)
+    monkeypatch.setitem(sys.modules, "google", SimpleNamespace(colab=colab))
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
+    missing = {"anywidget"}
+    find = notebook._version
+    monkeypatch.setattr(
+        notebook, "_version", lambda name: None if name in missing and not commands else find(name)
+    )
+    notebook.set_up()
+    (command,) = commands
+    assert re.fullmatch(r"anywidget==[\d.]+", command[-1])
+    assert command[-1] in capsys.readouterr().out
+    assert managers == ["ours"]
+
+
+def test_figure_is_an_image_with_alt_text_and_is_closed():
+    fig, ax = plt.subplots()
+    ax.plot([0, 1])
+    shown = notebook.figure(ax, alt='A line, "rising"\n  <steadily>.', width=300)
+    page = shown._repr_html_()
+    assert page.startswith('<img alt="A line, &quot;rising&quot; &lt;steadily&gt;." width="300"')
+    assert 'src="data:image/png;base64,iVBORw0KGgo' in page
+    assert repr(shown) == '[Picture: A line, "rising" <steadily>.]'
+    assert not plt.fignum_exists(fig.number)
+
+
+def test_the_same_drawing_gives_the_same_bytes():
+    def drawn():
+        return notebook.figure(plt.subplots()[0], alt="Empty axes.").data
+
+    assert drawn() == drawn()
+
+
+@pytest.mark.parametrize("alt", ["", "  ", None])
+def test_figure_demands_alt_text(alt):
+    fig = plt.figure()
+    with pytest.raises(ValueError, match="needs alt text"):
+        notebook.figure(fig, alt=alt)
+    plt.close(fig)
+
+
+def test_picture_reads_its_alt_text_from_the_svg(images):
+    (images / "box.svg").write_text(SVG.format("<desc>One\n  box &amp; no more.</desc>"))
+    shown = notebook.picture("box")
+    assert shown.alt == "One box & no more."
+    assert shown.mime_type == "image/svg+xml"
+    assert notebook.picture("box.svg") == shown
+    (images / "box.svg").write_text(SVG.format(""))
+    assert notebook.picture("box").alt == "Box"
+    assert notebook.picture("box", alt="Another word.").alt == "Another word."
+
+
+def test_picture_reads_its_alt_text_from_the_file_beside(images):
+    (images / "moving.gif").write_bytes(b"GIF89a")
+    with pytest.raises(ValueError, match="needs alt text"):
+        notebook.picture("moving")
+    (images / "moving.txt").write_text("A state travels along.\n")
+    shown = notebook.picture("moving")
+    assert shown.alt == "A state travels along."
+    assert 'src="data:image/gif;base64,R0lGODlh"' in shown._repr_html_()
+
+
+def test_picture_lists_what_there_is(images):
+    (images / "box.svg").write_text(SVG.format(""))
+    with pytest.raises(FileNotFoundError, match=r"'bax'.*There are: box\."):
+        notebook.picture("bax")
+
+
+def test_show_source_leaves_the_docstring_out_unless_asked():
+    short = notebook.show_source(masks.padding_mask).data
+    assert short.startswith("From `helpers/masks.py`:\n\n```python\ndef padding_mask(")
+    assert '"""' not in short
+    assert "Parameters" not in short
+    full = notebook.show_source(masks.padding_mask, docstring=True).data
+    assert "Parameters" in full
+
+
+class Example:
+    """A class whose docstrings go, and whose code stays."""
+
+    def method(self):
+        """Say it."""
+
+        return "not a docstring"
+
+    def only_words(self):
+        """The whole body."""
+
+
+def test_show_source_keeps_the_code_of_a_class_whole():
+    shown = notebook.show_source(Example).data
+    assert "A class whose" not in shown
+    assert "Say it" not in shown
+    assert '    def method(self):\n        return "not a docstring"' in shown
+    assert '"""The whole body."""' in shown  # or the function would have no body
+    compile(shown.partition("```python")[2].removesuffix("```"), "shown", "exec")
+
+
+def test_check_installation_is_content_here(capsys):
+    notebook.check_installation()
+    said = capsys.readouterr().out
+    assert "✗" not in said
+    assert said.endswith("Everything is there. Enjoy the course!\n")
+
+
+def test_check_installation_says_what_is_wrong_and_how_to_fix_it(monkeypatch, capsys, tmp_path):
+    versions = {"torch": "2.13.0", "no-such": "1.0", "numpy": "0.1", "jupyterlab": "1.0"}
+    monkeypatch.setattr(notebook, "pinned_versions", lambda: versions)
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    find = notebook._version
+    monkeypatch.setattr(notebook, "_version", lambda n: None if n == "jupyterlab" else find(n))
+    notebook.check_installation()
+    said = capsys.readouterr().out
+    assert re.search(r"✗ no-such is missing .*\n    → .*make lab", said)
+    assert re.search(r"· numpy [\d.]+ \(tested with 0.1; most likely fine\)", said)
+    assert re.search(r"· jupyterlab is not in this Python", said)
+    assert re.search(r"✗ The course's folder .* lacks helpers, images, notebooks\n    → ", said)
+    assert "2 to mend" in said
+
+
+def test_old_python_is_a_problem():
+    assert notebook._check_python((3, 10, 1)).level == "problem"
+    assert notebook._check_python((3, 12, 3)).level == "ok"
+    assert notebook._check_python((3, 14, 0)).level == "problem"
+
+
+def test_broken_torch_is_a_problem(monkeypatch):
+    def broken(*sizes):
+        raise OSError("libtorch.so is damaged")
+
+    monkeypatch.setattr(torch, "ones", broken)
+    finding = notebook._check_arithmetic()
+    assert finding.level == "problem"
+    assert "libtorch.so is damaged" in finding.what
+
+
+def test_the_check_runs_from_a_terminal_without_the_course_packages():
+    # -S leaves out site-packages: a bare Python still says what is missing.
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "helpers.notebook"],
+        cwd=notebook.ROOT,
+        capture_output=True,
+        text=True,
+        env={"PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "✗ torch is missing" in done.stdout

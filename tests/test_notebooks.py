@@ -1,0 +1,192 @@
+"""What every notebook has to be, apart from right: nbval, in the same run, compares its outputs."""
+
+import re
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+
+from notebooks import build
+
+NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
+LARGEST = 1_000_000  # bytes
+REMOTE_ASSET = re.compile(
+    r"""!\[[^\]]*\]\(\s*https?://"""  # Markdown picture
+    r"""|<(?:img|script|iframe|video|audio|source|embed)\b[^>]*\bsrc\s*=\s*["']?(?:https?:)?//"""
+    r"""|<link\b[^>]*\bhref\s*=\s*["']?(?:https?:)?//"""
+    r"""|url\(\s*["']?(?:https?:)?//"""
+    r"""|@import\s+["'](?:https?:)?//""",
+    flags=re.IGNORECASE,
+)
+MARKDOWN_PICTURE = re.compile(r"!\[([^\]]*)\]\(")
+
+
+class Pictures(HTMLParser):
+    """Collects the pictures of a page, each as its attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "img":
+            self.found.append(dict(attrs))
+
+
+def read(name):
+    return nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+
+
+def outputs(notebook):
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def shown(notebook):
+    """Everything a front end may show: the Markdown cells and each form of each output."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            yield "text/markdown", cell.source
+    for output in outputs(notebook):
+        yield from output.get("data", {}).items()
+
+
+def faults(notebook):
+    """List what keeps a notebook's pictures from those who cannot see them, or are offline."""
+    for kind, content in shown(notebook):
+        if kind in ("text/html", "text/markdown", "image/svg+xml") and REMOTE_ASSET.search(content):
+            yield f"remote asset: {REMOTE_ASSET.search(content)[0]}"
+        if kind == "text/markdown" and MARKDOWN_PICTURE.search(content):
+            yield "picture in Markdown, which Colab does not show: use notebook.picture"
+        if kind in ("text/html", "text/markdown"):
+            for attributes in Pictures(content).found:
+                if not (attributes.get("alt") or "").strip():
+                    yield "<img> without alt text"
+                if not (attributes.get("src") or "").startswith("data:"):
+                    yield "<img> that is not stored in the notebook"
+    for output in outputs(notebook):
+        data = output.get("data", {})
+        bare = any(kind.startswith("image/") for kind in data) and "text/html" not in data
+        if bare:
+            yield "picture without alt text: show it with notebook.figure or notebook.picture"
+
+
+def test_every_source_has_its_notebook_and_every_notebook_its_source():
+    assert sorted(path.stem for path in build.NOTEBOOKS.glob("*.ipynb")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_source_and_notebook_agree(name):
+    expected, built = build.assemble(build.SOURCES / f"{name}.py"), read(name)
+
+    def essence(notebook):
+        return [(c.cell_type, c.id, dict(c.metadata), c.source) for c in notebook.cells]
+
+    assert essence(built) == essence(expected), "run `make notebooks` and commit what it writes"
+    assert built.metadata == expected.metadata
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_is_small_and_valid(name):
+    path = build.NOTEBOOKS / f"{name}.ipynb"
+    assert path.stat().st_size < LARGEST
+    assert nbformat.validate(read(name)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_was_run_from_top_to_bottom(name):
+    counts = [c.execution_count for c in read(name).cells if c.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_written_to_stderr_and_nothing_fails_unasked(name):
+    notebook = read(name)
+    assert [o.text for o in outputs(notebook) if o.get("name") == "stderr"] == []
+    failed = [
+        cell.source
+        for cell in notebook.cells
+        if any(output.output_type == "error" for output in cell.get("outputs", []))
+        and "raises-exception" not in cell.metadata.get("tags", [])
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_set_up_is_the_same_everywhere(name):
+    cells = read(name).cells
+    tagged = [cell.source for cell in cells if "set-up" in cell.metadata.get("tags", [])]
+    assert tagged == [build.set_up_cell()]
+    first_code = next(cell for cell in cells if cell.cell_type == "code")
+    assert first_code.source == tagged[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_are_stored_and_have_alt_text(name):
+    assert list(faults(read(name))) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_machine_shows_through(name):
+    text = "\n".join(str(content) for kind, content in shown(read(name)) if "image" not in kind)
+    text += "\n".join(output.get("text", "") for output in outputs(read(name)))
+    text = re.sub(r"data:[\w/+-]+;base64,[\w/+=]+", "", text)
+    assert re.findall(r"/(?:home|root|Users|tmp|work)/\S+|\b0x[0-9a-f]{6,}", text) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exported_page_shows_the_pictures_and_no_live_view(name):
+    notebook = read(name)
+    views = [o for o in outputs(notebook) if build.LIVE_VIEW in o.get("data", {})]
+    assert views == []
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    alts = [attributes.get("alt") for attributes in Pictures(page).found]
+    stored = [
+        a["alt"]
+        for kind, html in shown(notebook)
+        if kind == "text/html"
+        for a in Pictures(html).found
+    ]
+    assert [alt for alt in alts if alt in stored] == stored
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tags_are_known(name):
+    known = {"set-up", "hide-input", "nbval-ignore-output", "nbval-skip", "raises-exception"}
+    known |= set(build.FOLDED)
+    used = {tag for cell in read(name).cells for tag in cell.metadata.get("tags", [])}
+    assert used <= known, f"{used - known}: nothing knows what to do with it"
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        (("markdown", "![A box](box.png)"), "picture in Markdown"),
+        (("markdown", "![A box](https://example.org/box.png)"), "remote asset"),
+        (("markdown", '<img src="data:image/png;base64,AA">'), "<img> without alt"),
+        (("markdown", '<img alt="A box" src="box.png">'), "<img> that is not stored"),
+        (("html", '<script src="https://example.org/x.js"></script>'), "remote asset"),
+        (("html", '<img alt=" " src="data:image/png;base64,AA">'), "<img> without alt"),
+        (("html", "<style>a {background: url(//example.org/x.png)}</style>"), "remote asset"),
+        (("image/png", "AA"), "picture without alt text"),
+    ],
+)
+def test_faults_are_found(cell, fault):
+    kind, content = cell
+    if kind == "markdown":
+        made = nbformat.v4.new_markdown_cell(content)
+    else:
+        mime_type = "text/html" if kind == "html" else kind
+        output = nbformat.v4.new_output("display_data", {mime_type: content})
+        made = nbformat.v4.new_code_cell("", outputs=[output])
+    found = list(faults(nbformat.v4.new_notebook(cells=[made])))
+    assert any(text.startswith(fault) for text in found), found
+
+
+@pytest.mark.parametrize(
+    "content", ["[a link](https://example.org)", '<img alt="A" src="data:image/png;base64,AA">']
+)
+def test_links_and_stored_pictures_are_fine(content):
+    made = nbformat.v4.new_markdown_cell(content)
+    assert list(faults(nbformat.v4.new_notebook(cells=[made]))) == []
