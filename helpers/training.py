@@ -143,10 +143,13 @@ def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
     """
     inputs, targets = tgt_ids[:, :-1], tgt_ids[:, 1:]
     keep = targets != pad_id
-    logits = model(src_ids, inputs, keep)
-    targets = targets[keep]
-    loss = F.cross_entropy(
-        logits.float(), targets, label_smoothing=label_smoothing, reduction="sum"
+    logits, targets = model(src_ids, inputs, keep), targets[keep]
+    # A few rows at a time: tensors of the whole batch's logits are so large that the system hands
+    # out fresh memory for each, which on a CPU takes longer than the arithmetic.
+    rows = zip(logits.split(256), targets.split(256), strict=True)
+    loss = sum(
+        F.cross_entropy(some.float(), wanted, label_smoothing=label_smoothing, reduction="sum")
+        for some, wanted in rows
     )
     return loss, targets.numel()
 
