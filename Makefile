@@ -22,8 +22,10 @@ help:
 	@echo "make colab                  run lessons with the versions that Colab has"
 	@echo "make format                 let ruff tidy the code"
 
+# The whole course is in the file browser, not the notebooks alone: a lesson may point to its code.
 lab: $(STAMP)
-	$(PY) -m jupyter lab $(AS_ROOT) $(if $(PORT),--port=$(PORT)) notebooks/00_start_here.ipynb
+	$(PY) -m jupyter lab $(AS_ROOT) $(if $(PORT),--port=$(PORT)) \
+		--ServerApp.root_dir="$(CURDIR)" notebooks/00_start_here.ipynb
 
 # One worker a core would be more, but two fit the smallest machine the course promises to run on.
 test: $(STAMP) $(COLAB_STAMP)
