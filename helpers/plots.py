@@ -1,0 +1,388 @@
+"""Draws the course's diagrams with matplotlib in one house style: array in, Axes out.
+
+Every function takes NumPy arrays, nested lists or PyTorch tensors, draws into the Axes it is
+given (or into new ones) and returns them. Curves carry their names at their ends rather than in
+a legend, and no letter is smaller than a projector can show.
+"""
+
+import matplotlib
+import numpy
+from matplotlib import pyplot
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+# One meaning for each colour through the whole course; told apart by the colour-blind, and in
+# print by lightness.
+BLUE = "#1f6fb2"  # queries, the encoder
+ORANGE = "#d9730d"  # keys, the decoder
+GREEN = "#2b8a5f"  # values
+PURPLE = "#7a4fa3"  # context, what comes out
+GREY = "#5b6570"  # neutral lines and text
+INK = "#1d2733"  # text
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
+
+# Lightness falls evenly from white to deep blue, so that twice the weight looks twice as dark.
+WEIGHTS = LinearSegmentedColormap.from_list(
+    "weights", [(0.0, "#f7fbff"), (0.68, BLUE), (1.0, "#08306b")]
+)
+# For numbers with a sign: orange below zero, white at zero, blue above.
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed", ["#7f3b00", ORANGE, "#fbfbfb", BLUE, "#08306b"]
+)
+
+SMALLEST_TEXT = 12  # points
+MOST_NUMBERS = 100  # cells; in a larger map the numbers would be too small to read
+WIDEST_NUMBERS = 12  # columns, likewise
+
+
+def style():
+    """Set matplotlib to the house style for every figure that follows."""
+    matplotlib.rcParams.update(
+        {
+            "figure.figsize": (7.0, 4.0),
+            "figure.dpi": 100,
+            "figure.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "savefig.dpi": 100,
+            "font.family": "DejaVu Sans",
+            "font.size": 13,
+            "text.color": INK,
+            "axes.titlesize": 14,
+            "axes.titlelocation": "left",
+            "axes.titlepad": 12,
+            "axes.labelsize": 13,
+            "axes.labelcolor": INK,
+            "axes.edgecolor": GREY,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
+            "xtick.labelsize": SMALLEST_TEXT,
+            "ytick.labelsize": SMALLEST_TEXT,
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "xtick.labelcolor": INK,
+            "ytick.labelcolor": INK,
+            "lines.linewidth": 2.4,
+            "lines.markersize": 6,
+            "legend.frameon": False,
+            "legend.fontsize": SMALLEST_TEXT,
+            "grid.color": "#dde2e7",
+            "grid.linewidth": 0.8,
+            "axes.axisbelow": True,
+            "image.cmap": "cividis",
+            "image.interpolation": "nearest",
+        }
+    )
+
+
+def attention_heatmap(
+    weights, query_tokens, key_tokens, ax=None, title=None, darkest=None, numbers=None
+):
+    """Draw attention weights: a row for each query, a column for each key.
+
+    Parameters
+    ----------
+    weights : array of shape (n_queries, n_keys)
+        Each row is one query's weights; they are not changed or normalised here.
+    query_tokens : sequence of str, length n_queries
+        Who is looking; written on the left.
+    key_tokens : sequence of str, length n_keys
+        Who is looked at; written on top.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of fitting size.
+    title : str, default=None
+        What the map is of.
+    darkest : float, default=None
+        The weight that gets the darkest blue; by default the largest one. Give the same number
+        (1.0, for instance) to maps that are to be compared.
+    numbers : bool, default=None
+        Write each weight into its cell. By default where they have room.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the weights are no matrix, or the tokens do not fit their number.
+    """
+    weights = _array(weights)
+    _demand_fit(weights, query_tokens, key_tokens)
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=_map_size(query_tokens, key_tokens))
+    darkest = darkest or float(weights.max()) or 1.0
+    image = ax.imshow(weights, cmap=WEIGHTS, vmin=0.0, vmax=darkest, aspect="equal")
+    _name_rows_and_columns(ax, query_tokens, key_tokens)
+    ax.set_ylabel("queries", color=BLUE)
+    ax.set_xlabel("keys", color=ORANGE)
+    ax.xaxis.set_label_position("top")
+    _rule_cells(ax, weights.shape)
+    if numbers is None:
+        numbers = weights.size <= MOST_NUMBERS and weights.shape[1] <= WIDEST_NUMBERS
+    if numbers:
+        _write_numbers(ax, weights, image)
+    else:
+        _add_scale(ax, image, "weight")
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def signed_heatmap(values, ax=None, x_label="", y_label="", title=None, largest=None):
+    """Draw a matrix of positive and negative numbers, white where it is zero.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+        Position encodings, embeddings, dot products and the like.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure.
+    x_label, y_label : str, default=""
+        What the columns and the rows are.
+    title : str, default=None
+        What the matrix is.
+    largest : float, default=None
+        The size that gets the darkest colour, above and below zero; by default the largest.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    values = _array(values)
+    if ax is None:
+        _, ax = pyplot.subplots()
+    largest = largest or float(numpy.abs(values).max()) or 1.0
+    image = ax.imshow(values, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    _add_scale(ax, image, "")
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def labelled_lines(x, curves, ax=None, x_label="", y_label="", title=None, marker=None):
+    """Draw curves, each with its name at its right end instead of in a legend.
+
+    Parameters
+    ----------
+    x : array of shape (n_points,)
+        Shared by all curves.
+    curves : dict of str to array of shape (n_points,)
+        Name to heights, drawn in the order of the palette. NaN leaves a gap.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure. Set a logarithmic scale before the call: the
+        names are spaced for the scale they find.
+    x_label, y_label : str, default=""
+        What the axes show, with the unit.
+    title : str, default=None
+        What is to be seen.
+    marker : str, default=None
+        Marks the points themselves, for instance ``"o"`` where there are few.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    x = _array(x)
+    if ax is None:
+        _, ax = pyplot.subplots()
+    ends = []
+    for index, (name, heights) in enumerate(curves.items()):
+        heights = _array(heights)
+        colour = COLOURS[index % len(COLOURS)]
+        # Past the palette's end the colours come again, dashed.
+        dashes = "-" if index < len(COLOURS) else "--"
+        ax.plot(x, heights, color=colour, linestyle=dashes, marker=marker)
+        drawn = numpy.flatnonzero(numpy.isfinite(heights))
+        if drawn.size:
+            ends.append((x[drawn[-1]], heights[drawn[-1]], name, colour))
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    if title:
+        ax.set_title(title)
+    _label_ends(ax, ends)
+    return ax
+
+
+def probability_bars(tokens, probabilities, ax=None, title=None, colour=PURPLE, highlight=None):
+    """Draw a distribution over tokens as horizontal bars, each with its number.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        What can be chosen, from top to bottom.
+    probabilities : array of shape (n_tokens,)
+        How likely each is.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of fitting size.
+    title : str, default=None
+        What the distribution is of.
+    colour : str, default=PURPLE
+        Colour of the bars.
+    highlight : int or None, default=None
+        Index of one bar that stands out; the others turn pale.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there are not as many tokens as probabilities.
+    """
+    probabilities = _array(probabilities)
+    if probabilities.shape != (len(tokens),):
+        raise ValueError(
+            f"Each of the {len(tokens)} tokens needs one probability, and the probabilities have "
+            f"shape {probabilities.shape}."
+        )
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(6.0, 0.8 + 0.4 * len(tokens)))
+    rows = numpy.arange(len(tokens))
+    pale = tint(colour, 0.45)
+    fills = [colour if highlight in (None, row) else pale for row in rows]
+    ax.barh(rows, probabilities, color=fills, height=0.7)
+    for row, probability in zip(rows, probabilities, strict=True):
+        ax.annotate(
+            f"{probability:.2f}", (probability, row), xytext=(5, 0),
+            textcoords="offset points", va="center", fontsize=SMALLEST_TEXT,
+        )  # fmt: skip
+    ax.set_yticks(rows, tokens)
+    ax.tick_params(axis="y", length=0)
+    ax.invert_yaxis()
+    ax.set_xlim(0, max(1e-9, float(probabilities.max())) * 1.15)
+    # The numbers stand at the bars; a scale would say the same once more.
+    ax.set_xticks([])
+    ax.spines["bottom"].set_visible(False)
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def tint(colour, strength=0.15):
+    """Mix a colour with white, for areas behind text.
+
+    Parameters
+    ----------
+    colour : str
+        Any colour that matplotlib knows.
+    strength : float, default=0.15
+        Share of the colour: 0 is white, 1 the colour itself.
+
+    Returns
+    -------
+    tint : str
+        As ``#rrggbb``.
+    """
+    mixed = [1 - strength * (1 - part) for part in to_rgb(colour)]
+    return matplotlib.colors.to_hex(mixed)
+
+
+def _array(values):
+    """Give anything array-like as a NumPy array of floats; tensors leave their graph."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().float()
+    return numpy.asarray(values, dtype=float)
+
+
+def _demand_fit(weights, query_tokens, key_tokens):
+    expected = (len(query_tokens), len(key_tokens))
+    if weights.shape != expected:
+        raise ValueError(
+            f"{expected[0]} query tokens and {expected[1]} key tokens need weights of shape "
+            f"{expected}, and these have shape {weights.shape}. Choose one sentence, layer and "
+            f"head first, and mind the order: rows are queries."
+        )
+
+
+def _map_size(query_tokens, key_tokens):
+    """Choose a figure that gives each cell the room its number needs, within a page."""
+    cell = min(0.62, 8.0 / max(len(query_tokens), len(key_tokens)))
+    left = 0.8 + 0.11 * max(map(len, query_tokens))
+    top = 1.0 + 0.11 * max(map(len, key_tokens))
+    return left + cell * max(3, len(key_tokens)) + 0.4, top + cell * len(query_tokens)
+
+
+def _name_rows_and_columns(ax, query_tokens, key_tokens):
+    # A dollar sign in a token is a dollar sign, not the start of a formula.
+    rows, columns = ([t.replace("$", r"\$") for t in ts] for ts in (query_tokens, key_tokens))
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(range(len(columns)), columns)
+    upright = len(columns) <= 12 and max(map(len, columns)) <= 3
+    ax.tick_params(axis="both", length=0, pad=4)
+    ax.tick_params(axis="x", top=True, labeltop=True, bottom=False, labelbottom=False)
+    if not upright:
+        for label in ax.get_xticklabels():
+            label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
+
+
+def _rule_cells(ax, shape):
+    """Part the cells by thin white lines and take the frame away."""
+    ax.spines[:].set_visible(False)
+    if max(shape) <= 40:
+        ax.set_yticks(numpy.arange(0.5, shape[0] - 1), minor=True)
+        ax.set_xticks(numpy.arange(0.5, shape[1] - 1), minor=True)
+        ax.grid(which="minor", color="white", linewidth=1.5)
+        ax.tick_params(which="minor", length=0)
+
+
+def _write_numbers(ax, weights, image):
+    for row, column in numpy.ndindex(weights.shape):
+        weight = weights[row, column]
+        dark = image.norm(weight) > 0.5
+        ax.text(
+            column, row, f"{weight:.2f}".replace("0.", ".", 1) if weight < 1 else f"{weight:.0f}",
+            ha="center", va="center", fontsize=SMALLEST_TEXT, color="white" if dark else INK,
+        )  # fmt: skip
+
+
+def _add_scale(ax, image, label):
+    """Put a slim colour scale at the right of the Axes, without taking room from them."""
+    inset = ax.inset_axes([1.03, 0.0, 0.025, 1.0])
+    bar = ax.figure.colorbar(image, cax=inset)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=SMALLEST_TEXT)
+    if label:
+        bar.set_label(label)
+
+
+def _label_ends(ax, ends):
+    """Write the curves' names at their right ends, pushed apart where they would overlap."""
+    if not ends:
+        return
+    ax.figure.canvas.draw()  # only now are the Axes' size and limits settled
+    ends = sorted(ends, key=lambda end: end[1])
+    wanted = [ax.transData.transform(end[:2])[1] for end in ends]
+    # One line of text, in pixels.
+    line = 1.25 * SMALLEST_TEXT * ax.figure.dpi / 72
+    for (x, y, name, colour), height, place in zip(
+        ends, wanted, _spread(wanted, line), strict=True
+    ):
+        ax.annotate(
+            name, (x, y), xytext=(8, (place - height) * 72 / ax.figure.dpi),
+            textcoords="offset points", va="center", color=colour, fontsize=SMALLEST_TEXT,
+            fontweight="bold", annotation_clip=False,
+        )  # fmt: skip
+
+
+def _spread(wanted, gap):
+    """Move ascending places apart until neighbours keep the gap, as little as possible."""
+    groups = []
+    for place in wanted:
+        groups.append([[place], place])
+        # Groups that touch become one, centred on the mean of what its members wanted.
+        while len(groups) > 1 and _touch(groups[-2], groups[-1], gap):
+            members = groups.pop()[0]
+            groups[-1][0].extend(members)
+            groups[-1][1] = sum(groups[-1][0]) / len(groups[-1][0])
+    return [
+        centre + (index - (len(members) - 1) / 2) * gap
+        for members, centre in groups
+        for index in range(len(members))
+    ]
+
+
+def _touch(lower, upper, gap):
+    return upper[1] - lower[1] < gap * (len(lower[0]) + len(upper[0])) / 2

@@ -1,0 +1,203 @@
+"""Training, decoding, attention and start-up, beside what people would use instead.
+
+All in one run on the same shapes: pytest-benchmark groups what is to be compared and shows each
+time as a multiple of the group's fastest.
+"""
+
+import json
+import subprocess
+import sys
+
+import models
+import pytest
+import torch
+import torch.nn.functional as F
+
+from helpers import attention, decoding
+from helpers.training import batch_loss
+
+
+def _ours(model, src_ids, tgt_ids):
+    loss, n_tokens = batch_loss(model, src_ids, tgt_ids)
+    return loss / n_tokens
+
+
+def _ours_bf16(model, src_ids, tgt_ids):
+    with torch.autocast("cpu", torch.bfloat16):
+        return _ours(model, src_ids, tgt_ids)
+
+
+def _torch(model, src_ids, tgt_ids):
+    logits = model(src_ids, tgt_ids[:, :-1]).flatten(0, 1)
+    return F.cross_entropy(logits, tgt_ids[:, 1:].flatten(), ignore_index=models.PAD)
+
+
+def _bart(model, src_ids, tgt_ids):
+    labels = tgt_ids[:, 1:].masked_fill(tgt_ids[:, 1:] == models.PAD, -100)
+    return model(
+        input_ids=src_ids,
+        attention_mask=(src_ids != models.PAD).long(),
+        decoder_input_ids=tgt_ids[:, :-1].contiguous(),
+        labels=labels.contiguous(),
+    ).loss
+
+
+def _x_transformers(model, src_ids, tgt_ids):
+    return model(src_ids, tgt_ids, mask=src_ids != models.PAD)
+
+
+CONTENDERS = {
+    "ours": (models.ours, _ours),
+    "ours, bf16": (models.ours, _ours_bf16),
+    "nn.Transformer": (models.TorchModel, _torch),
+    "BART": (models.bart, _bart),
+    "x-transformers": (models.x_transformer, _x_transformers),
+}
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.parametrize("sentences", ["full length", "padded"])
+def test_training_step(benchmark, name, sentences):
+    build, loss_of = CONTENDERS[name]
+    model = build().train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    batch = models.sentences(padded=sentences == "padded")
+
+    def step():
+        loss = loss_of(model, *batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    benchmark.group = f"training step, sentences {sentences}"
+    loss = benchmark.pedantic(step, rounds=7, warmup_rounds=2)
+    assert torch.isfinite(loss)
+
+
+def _decode_ours(cached):
+    model = models.ours().eval()
+
+    def decode(src_ids):
+        with torch.inference_mode():
+            step = model.decoder_step(src_ids, cached=cached)
+            # No end of sentence: everyone writes exactly as many tokens.
+            return decoding.greedy(step, len(src_ids), models.BOS, -1, models.NEW_TOKENS)
+
+    return decode
+
+
+def _decode_torch():
+    model = models.TorchModel().eval()
+    return torch.inference_mode()(lambda src_ids: model.greedy(src_ids, models.NEW_TOKENS))
+
+
+def _decode_bart():
+    model = models.bart().eval()
+    n = models.NEW_TOKENS
+    return lambda src_ids: model.generate(
+        src_ids, do_sample=False, num_beams=1, min_new_tokens=n, max_new_tokens=n
+    )
+
+
+def _decode_x_transformers():
+    model = models.x_transformer().eval()
+    start = torch.full((models.DECODED, 1), models.BOS)
+    return lambda src_ids: model.generate(
+        src_ids, start, models.NEW_TOKENS, temperature=0.0, mask=src_ids != models.PAD
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("ours", lambda: _decode_ours(cached=True)),
+        ("ours, no cache", lambda: _decode_ours(cached=False)),
+        ("nn.Transformer, no cache", _decode_torch),
+        ("BART generate", _decode_bart),
+        ("x-transformers generate", _decode_x_transformers),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_greedy_decoding(benchmark, name, build):
+    decode = build()
+    src_ids = models.sentences()[0][: models.DECODED]
+    benchmark.group = f"greedy decoding, {models.DECODED} sentences of {models.NEW_TOKENS} tokens"
+    ids = benchmark.pedantic(decode, args=[src_ids], rounds=7, warmup_rounds=1)
+    assert len(ids) == models.DECODED
+
+
+@pytest.mark.parametrize("length", [16, 64, 256])
+@pytest.mark.parametrize("how", ["ours", "fused operator"])
+def test_attention(benchmark, how, length):
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 8, 8, length, 64).unbind(0)
+    compute = attention.fused_attention if how == "ours" else F.scaled_dot_product_attention
+    benchmark.group = f"attention without weights, length {length}"
+    context = benchmark(compute, query, key, value)
+    assert context.shape == query.shape
+
+
+START_UP = """
+import json, resource, time
+start = time.perf_counter()
+{body}
+print(json.dumps([time.perf_counter() - start,
+                  resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+STARTS = {
+    "import torch": "import torch",
+    "import helpers.pretrained": "import helpers.pretrained",
+    "import and first translation": (
+        "from helpers.pretrained import load_translator\n"
+        "load_translator().translate('Une petite fille joue avec un chien.')"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_start_up(benchmark, name):
+    code = START_UP.format(body=STARTS[name])
+    megabytes = []
+
+    def start():
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        seconds, peak = json.loads(run.stdout.splitlines()[-1])
+        megabytes.append(peak)
+        return seconds
+
+    benchmark.group = "start-up in a new process"
+    seconds = benchmark.pedantic(start, rounds=3, warmup_rounds=1)
+    benchmark.extra_info["peak memory, MB"] = round(max(megabytes))
+    assert seconds > 0
+
+
+PEAK = """
+import json, resource, sys
+sys.path.insert(0, {folder!r})
+import models, test_speed, torch
+build, loss_of = test_speed.CONTENDERS[{name!r}]
+model, batch = build().train(), models.sentences()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(2):
+    loss_of(model, *batch).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+"""
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_peak_memory_of_a_training_step(benchmark, name, request):
+    folder = str(request.path.parent)
+    code = PEAK.format(folder=folder, name=name)
+
+    def measure():
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        return json.loads(run.stdout.splitlines()[-1])
+
+    benchmark.group = "peak memory of a training step (see extra_info; times mean nothing)"
+    megabytes = benchmark.pedantic(measure, rounds=1)
+    benchmark.extra_info["peak memory, MB"] = round(megabytes)
+    assert megabytes > 0

@@ -1,0 +1,183 @@
+"""The house style is readable, and the drawings show the numbers they were given."""
+
+import matplotlib
+import numpy
+import pytest
+import torch
+from matplotlib import pyplot
+
+from helpers import plots
+
+
+@pytest.fixture(autouse=True)
+def house_style():
+    """Draw in the house style, and leave neither figures nor settings behind."""
+    with matplotlib.rc_context():
+        plots.style()
+        yield
+        pyplot.close("all")
+
+
+def texts(ax):
+    """Collect every text that is drawn on Axes and is not empty."""
+    ax.figure.canvas.draw()
+    found = ax.findobj(matplotlib.text.Text)
+    return [text for text in found if text.get_text().strip() and text.get_visible()]
+
+
+def one_hot_rows():
+    return numpy.eye(3)[[2, 0, 1]]
+
+
+def drawings():
+    """Draw one of each kind."""
+    x = numpy.arange(5.0)
+    yield plots.attention_heatmap(one_hot_rows(), "abc", "xyz", title="Map")
+    yield plots.attention_heatmap(numpy.full((20, 20), 0.05), ["word"] * 20, ["word"] * 20)
+    yield plots.signed_heatmap(numpy.array([[-1.0, 0.5]]), x_label="a", y_label="b")
+    yield plots.labelled_lines(x, {"up": x, "down": -x}, x_label="x", y_label="y", title="T")
+    yield plots.probability_bars(["a", "b"], [0.25, 0.75], title="T", highlight=1)
+
+
+def test_no_text_is_too_small_for_a_projector():
+    for ax in drawings():
+        assert texts(ax)
+        assert min(text.get_fontsize() for text in texts(ax)) >= 12
+
+
+def test_style_makes_a_plain_plot_readable_too():
+    _, ax = pyplot.subplots()
+    ax.plot([1, 2], label="line")
+    ax.legend()
+    ax.set_title("title")
+    assert min(text.get_fontsize() for text in texts(ax)) >= 12
+
+
+def test_rows_are_queries_and_columns_are_keys():
+    weights = [[0.25, 0.75, 0.0], [0.5, 0.125, 0.375]]
+    ax = plots.attention_heatmap(weights, ["le", "chat"], ["the", "black", "cat"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["le", "chat"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["the", "black", "cat"]
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("queries", "keys")
+    assert ax.xaxis.get_label_position() == "top"
+    numpy.testing.assert_array_equal(ax.images[0].get_array(), weights)
+
+
+def test_the_first_query_is_on_top():
+    ax = plots.attention_heatmap(one_hot_rows(), "abc", "xyz")
+    heights = [ax.transData.transform((0, row))[1] for row in range(3)]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_small_maps_show_their_numbers_and_large_ones_a_scale():
+    small = plots.attention_heatmap([[0.25, 0.75]], "a", "xy")
+    assert [text.get_text() for text in small.texts] == [".25", ".75"]
+    assert not small.child_axes
+    large = plots.attention_heatmap(numpy.full((20, 20), 0.05), "a" * 20, "b" * 20)
+    assert not large.texts
+    assert len(large.child_axes) == 1
+
+
+def test_numbers_stand_out_from_their_cells():
+    ax = plots.attention_heatmap([[0.02, 0.98]], "a", "xy")
+    pale, dark = ax.texts
+    assert pale.get_color() == plots.INK
+    assert dark.get_color() == "white"
+
+
+def test_maps_to_be_compared_can_share_their_scale():
+    ax = plots.attention_heatmap([[0.25, 0.25]], "a", "xy", darkest=1.0)
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+
+
+def test_a_tensor_with_a_gradient_is_welcome():
+    weights = torch.softmax(torch.zeros(2, 2, requires_grad=True), dim=-1)
+    ax = plots.attention_heatmap(weights, "ab", "xy")
+    numpy.testing.assert_allclose(ax.images[0].get_array(), 0.5)
+
+
+def test_a_dollar_sign_in_a_token_is_drawn_as_one():
+    ax = plots.attention_heatmap([[0.5, 0.5]], ["$"], ["$x$", "y"])
+    assert texts(ax)
+    assert ax.get_xticklabels()[0].get_text() == r"\$x\$"
+
+
+def test_a_wholly_masked_map_is_white_and_not_an_error():
+    ax = plots.attention_heatmap([[0.0, 0.0]], "a", "xy")
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2,), (1, 2, 3)])
+def test_weights_that_do_not_fit_are_refused(shape):
+    with pytest.raises(ValueError, match=r"need weights of shape \(2, 3\)"):
+        plots.attention_heatmap(numpy.zeros(shape), "ab", "xyz")
+
+
+def test_it_draws_where_it_is_told():
+    _, (left, right) = pyplot.subplots(ncols=2)
+    assert plots.attention_heatmap(one_hot_rows(), "abc", "xyz", ax=right) is right
+    assert plots.labelled_lines([0, 1], {"a": [0, 1]}, ax=left) is left
+
+
+def test_zero_is_white_in_a_signed_map():
+    ax = plots.signed_heatmap([[-3.0, 1.0]])
+    assert ax.images[0].get_clim() == (-3.0, 3.0)
+    assert min(plots.SIGNED(0.5)[:3]) > 0.95
+
+
+def test_curves_carry_their_names_in_their_colours():
+    ax = plots.labelled_lines([0, 1, 2], {"GRU": [1, 2, 3], "LSTM": [3, 2, 1]})
+    colours = {text.get_text(): text.get_color() for text in ax.texts}
+    assert colours == {"GRU": plots.BLUE, "LSTM": plots.ORANGE}
+    assert ax.get_legend() is None
+
+
+def test_names_of_curves_that_end_together_do_not_overlap():
+    ax = plots.labelled_lines([0, 1], {name: [0, 1] for name in ("one", "two", "three")})
+    ax.figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 1 for low, high in zip(boxes, boxes[1:], strict=False))
+
+
+def test_a_curve_that_stops_early_is_named_where_it_stops():
+    ax = plots.labelled_lines([0, 1, 2], {"short": [5, 6, numpy.nan]})
+    assert ax.texts[0].xy == (1, 6)
+
+
+def test_places_are_spread_only_where_they_touch():
+    assert plots._spread([0, 100], gap=10) == [0, 100]
+    assert plots._spread([50, 50], gap=10) == [45, 55]
+    assert plots._spread([0, 4, 50], gap=10) == [-3, 7, 50]
+
+
+def test_bars_say_their_numbers():
+    ax = plots.probability_bars(["cat", "dog"], torch.tensor([0.2, 0.8]), highlight=1)
+    assert [text.get_text() for text in ax.texts] == ["0.20", "0.80"]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.2, 0.8])
+    pale, strong = (matplotlib.colors.to_hex(bar.get_facecolor()) for bar in ax.patches)
+    assert (pale, strong) == (plots.tint(plots.PURPLE, 0.45), plots.PURPLE)
+
+
+def test_bars_refuse_what_does_not_fit():
+    with pytest.raises(ValueError, match="2 tokens"):
+        plots.probability_bars(["cat", "dog"], [1.0])
+
+
+def luminance(colour):
+    """Compute a colour's relative luminance as WCAG does."""
+    parts = numpy.array(matplotlib.colors.to_rgb(colour))
+    linear = numpy.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_more_weight_is_evenly_darker():
+    lightness = [luminance(plots.WEIGHTS(step)[:3]) ** (1 / 3) for step in numpy.linspace(0, 1, 21)]
+    steps = -numpy.diff(lightness)
+    assert steps.min() > 0
+    assert steps.max() / steps.min() < 2.5
+
+
+@pytest.mark.parametrize("colour", plots.COLOURS)
+def test_the_colours_can_be_read_as_text_on_white(colour):
+    # 3:1 is what WCAG asks of large text and of lines.
+    assert 1.05 / (luminance(colour) + 0.05) >= 3
