@@ -127,6 +127,8 @@ class Translator:
         """
         if isinstance(text, str):
             return self.translate([text], beam_size, length_penalty)[0]
+        if not isinstance(text, list | tuple):
+            raise ValueError(f"expected a sentence or a list of sentences; got {text!r}.")
         outputs = [None] * len(text)
         # Sentences of one length side by side: less padding, and a batch ends sooner.
         order = sorted(range(len(text)), key=lambda i: len(text[i]))
