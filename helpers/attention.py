@@ -1,7 +1,7 @@
 """Attention: every query scores every key, softmax turns scores to weights, weights mix values."""
 
 import math
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -326,6 +326,39 @@ class MultiHeadAttention(nn.Module):
             context, weights = fused_attention(q, k, v, mask, dropout), None
         merged = context.transpose(1, 2).flatten(-2)  # (B, H, T, K) -> (B, T, D)
         return self.out_proj(merged), weights
+
+
+@contextmanager
+def heads_off(layer, heads):
+    """Silence some heads of a layer for the length of a ``with`` block.
+
+    What a head writes goes through its own columns of W_O; with those at zero it writes nothing.
+
+    Parameters
+    ----------
+    layer : MultiHeadAttention
+    heads : list of int
+
+    Raises
+    ------
+    ValueError
+        If there is no such head.
+
+    Source
+    ------
+    Michel et al. (2019), "Are Sixteen Heads Really Better than One?", section 2.3.
+    """
+    if any(not 0 <= head < layer.n_heads for head in heads):
+        raise ValueError(f"the heads are 0 … {layer.n_heads - 1}; got {list(heads)}.")
+    weight = layer.out_proj.weight
+    before = weight.detach().clone()
+    with torch.no_grad():
+        weight.unflatten(1, (layer.n_heads, -1))[:, list(heads)] = 0
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
 
 
 def fused_attention(query, key, value, mask=None, dropout=0.0):
