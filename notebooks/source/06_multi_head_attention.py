@@ -1,0 +1,544 @@
+# %% [markdown]
+# # Multi-head attention
+#
+# **Why is one attention map not enough?** A word has more than one thing to ask of its sentence: who
+# is doing this, what kind of thing is it, what does *it* stand for? One softmax row has one unit of
+# weight for all of them.
+#
+# At the end of these **60 minutes** you can
+#
+# - say what several heads can do that one head cannot,
+# - write multi-head attention twice, as a list of heads and as one split projection, and show that
+#   both are the same,
+# - give the shapes of $W_Q$, $W_K$, $W_V$ and $W_O$ and count the parameters,
+# - find heads with a job in a trained model *by score*, not by eye,
+# - switch heads off and measure whether they mattered.
+#
+# You need lessons 03 to 05.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+import itertools
+import math
+
+import torch
+from torch import nn
+
+from helpers import exercises, plots
+from helpers.attention import MultiHeadAttention, heads_off, scaled_dot_product_attention
+from helpers.pretrained import load_minilm, load_translator
+
+# %% [markdown]
+# ## 1. One unit of weight
+#
+# Suppose *it* should look at *animal* to know what it is, and at *tired* to know how it is. **Predict:**
+# can one softmax row give both of them a weight of 0.9?
+
+# %%
+scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
+print(scores.softmax(-1))
+assert scores.softmax(-1).max() < 0.5
+
+# %% [markdown]
+# It cannot: whoever shares a row shares the one unit. And the values come back *mixed*: half of
+# *animal* plus half of *tired*, in one vector, for the next layer to take apart. Two rows, each with
+# a unit of its own, keep the two answers in two places. That is all there is to multi-head attention:
+# several small attentions side by side, and a matrix that puts their answers together.
+
+# %% tags=["hide-input"]
+notebook.picture("heads_concatenated")
+
+# %% [markdown] tags=["notes"]
+# **5 minutes.** Ask before you run: *could a deeper network do it with one head a layer?* Yes, one
+# question after the other. Heads let a layer ask several questions at once.
+
+# %% [markdown]
+# ## 2. A list of heads
+#
+# Each head has its own $W_Q$, $W_K$, $W_V$, from the full width $D$ to a small width $K$. It is lesson
+# 04, several times. The paper has $D = 512$, $H = 8$ heads and $K = 64$; here are smaller numbers that
+# fit on the screen: $D = 8$, $H = 2$, $K = 4$.
+
+# %%
+notebook.set_seed(0)
+D, H = 8, 2
+K = D // H
+x = torch.randn(1, 5, D, dtype=torch.float64)  # B=1 sentence, T=5 words
+
+heads = [{name: torch.randn(D, K, dtype=torch.float64) for name in "qkv"} for _ in range(H)]
+w_o = torch.randn(H * K, D, dtype=torch.float64)
+
+outputs = []
+for head in heads:
+    query, key, value = (x @ head[name] for name in "qkv")  # (1, 5, 8) @ (8, 4) -> (1, 5, 4)
+    context, weights = scaled_dot_product_attention(query, key, value)
+    outputs.append(context)
+
+side_by_side = torch.cat(outputs, dim=-1)  # H × (1, 5, 4) -> (1, 5, 8)
+by_list = side_by_side @ w_o  # (1, 5, 8) @ (8, 8) -> (1, 5, 8)
+print(outputs[0].shape, side_by_side.shape, by_list.shape)
+
+# %% [markdown]
+# ## 3. One projection, split
+#
+# Two heads mean two small products for the queries. Put the two matrices next to each other and one
+# larger product does it; afterwards the result is *split*. **Predict:** after this line, which columns
+# of `all_queries` belong to head 1?
+
+# %%
+w_q, w_k, w_v = (torch.cat([head[name] for head in heads], dim=1) for name in "qkv")  # (D, H·K)
+all_queries = x @ w_q  # (1, 5, 8)
+torch.testing.assert_close(all_queries[..., K:], x @ heads[1]["q"])
+
+
+# %%
+def split_heads(x):  # (B, T, H·K) -> (B, H, T, K)
+    return x.unflatten(-1, (H, K)).transpose(1, 2)
+
+
+query, key, value = (split_heads(x @ w) for w in (w_q, w_k, w_v))
+context, weights = scaled_dot_product_attention(query, key, value)  # all heads at once
+merged = context.transpose(1, 2).flatten(-2)  # (B, H, T, K) -> (B, T, H·K)
+by_split = merged @ w_o
+
+torch.testing.assert_close(by_split, by_list)
+print("list of heads  =  one projection, split.   weights:", tuple(weights.shape))
+
+# %% [markdown]
+# The transpose matters. After `unflatten` the axes are $(B, T, H, K)$; attention needs the words next
+# to the width, $(B, H, T, K)$, or each word would attend across its own heads. On the way back,
+# transpose first and flatten then.
+#
+# Einsum writes the same with letters instead of transposes. We use it once, as a picture:
+
+# %%
+q, k, v = (torch.einsum("btd,dhk->bhtk", x, w.unflatten(1, (H, K))) for w in (w_q, w_k, w_v))
+a = (torch.einsum("bhtk,bhsk->bhts", q, k) / math.sqrt(K)).softmax(-1)
+by_einsum = torch.einsum("bhts,bhsk,hkd->btd", a, v, w_o.unflatten(0, (H, K)))
+torch.testing.assert_close(by_einsum, by_list)
+
+# %% [markdown]
+# Now the tested version, and PyTorch's. We copy the weights into both and compare. `nn.Linear` keeps
+# its matrices transposed, hence the `.T`.
+
+# %%
+ours, theirs = MultiHeadAttention(D, H).double(), nn.MultiheadAttention(D, H, batch_first=True).double()
+with torch.no_grad():
+    stacked = torch.cat([w_q, w_k, w_v], dim=1).T  # (3D, D)
+    ours.qkv_proj.weight.copy_(stacked)
+    ours.out_proj.weight.copy_(w_o.T)
+    theirs.in_proj_weight.copy_(stacked)
+    theirs.out_proj.weight.copy_(w_o.T)
+    from_ours, our_weights = ours(x, x, x, need_weights=True)
+    from_theirs, their_weights = theirs(x, x, x, average_attn_weights=False)
+
+torch.testing.assert_close(from_ours, by_list)
+torch.testing.assert_close(from_theirs, by_list)
+torch.testing.assert_close(our_weights, their_weights)
+print("list = split = helpers.MultiHeadAttention = nn.MultiheadAttention")
+
+# %%
+notebook.show_source(MultiHeadAttention)
+
+# %% [markdown] tags=["notes"]
+# **15 minutes** for sections 2 and 3. Have somebody say each shape aloud before the cell runs. The
+# two classic errors, `view` without transpose and `transpose` forgotten on the way back, both give
+# tensors of the right shape. The exercises name them.
+
+# %% [markdown]
+# ## 4. Shapes and parameters in the paper
+#
+# $D = 512$, $H = 8$, $K = 64$. **Predict:** what is the shape of $W_O$? And does the layer have more
+# parameters than *one* head of width 512?
+
+# %%
+eight = MultiHeadAttention(512, 8)
+one = MultiHeadAttention(512, 1)
+per_head = 512 * 64
+print("W_Q of one head:", (512, 64), "   W_O:", tuple(eight.out_proj.weight.T.shape))
+print("output for two words:", tuple(eight(*[torch.randn(1, 2, 512)] * 3)[0].shape))
+
+
+def count(module):
+    return sum(p.numel() for p in module.parameters())
+
+
+print(f"8 heads of 64: {count(eight):,} parameters   1 head of 512: {count(one):,}")
+assert count(eight) == count(one) == 4 * (512 * 512 + 512)
+assert 3 * 8 * per_head == 3 * 512 * 512
+
+# %% [markdown]
+# The same number: each head is smaller by just as much as there are more of them. The products cost
+# the same too. What grows with the heads is the number of attention maps.
+#
+# In passing: when a model writes long texts, the keys and values of all words so far must be kept.
+# **Multi-query** attention keeps one key and one value for all heads, **grouped-query** attention one
+# for each group of heads. The queries stay many.
+
+# %%
+for name, kv_heads in [("multi-head", 8), ("grouped-query", 2), ("multi-query", 1)]:
+    numbers = 2 * kv_heads * 64
+    print(f"{name:>13}: {numbers:>5} numbers to keep for each word and layer")
+
+# %% [markdown]
+# ## 5. What trained heads do
+#
+# Enough random numbers. MiniLM is a small BERT with 6 layers of 12 heads, trained on a great deal of
+# English. We load its weights **into our own encoder**. Two sentences that differ in one word:
+#
+# - The animal didn't cross the street because **it** was too *tired*.
+# - The animal didn't cross the street because **it** was too *wide*.
+#
+# You know what *it* is in both. **Predict:** does any of the 72 heads?
+
+# %%
+minilm = load_minilm()
+tired = "The animal didn't cross the street because it was too tired."
+wide = "The animal didn't cross the street because it was too wide."
+
+from helpers.widgets.attention_view import attention_view
+
+attention_view(minilm.attend(tired), layer=3, head=1, selected=10)
+
+
+# %% [markdown]
+# Now by score. For every head: how much more does *it* look at *animal* than at *street* when the
+# sentence ends in *tired*, compared with *wide*?
+
+# %%
+def weights_and_tokens(text):
+    weights, tokens, _ = minilm.attend(text).maps["encoder"]  # (layers, heads, T, T)
+    return weights, tokens
+
+
+def link(text, word):
+    weights, tokens = weights_and_tokens(text)
+    return weights[:, :, tokens.index("it"), tokens.index(word)]  # (layers, heads)
+
+
+to_animal, to_street = ({t: link(t, word) for t in (tired, wide)} for word in ("animal", "street"))
+moves = (to_animal[tired] - to_street[tired]) - (to_animal[wide] - to_street[wide])
+
+print("layer head   it→animal tired / wide   it→street tired / wide")
+for index in moves.flatten().topk(5).indices.tolist():
+    layer, head = divmod(index, 12)
+    print(f"{layer + 1:>5} {head + 1:>4}        {to_animal[tired][layer, head]:.2f} / {to_animal[wide][layer, head]:.2f}"
+          f"              {to_street[tired][layer, head]:.2f} / {to_street[wide][layer, head]:.2f}")  # fmt: skip
+
+assert to_animal[tired][3, 1] > 0.6 and to_animal[wide][3, 1] < 0.35
+assert to_street[wide][3, 1] > to_street[tired][3, 1]
+
+# %% [markdown]
+# Layer 4, head 2 moves a large part of its weight away from *animal* when the street is too wide. It
+# does not move all of it to *street*. A pair of sentences is an anecdote, though. Let us make many.
+#
+# ### Antecedents, counted
+#
+# 288 sentences of the same form with other animals, places and reasons. The reason decides who is
+# meant: an animal can be *hungry*, a road cannot. We ask each head: does *it* look more at the right
+# noun than at the wrong one? The **baseline** always takes the nearest noun, which is the place.
+
+# %%
+animals = ["animal", "dog", "cat", "horse", "bird", "child"]
+places = ["street", "river", "bridge", "road", "field", "garden"]
+reasons = {"tired": 0, "hungry": 0, "scared": 0, "old": 0, "wide": 1, "long": 1, "narrow": 1, "muddy": 1}
+
+right = torch.zeros(6, 12)
+by_kind = {0: torch.zeros(6, 12), 1: torch.zeros(6, 12)}
+for animal, place, (reason, meant) in itertools.product(animals, places, reasons.items()):
+    text = f"The {animal} didn't cross the {place} because it was too {reason}."
+    weights, tokens = weights_and_tokens(text)
+    row = weights[:, :, tokens.index("it")]
+    picks_place = row[..., tokens.index(place)] > row[..., tokens.index(animal)]
+    correct = (picks_place == bool(meant)).float()
+    right += correct
+    by_kind[meant] += correct
+
+n_sentences = len(animals) * len(places) * len(reasons)
+accuracy = right / n_sentences
+print(f"{n_sentences} sentences, nearest noun is right in {4 / 8:.0%}")
+for index in accuracy.flatten().topk(5).indices.tolist():
+    layer, head = divmod(index, 12)
+    halves = [by_kind[meant][layer, head] / (n_sentences / 2) for meant in (0, 1)]
+    print(f"layer {layer + 1} head {head + 1:>2}: {accuracy[layer, head]:.0%}"
+          f"   (animal meant: {halves[0]:.0%}, place meant: {halves[1]:.0%})")  # fmt: skip
+
+best = divmod(accuracy.argmax().item(), 12)
+assert accuracy[best] > 0.9
+
+# %%
+axes = plots.signed_heatmap(accuracy - 0.5, x_label="head", y_label="layer", title="above chance")
+notebook.figure(
+    axes,
+    alt="Layers by heads, coloured by antecedent accuracy minus one half: one head of layer 4 stands "
+    "out, a few others in layers 4 and 5 are better than chance, most are near it.",
+    width=520,
+)
+
+# %% [markdown]
+# The best head of this list is *not* the one that looked best on the first pair. That is why one
+# measures. And a caution: we looked at 72 heads and report the best, which flatters. With 288
+# sentences and a chance of one half, no head would come near 90 % by luck, but a head at 60 % might.
+#
+# ### Other jobs
+#
+# Two simple jobs can be scored on any text: looking at the **previous** word, and parking weight on a
+# **special token** ([CLS] or [SEP]), which heads do when they have nothing to say.
+
+# %%
+texts = [
+    tired,
+    "A young woman reads a book in the garden of her old house.",
+    "When the rain stopped, the children ran out to play football again.",
+]
+jobs = {"previous word": torch.zeros(6, 12), "next word": torch.zeros(6, 12)}
+jobs |= {"special tokens": torch.zeros(6, 12)}
+for text in texts:
+    weights, tokens = weights_and_tokens(text)
+    jobs["previous word"] += weights.diagonal(-1, 2, 3).mean(-1) / len(texts)
+    jobs["next word"] += weights.diagonal(1, 2, 3).mean(-1) / len(texts)
+    special = weights[:, :, 1:-1, [0, -1]].sum(-1)
+    jobs["special tokens"] += special.mean(-1) / len(texts)
+
+for job, score in jobs.items():
+    layer, head = divmod(score.argmax().item(), 12)
+    print(f"{job:>14}: layer {layer + 1} head {head + 1:>2} gives it {score.max():.0%} of its weight")
+assert jobs["previous word"].max() > 0.9
+
+# %% [markdown] tags=["notes"]
+# **18 minutes**, the part people remember. Let the room hunt for heads in the view for three minutes
+# before you run the scores: then the difference between *by eye* and *by score* is their own.
+#
+# In BERT-base many heads give most of their weight to [SEP] (Clark et al. 2019). In MiniLM it is
+# mostly [CLS]; say so if somebody has read the paper.
+
+# %% [markdown]
+# ## 6. Does it matter? Switch it off
+#
+# An attention map shows where weight *went*. It does not show whether that mattered. To find out,
+# intervene: silence a head and see what the model loses. What a head writes passes through its own
+# columns of $W_O$; set those to zero and it writes nothing.
+#
+# The bundled translator has 3 layers of 4 heads in three places, 36 in all. Our data are twenty
+# captions of our own. **Predict:** how many of the 36 can go, one at a time, before the loss rises by
+# more than a tenth?
+
+# %%
+from helpers.captions import CAPTIONS
+from helpers.training import evaluate
+
+translator = load_translator()
+model, tokenizer = translator.model, translator.tokenizer
+pairs = [
+    (tokenizer.encode(french, eos=True), tokenizer.encode(english, bos=True, eos=True))
+    for french, english in CAPTIONS
+]
+layers = (
+    [("encoder", layer.self_attention) for layer in model.encoder_layers]
+    + [("decoder", layer.self_attention) for layer in model.decoder_layers]
+    + [("cross", layer.cross_attention) for layer in model.decoder_layers]
+)
+
+# %% tags=["nbval-ignore-output"]
+whole = evaluate(model, pairs)
+change = torch.zeros(len(layers), 4)
+for i, (_, layer) in enumerate(layers):
+    for head in range(4):
+        with heads_off(layer, [head]):
+            change[i, head] = evaluate(model, pairs) - whole
+
+assert evaluate(model, pairs) == whole  # everything is back in its place
+print(f"loss with all heads: {whole:.3f} nats a token")
+print(f"heads that cost less than a tenth of it: {(change < 0.1 * whole).sum()} of 36")
+assert (change < 0.1 * whole).float().mean() > 0.7
+
+# %% tags=["nbval-ignore-output", "hide-input"]
+axes = plots.signed_heatmap(change, x_label="head", y_label="layer", title="change in loss, nats")
+axes.set_yticks(range(9), [f"{kind} {i % 3 + 1}" for i, (kind, _) in enumerate(layers)])
+notebook.figure(
+    axes,
+    alt="Change in loss when one head is silent, nine layers by four heads. Most cells are near "
+    "zero; the largest changes are in the cross-attention.",
+    width=520,
+)
+
+# %% [markdown]
+# One at a time, most heads are hardly missed, as Michel et al. (2019) found for far larger models.
+# Together they would be: the others step in for one that is silent. The largest losses are usually in
+# the cross-attention: that is the only way by which French gets into the English sentence.
+#
+# ### A striking map that does not matter
+#
+# Look for a head whose map is as sharp as can be, each row giving almost everything to one column,
+# and whose silence costs next to nothing.
+
+# %% tags=["nbval-ignore-output"]
+attentions = [translator.attend(french) for french, _ in CAPTIONS]
+sharpness = torch.cat(
+    [
+        sum(a.maps[kind][0].amax(-1).mean(-1) for a in attentions) / len(attentions)
+        for kind in ("encoder", "decoder", "cross")
+    ]
+)  # (9 layers, 4 heads): mean of the largest weight of each row
+
+harmless = change.abs() < 0.02
+row, head = divmod((sharpness * harmless).argmax().item(), 4)
+print(f"{layers[row][0]} layer {row % 3 + 1}, head {head + 1}: its rows give {sharpness[row, head]:.0%} to one "
+      f"token; without it the loss changes by {change[row, head]:+.3f}")  # fmt: skip
+assert sharpness[row, head] > 0.6
+
+# %% [markdown]
+# If you had seen that map alone, you would have told a story about it. So: a map is a *hypothesis*
+# about what a model uses. Test it by intervening. The debate is worth reading in the original: Jain
+# and Wallace (2019) against, Wiegreffe and Pinter (2019) in reply.
+#
+# Switch heads on and off yourself, and watch the translation.
+
+# %%
+from helpers.widgets.heads import HeadSwitches
+
+HeadSwitches(translator)
+
+# %% [markdown] tags=["notes"]
+# **12 minutes.** The exact numbers depend on the bundled weights; the pattern does not. If you are
+# late, show the heatmap and the widget and leave the striking map for reading.
+
+# %% [markdown]
+# ## Breakout
+
+# %%
+exercises.heading("split_heads")
+
+
+# %%
+def split_heads(x, n_heads):
+    """(B, T, D) -> (B, H, T, K)"""
+    ...
+
+
+exercises.check("split_heads", split_heads)
+
+# %%
+exercises.heading("merge_heads")
+
+
+# %%
+def merge_heads(x):
+    """(B, H, T, K) -> (B, T, D)"""
+    ...
+
+
+exercises.check("merge_heads", merge_heads)
+
+# %%
+exercises.heading("multi_head_attention")
+
+
+# %%
+def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    """x (B, T, D), weights (D, D), rows times matrices -> (B, T, D)"""
+    ...
+
+
+exercises.check("multi_head_attention", multi_head_attention)
+
+# %%
+exercises.heading("silence_head")
+
+
+# %%
+def silence_head(w_o, head, n_heads):
+    """w_o (D, D), rows times matrices: the matrix with which this head writes nothing"""
+    ...
+
+
+exercises.check("silence_head", silence_head)
+
+# %% [markdown]
+# ### Questions
+
+# %%
+exercises.quiz("shape_of_w_o")
+
+# %%
+exercises.quiz("what_a_head_sees")
+
+# %%
+exercises.quiz("parameters_of_heads")
+
+# %%
+exercises.quiz("order_of_split_and_transpose")
+
+# %%
+exercises.quiz("which_root")
+
+# %%
+exercises.quiz("what_a_map_shows")
+
+# %% [markdown]
+# ### To talk about
+
+# %%
+exercises.quiz("is_attention_explanation")
+
+# %%
+exercises.quiz("how_many_heads")
+
+# %% [markdown]
+# ### Going further
+#
+# Silence heads *greedily*: always the one whose loss rises least, and go on. Plot the loss against
+# the number of silent heads. How many of the 36 can go before BLEU on the twenty captions halves?
+# Compare with the order you would have guessed from the single changes above.
+
+# %% [markdown]
+# ## Myth or fact?
+#
+# **"Each head sees its own slice of the embedding."** A myth: each head's *projection* is a slice; it
+# is applied to the whole vector. Change any component of the input, and every head's query changes.
+
+# %%
+notebook.set_seed(0)
+layer = MultiHeadAttention(8, 2)
+jacobian = torch.autograd.functional.jacobian(lambda v: layer.project_query(v[None, None])[0, :, 0], torch.randn(8))
+print("queries of head 1 by input components:", tuple(jacobian[0].shape))
+assert (jacobian.abs() > 0).all()
+
+# %% [markdown]
+# **"$W_O$ is 512 × 64, so the output has width 64."** A myth: the heads' answers side by side have
+# width $8 × 64 = 512$ again, so $W_O$ is 512 × 512. It is the per-head $W_Q$, $W_K$, $W_V$ that are
+# 512 × 64.
+#
+# **"More heads, more parameters."** A myth, counted in section 4.
+#
+# **"An attention map explains the prediction."** It describes where weight went. Section 6 shows a
+# sharp map that hardly matters.
+
+# %% [markdown]
+# ## Summary
+#
+# - $\mathrm{MultiHead}(X) = \mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_H)\, W_O$ with
+#   $\mathrm{head}_h = \mathrm{Attention}(X W_Q^h, X W_K^h, X W_V^h)$.
+# - Shapes: $(B, T, D) \to (B, H, T, K) \to (B, H, T, S) \to (B, H, T, K) \to (B, T, D)$.
+# - Same parameters as one head of full width; several maps instead of one.
+# - Trained heads have jobs. Find them by score, and test by switching off.
+#
+# **Lesson 07** builds what stands around the attention: residual paths, normalisation, the
+# feed-forward network, and the decoder.
+#
+# **References**
+#
+# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.2.2.
+# - Clark, Khandelwal, Levy, Manning (2019), "What Does BERT Look At?", arXiv:1906.04341.
+# - Michel, Levy, Neubig (2019), "Are Sixteen Heads Really Better than One?", arXiv:1905.10650.
+# - Voita, Talbot, Moiseev, Sennrich, Titov (2019), "Analyzing Multi-Head Self-Attention",
+#   arXiv:1905.09418.
+# - Jain, Wallace (2019), "Attention is not Explanation", arXiv:1902.10186; Wiegreffe, Pinter (2019),
+#   "Attention is not not Explanation", arXiv:1908.04626.
+# - Shazeer (2019), "Fast Transformer Decoding", arXiv:1911.02150; Ainslie et al. (2023), "GQA",
+#   arXiv:2305.13245.
+# - Wang et al. (2020), "MiniLM", arXiv:2002.10957.
