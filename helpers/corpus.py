@@ -6,10 +6,13 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import platformdirs
+
+from helpers.toy_grammar import Grammar
 
 CACHE_VARIABLE = "COURSE_DATA"
 MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -144,3 +147,105 @@ def _download(address, path, sha256, n_bytes):
 
 def _sha256(content):
     return hashlib.sha256(content).hexdigest()
+
+
+class ToyPair(NamedTuple):
+    """A toy sentence and its translation.
+
+    Parameters
+    ----------
+    source, target : tuple of str
+        Tokens, the full stop included.
+    alignment : frozenset of (source index, target index)
+        Which words are translations of each other.
+    antecedents : tuple of (side, pronoun index, antecedent index)
+        For every pronoun, on the "source" and on the "target" side, the noun it stands for.
+    """
+
+    source: tuple
+    target: tuple
+    alignment: frozenset
+    antecedents: tuple
+
+
+class Splits(NamedTuple):
+    """Three lists of pairs without a common source sentence."""
+
+    train: list
+    validation: list
+    test: list
+
+
+def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
+    """Write `n` different toy pairs, of all lengths in turn.
+
+    Parameters
+    ----------
+    n : int
+    seed : int, default=0
+    lengths : (int, int), default=(4, 40)
+        Fewest and most source tokens, the full stop included.
+    source : {"fr", "en"}, default="fr"
+        Language of the source; the other is the target.
+
+    Returns
+    -------
+    pairs : list of ToyPair
+
+    Raises
+    ------
+    ValueError
+        If the lengths or the language make no sense, or there are not so many sentences.
+    """
+    shortest, longest = lengths
+    if not 4 <= shortest <= longest:
+        raise ValueError(f"lengths must be (fewest, most) with at least 4 tokens; got {lengths}.")
+    if source not in ("fr", "en"):
+        raise ValueError(f'source must be "fr" or "en"; got {source!r}.')
+    grammar, pairs, failures = Grammar(seed), {}, 0
+    # Clauses have about nine tokens; drawing their number first spreads the lengths.
+    most_clauses = max(1, round(longest / 9))
+    while len(pairs) < n:
+        fr, en, pronouns = grammar.sentence(1 + int(grammar.chance() * most_clauses))
+        pair = _pair(fr, en, pronouns) if source == "fr" else _pair(en, fr, pronouns)
+        if shortest <= len(pair.source) <= longest and pair.source not in pairs:
+            pairs[pair.source] = pair
+            failures = 0
+        elif (failures := failures + 1) > 10_000:
+            raise ValueError(
+                f"found only {len(pairs)} different sentences of {shortest} to {longest} tokens; "
+                f"{n} were asked for. Ask for fewer, or allow more lengths."
+            )
+    return list(pairs.values())
+
+
+def _pair(source, target, pronouns):
+    places = defaultdict(list)
+    for j, word in enumerate(target):
+        places[word.key].append(j)
+    alignment = frozenset((i, j) for i, word in enumerate(source) for j in places[word.key])
+    antecedents = tuple(
+        (side, [word.key for word in words].index(key), [w.number for w in words].index(number))
+        for key, number in pronouns
+        for side, words in (("source", source), ("target", target))
+    )
+    texts = (tuple(word.text for word in words) for words in (source, target))
+    return ToyPair(*texts, alignment, antecedents)
+
+
+def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr"):
+    """Write toy pairs for training, validation and test; no sentence is in two of them.
+
+    Parameters
+    ----------
+    n_train, n_validation, n_test : int
+    seed, lengths, source
+        As in `toy_corpus`.
+
+    Returns
+    -------
+    splits : Splits
+    """
+    pairs = toy_corpus(n_train + n_validation + n_test, seed, lengths, source)
+    middle = n_train + n_validation
+    return Splits(pairs[:n_train], pairs[n_train:middle], pairs[middle:])

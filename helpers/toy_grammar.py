@@ -1,0 +1,236 @@
+"""A grammar that writes French and English at the same time, and knows what belongs together.
+
+Every word it writes carries a key. A French and an English word with the same key are translations
+of each other: that is the true alignment.
+"""
+
+import random
+from itertools import count
+from typing import NamedTuple
+
+from helpers import toy_lexicon as words
+
+VOWELS = "aeiouyâàéèêîôœ"
+MUTE_H = ("homme", "hommes")
+ELIDED = {"le": "l'", "la": "l'", "ne": "n'", "que": "qu'"}
+
+
+class Word(NamedTuple):
+    """A word with its key; `number` is given to nouns, so that a pronoun can point at one."""
+
+    text: str
+    key: int
+    number: int = -1
+
+
+class NounPhrase(NamedTuple):
+    """A noun with what belongs to it, in both languages."""
+
+    fr: list
+    en: list
+    noun: words.Noun
+    plural: bool
+    number: int
+
+
+class Grammar:
+    """Writes sentences; the same seed gives the same ones.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.chance = self.random.random
+
+    def pick(self, choices):
+        """Draw one of several."""
+        return choices[int(self.chance() * len(choices))]
+
+    def sentence(self, n_clauses):
+        """Write one sentence of so many clauses.
+
+        Parameters
+        ----------
+        n_clauses : int
+
+        Returns
+        -------
+        fr, en : list of Word
+        pronouns : list of (fr pronoun's key, antecedent's number)
+        """
+        self.keys, self.numbers, self.pronouns = count(), count(), []
+        fr, en = [], []
+        for i in range(n_clauses):
+            if i:
+                joint_fr, joint_en = self.pick(words.JOINTS)
+                key = next(self.keys)
+                fr += [Word(text, key) for text in joint_fr.split()]
+                en.append(Word(joint_en, key))
+            clause = self.because if self.chance() < 0.3 else self.clause
+            clause_fr, clause_en = clause()
+            fr += clause_fr
+            en += clause_en
+        stop = next(self.keys)
+        return _elide([*fr, Word(".", stop)]), _an([*en, Word(".", stop)]), self.pronouns
+
+    def noun_phrase(self, nouns, sizes, colours, extras=True, plural=None, definite=None):
+        """Write article, adjectives and noun; sometimes with a place or a relative clause."""
+        noun = self.pick(nouns)
+        plural = self.chance() < 0.35 if plural is None else plural
+        definite = plural or (self.chance() < 0.7 if definite is None else definite)
+        number, article, key = next(self.numbers), next(self.keys), next(self.keys)
+        fr_noun = Word(noun.fr_plural if plural else noun.fr, key, number)
+        en_noun = Word(noun.en_plural if plural else noun.en, key, number)
+        gender = noun.feminine
+        if definite:
+            fr = [Word("les" if plural else "la" if gender else "le", article)]
+        else:
+            fr = [Word("une" if gender else "un", article)]
+        en = [Word("the" if definite else "a", article)]
+        if sizes and self.chance() < 0.35:
+            size, size_key = self.pick(sizes), next(self.keys)
+            form = size.form(gender, plural)
+            if size.masculine_vowel and not gender and not plural and _starts_with_vowel(noun.fr):
+                form = size.masculine_vowel
+            fr.append(Word(form, size_key))
+            en.append(Word(size.en, size_key))
+        fr.append(fr_noun)
+        if colours and self.chance() < 0.35:
+            colour, colour_key = self.pick(colours), next(self.keys)
+            fr.append(Word(colour.form(gender, plural), colour_key))
+            en.append(Word(colour.en, colour_key))
+        en.append(en_noun)
+        if extras:
+            self.add_extra(fr, en, plural)
+        return NounPhrase(fr, en, noun, plural, number)
+
+    def add_extra(self, fr, en, plural):
+        """Append a place or a relative clause, which puts the verb far from its subject."""
+        draw = self.chance()
+        if draw < 0.15:
+            place_fr, place_en = self.place()
+            fr += place_fr
+            en += place_en
+        elif draw < 0.25:  # who sees something
+            key = next(self.keys)
+            verb_fr, verb_en = self.verb(self.pick(words.TOWARDS), plural)
+            thing = self.thing()
+            fr += [Word("qui", key), *verb_fr, *thing.fr]
+            en += [Word("that", key), *verb_en, *thing.en]
+        elif draw < 0.35:  # whom somebody sees
+            key = next(self.keys)
+            other = self.being(extras=False)
+            verb_fr, verb_en = self.verb(self.pick(words.TOWARDS), other.plural)
+            fr += [Word("que", key), *other.fr, *verb_fr]
+            en += [Word("that", key), *other.en, *verb_en]
+
+    def place(self):
+        """Write where somebody is."""
+        where_fr, where_en = self.pick(words.WHERE)
+        key = next(self.keys)
+        room = self.noun_phrase(words.ROOMS, (), (), extras=False, plural=False, definite=True)
+        return [Word(where_fr, key), *room.fr], [Word(where_en, key), *room.en]
+
+    def being(self, extras=True, definite=None):
+        """Write a person or an animal."""
+        if self.chance() < 0.5:
+            return self.person(extras, definite)
+        colours = words.COLOURS_OF_ANIMALS
+        return self.noun_phrase(words.ANIMALS, words.SIZES, colours, extras, definite=definite)
+
+    def person(self, extras=True, definite=None):
+        """Write a person."""
+        return self.noun_phrase(words.PEOPLE, words.AGES, words.MOODS, extras, definite=definite)
+
+    def thing(self, extras=False, definite=None):
+        """Write a thing."""
+        return self.noun_phrase(words.THINGS, words.SIZES, words.COLOURS, extras, definite=definite)
+
+    def verb(self, verb, plural, negated=False):
+        """Write a verb that agrees, negated or not."""
+        key = next(self.keys)
+        fr = [Word(verb.fr_plural if plural else verb.fr, key)]
+        bare = plural or negated
+        en = [Word(text, key) for text in (verb.en_bare if bare else verb.en).split()]
+        if not negated:
+            return fr, en
+        no = next(self.keys)
+        does = Word("do" if plural else "does", no)
+        return [Word("ne", no), *fr, Word("pas", no)], [does, Word("not", no), *en]
+
+    def clause(self):
+        """Write subject, verb and perhaps an object."""
+        negated = self.chance() < 0.25
+        if self.chance() < 0.35:
+            subject = self.being()
+            fr, en = self.verb(self.pick(words.ALONE), subject.plural, negated)
+            if self.chance() < 0.3:
+                place_fr, place_en = self.place()
+                fr, en = fr + place_fr, en + place_en
+            return subject.fr + fr, subject.en + en
+        # French negation turns "un" into "de"; a definite object keeps clear of that.
+        definite = True if negated else None
+        if self.chance() < 0.5:
+            subject, verb = self.person(), self.pick(words.TOWARDS_THINGS)
+            object_ = self.thing(definite=definite)
+        else:
+            subject, verb = self.being(), self.pick(words.TOWARDS)
+            seen = self.being if self.chance() < 0.5 else self.thing
+            object_ = seen(extras=False, definite=definite)
+        fr, en = self.verb(verb, subject.plural, negated)
+        return subject.fr + fr + object_.fr, subject.en + en + object_.en
+
+    def because(self):
+        """Write that an animal does not cross something because *it* is too …
+
+        Whether the animal or the way is meant shows only in the last word. In French the pronoun
+        has the gender of what is meant, in English it is always *it*.
+        """
+        animal = self.noun_phrase(
+            words.ANIMALS, words.SIZES, words.COLOURS_OF_ANIMALS, False, plural=False, definite=True
+        )
+        way = self.noun_phrase(words.WAYS, (), (), extras=False, plural=False, definite=True)
+        fr, en = self.verb(words.CROSSES, plural=False, negated=True)
+        of_animal = self.chance() < 0.5
+        meant = animal if of_animal else way
+        state = self.pick(words.STATES_OF_ANIMALS if of_animal else words.STATES_OF_WAYS)
+        because, it, is_, too, how = (next(self.keys) for _ in range(5))
+        self.pronouns.append((it, meant.number))
+        feminine = meant.noun.feminine
+        fr = [
+            *animal.fr, *fr, *way.fr, Word("parce", because), Word("que", because),
+            Word("elle" if feminine else "il", it), Word("est", is_), Word("trop", too),
+            Word(state.form(feminine, False), how),
+        ]  # fmt: skip
+        en = [
+            *animal.en, *en, *way.en, Word("because", because), Word("it", it), Word("is", is_),
+            Word("too", too), Word(state.en, how),
+        ]  # fmt: skip
+        return fr, en
+
+
+def _starts_with_vowel(text):
+    return text[0] in VOWELS or text in MUTE_H
+
+
+def _elide(fr):
+    """Write l', n', qu' before a vowel."""
+    following = [word.text for word in fr[1:]] + ["."]
+    return [
+        word._replace(text=ELIDED[word.text])
+        if word.text in ELIDED and _starts_with_vowel(after)
+        else word
+        for word, after in zip(fr, following, strict=True)
+    ]
+
+
+def _an(en):
+    """Write an before a vowel."""
+    following = [word.text for word in en[1:]] + ["."]
+    return [
+        word._replace(text="an") if word.text == "a" and after[0] in "aeiou" else word
+        for word, after in zip(en, following, strict=True)
+    ]

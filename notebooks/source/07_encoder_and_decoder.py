@@ -1,0 +1,593 @@
+# %% [markdown]
+# # Encoder and decoder
+#
+# **What is around the attention?** Attention mixes words. A Transformer also has to *think* about each
+# word, keep what it knew, and stay trainable through many layers. And it needs a second half that
+# writes.
+#
+# At the end of these **60 minutes** you can
+#
+# - write layer normalisation and the feed-forward network, and say what they work on,
+# - draw post-norm and pre-norm and measure what the difference does to the gradient,
+# - name the three uses of attention with their queries, keys, values and masks,
+# - follow one sentence through the whole model, shape by shape,
+# - account for every one of the 65 million parameters of the paper's base model.
+#
+# You need lessons 04 to 06.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+import dataclasses
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers import corpus, exercises, masks, plots
+from helpers.layers import DecoderLayer, EncoderLayer, FeedForward
+from helpers.tokenization import WordVocabulary
+from helpers.training import TrainingSettings, train
+from helpers.transformer import Transformer, TransformerConfig
+
+# %% tags=["hide-input"]
+notebook.picture("encoder_decoder_stacks")
+
+# %% [markdown]
+# ## 1. Layer normalisation
+#
+# Take one word's vector. Subtract its mean, divide by its standard deviation, then let two learned
+# vectors, a *gain* and a *bias*, choose a new scale and a new centre for each component. By hand, for
+# a vector of four:
+
+# %%
+x = torch.tensor([2.0, 4.0, 4.0, 6.0])
+mean = (2 + 4 + 4 + 6) / 4
+variance = ((2 - 4) ** 2 + 0 + 0 + (6 - 4) ** 2) / 4  # divided by 4, not by 3
+by_hand = torch.tensor([(number - mean) / (variance + 1e-5) ** 0.5 for number in (2, 4, 4, 6)])
+print(by_hand)
+torch.testing.assert_close(by_hand, F.layer_norm(x, [4]))
+
+
+# %%
+def layer_norm(x, gain, bias, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    variance = x.var(-1, correction=0, keepdim=True)
+    return gain * (x - mean) / (variance + eps).sqrt() + bias
+
+
+notebook.set_seed(0)
+x, gain, bias = torch.randn(2, 5, 4), torch.rand(4) + 0.5, torch.randn(4)
+reference = F.layer_norm(x, [4], gain, bias)
+torch.testing.assert_close(layer_norm(x, gain, bias), reference)
+
+# %% [markdown]
+# Two variants are popular and wrong: the *unbiased* variance, divided by $n-1$, and $\varepsilon$
+# added to the standard deviation instead of to the variance. **Predict:** at a width of 4, by how much
+# can they be off?
+
+# %%
+def popular(x, gain, bias, eps=1e-6):
+    return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + bias
+
+
+for width in (4, 512):
+    wide, ones, zeros = torch.randn(1000, width), torch.ones(width), torch.zeros(width)
+    off = (popular(wide, ones, zeros) - F.layer_norm(wide, [width])).abs().max().item()
+    print(f"width {width:>3}: off by up to {off:.1g}")
+    assert off > (0.1 if width == 4 else 1e-4)
+
+# %% [markdown]
+# It works on **each word by itself**: nothing of another word, nothing of another sentence.
+#
+# ## 2. The feed-forward network
+#
+# Two linear layers with a ReLU between, from 512 to 2048 and back, applied **to each position alone**
+# with the same weights. Attention moves information between words; this network works on what has
+# arrived.
+#
+# $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+
+# %%
+notebook.set_seed(0)
+ffn = FeedForward(d_model=8, d_ff=32)
+x = torch.randn(2, 5, 8)
+w_1, b_1, w_2, b_2 = ffn.linear_1.weight.T, ffn.linear_1.bias, ffn.linear_2.weight.T, ffn.linear_2.bias
+by_hand = (x @ w_1 + b_1).clamp(min=0) @ w_2 + b_2  # (2, 5, 8) -> (2, 5, 32) -> (2, 5, 8)
+torch.testing.assert_close(ffn(x), by_hand)
+
+alone = torch.stack([ffn(x[:, t]) for t in range(5)], dim=1)  # word by word
+torch.testing.assert_close(alone, ffn(x))
+print("word by word  =  all at once")
+
+# %% [markdown]
+# The paper remarks that this can be described as two convolutions of kernel size 1. A kernel of size
+# 1 sees one position: there is no convolution *over* positions here, and none anywhere else.
+
+# %%
+convolution = nn.Conv1d(8, 32, kernel_size=1)
+convolution.weight.data, convolution.bias.data = ffn.linear_1.weight[:, :, None], ffn.linear_1.bias
+torch.testing.assert_close(convolution(x.transpose(1, 2)).transpose(1, 2), ffn.linear_1(x))
+
+# %% [markdown] tags=["notes"]
+# **12 minutes** for sections 1 and 2. *What would happen without the ReLU?* Two matrices in a row are
+# one matrix; the layer would be linear. *Where are most of a layer's parameters?* Here: two thirds.
+
+# %% [markdown]
+# ## 3. Residual paths, and where the norm stands
+#
+# Around each sublayer runs a path that carries $x$ **itself**. The sublayer only adds to it. There are
+# two places for the norm:
+#
+# - **post-norm**, the paper's: $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$,
+# - **pre-norm**, most models since: $x + \mathrm{Sublayer}(\mathrm{LayerNorm}(x))$.
+
+# %% tags=["hide-input"]
+notebook.picture("residual_and_norm")
+
+# %% [markdown]
+# In pre-norm the sum runs through the whole stack untouched, in post-norm it is normalised at every
+# layer. Both are equal to PyTorch's layers, once the weights are copied:
+
+# %%
+def copy_layer(ours, theirs):
+    """Give nn.TransformerEncoderLayer the weights of our EncoderLayer."""
+    pairs = [
+        (theirs.self_attn.in_proj_weight, ours.self_attention.qkv_proj.weight),
+        (theirs.self_attn.in_proj_bias, ours.self_attention.qkv_proj.bias),
+        (theirs.self_attn.out_proj.weight, ours.self_attention.out_proj.weight),
+        (theirs.self_attn.out_proj.bias, ours.self_attention.out_proj.bias),
+    ]
+    for part, module in [("1", ours.feed_forward.linear_1), ("2", ours.feed_forward.linear_2)]:
+        pairs += [(getattr(theirs, f"linear{part}").weight, module.weight)]
+        pairs += [(getattr(theirs, f"linear{part}").bias, module.bias)]
+    with torch.no_grad():
+        for their_tensor, our_tensor in pairs:
+            their_tensor.copy_(our_tensor)
+
+
+notebook.set_seed(0)
+x = torch.randn(2, 5, 16, dtype=torch.float64)
+for norm_first in (False, True):
+    ours = EncoderLayer(16, n_heads=4, d_ff=32, dropout=0.0, norm_first=norm_first).double()
+    theirs = nn.TransformerEncoderLayer(
+        16, 4, 32, dropout=0.0, batch_first=True, norm_first=norm_first
+    ).double()
+    copy_layer(ours, theirs)
+    torch.testing.assert_close(ours(x)[0], theirs(x), atol=1e-10, rtol=0)
+print("post-norm and pre-norm: equal to nn.TransformerEncoderLayer")
+
+# %% [markdown]
+# ### Why it matters: the gradient
+#
+# A stack of twelve layers, fresh from its initialisation. We push a batch through, take a loss, and
+# measure the gradient that arrives **at each layer's weights**. **Predict** which of the four stacks
+# gives the layers gradients of the same size: post-norm, pre-norm, and each without residual paths.
+
+# %%
+class Bare(nn.Module):
+    """An encoder layer without the path around: Sublayer(LayerNorm(x)), or LayerNorm(Sublayer(x))."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        layer = self.layer
+        for residual, sublayer in [
+            (layer.residual_1, lambda h: layer.self_attention(h, h, h)[0]),
+            (layer.residual_2, layer.feed_forward),
+        ]:
+            found = sublayer(residual.enter(x))
+            x = found if residual.norm_first else residual.norm(found)
+        return x, None
+
+
+def gradient_norms(norm_first, with_residuals=True, n_layers=12):
+    notebook.set_seed(0)
+    layers = [EncoderLayer(64, 4, 256, 0.0, norm_first) for _ in range(n_layers)]
+    x = torch.randn(8, 10, 64)
+    target = torch.randn(8, 10, 64)
+    for layer in layers:
+        x, _ = (layer if with_residuals else Bare(layer))(x)
+    x = F.layer_norm(x, [64]) if norm_first else x
+    F.mse_loss(x, target).backward()
+    return [layer.feed_forward.linear_1.weight.grad.norm().item() for layer in layers]
+
+
+stacks = {
+    "post-norm": gradient_norms(False),
+    "pre-norm": gradient_norms(True),
+    "post-norm, no residuals": gradient_norms(False, with_residuals=False),
+    "pre-norm, no residuals": gradient_norms(True, with_residuals=False),
+}
+for name, norms in stacks.items():
+    print(f"{name:>24}: first layer {norms[0]:.2g}, last layer {norms[-1]:.2g}, "
+          f"ratio {norms[-1] / norms[0]:.2g}")  # fmt: skip
+
+# %%
+axes = plots.labelled_lines(
+    range(1, 13), stacks, x_label="layer", y_label="gradient norm", marker="o"
+)
+axes.set_yscale("log")
+notebook.figure(
+    axes,
+    alt="Gradient norm at each of twelve layers, logarithmic. Pre-norm is nearly level, post-norm "
+    "rises towards the last layer; without residual paths the norms run apart over the layers.",
+)
+
+# %%
+spread = {name: max(norms) / min(norms) for name, norms in stacks.items()}
+print({name: f"{value:.2g}" for name, value in spread.items()})
+assert stacks["post-norm"][-1] > stacks["post-norm"][0]
+assert spread["post-norm, no residuals"] > spread["post-norm"]
+
+# %% [markdown]
+# In post-norm the last layers get the largest gradients: that is why the paper's model needs a
+# *warm-up*, small steps at first (Xiong et al. 2020). Without residual paths, the signal has to squeeze
+# through every sublayer.
+#
+# ### And in training
+#
+# Now train them: the same small translator on the toy corpus, six layers deep, for as long as a
+# coffee takes to pour. Post-norm and pre-norm, each with warm-up and without.
+
+# %%
+toy = corpus.toy_splits(n_train=3000, n_validation=200, n_test=200, seed=0, lengths=(4, 10))
+src_vocabulary = WordVocabulary.build(pair.source for pair in toy.train)
+tgt_vocabulary = WordVocabulary.build(pair.target for pair in toy.train)
+
+
+def encode(pairs):
+    return [
+        (src_vocabulary.encode(p.source, eos=True), tgt_vocabulary.encode(p.target, bos=True, eos=True))
+        for p in pairs
+    ]
+
+
+train_pairs, validation_pairs = encode(toy.train), encode(toy.validation)
+print(" ".join(toy.train[0].source), "→", " ".join(toy.train[0].target))
+print(len(src_vocabulary), "French and", len(tgt_vocabulary), "English word types")
+
+# %% tags=["nbval-ignore-output"]
+sizes = dict(
+    src_vocab_size=len(src_vocabulary), tgt_vocab_size=len(tgt_vocabulary), d_model=64, n_heads=4,
+    n_layers=6, d_ff=128, dropout=0.0, max_len=64,
+)  # fmt: skip
+runs = {}
+for norm_first in (False, True):
+    for warmup_steps in (1, 40):
+        notebook.set_seed(0)
+        model = Transformer(TransformerConfig(**sizes, norm_first=norm_first))
+        settings = TrainingSettings(
+            epochs=2, peak_rate=3e-3, warmup_steps=warmup_steps, batch_tokens=768, decay="linear"
+        )
+        history = train(model, train_pairs, validation_pairs, settings)
+        name = f"{'pre' if norm_first else 'post'}-norm, {'with' if warmup_steps > 1 else 'no'} warm-up"
+        runs[name] = history
+        print(f"{name:>24}: validation loss {history.validation_losses[-1]:.2f}")
+
+# %% tags=["nbval-ignore-output", "hide-input"]
+def smooth(losses, width=10):
+    return torch.tensor(losses).unfold(0, width, width).mean(-1).tolist()
+
+
+curves = {name: smooth(history.losses) for name, history in runs.items()}
+n_points = min(len(curve) for curve in curves.values())
+axes = plots.labelled_lines(
+    [10 * i for i in range(1, n_points + 1)],
+    {name: curve[:n_points] for name, curve in curves.items()},
+    x_label="step",
+    y_label="loss, nats a token",
+)
+notebook.figure(
+    axes,
+    alt="Training loss against step for four runs. The pre-norm curves fall soonest; post-norm "
+    "without warm-up is the slowest.",
+)
+
+# %% tags=["nbval-ignore-output"]
+final = {name: history.validation_losses[-1] for name, history in runs.items()}
+assert final["pre-norm, with warm-up"] < final["post-norm, no warm-up"]
+assert final["post-norm, with warm-up"] < final["post-norm, no warm-up"]
+
+# %% [markdown]
+# At this depth and rate, post-norm without warm-up is the one that suffers. Our bundled translator is
+# pre-norm; the paper's figure is post-norm. Both are called *the Transformer*, so `norm_first` has no
+# default in our code: you have to say which you mean.
+
+# %% [markdown] tags=["notes"]
+# **18 minutes.** The four trainings take well under a minute; talk about the gradient plot while they
+# run. *Which curve would you bet on?* If you are late, skip the training and believe the gradients.
+#
+# A frequent wrong picture: the skip path drawn *through* the norm in pre-norm. The path carries $x$
+# itself; only what enters the sublayer is normalised.
+
+# %% [markdown]
+# ## 4. Dropout
+#
+# While training, dropout sets a random share of **activations** to zero and divides the rest by
+# $1 - p$, so that the expected sum stays. It is off in `eval()`. Weights are never removed.
+
+# %%
+from helpers.layers import Dropout
+
+notebook.set_seed(0)
+dropout = Dropout(0.25)
+ones = torch.ones(100_000)
+dropped = dropout(ones)
+print(f"zero: {(dropped == 0).float().mean():.1%}   the others: {dropped.max():.3f}   mean: {dropped.mean():.2f}")
+assert abs((dropped == 0).float().mean() - 0.25) < 0.01 and abs(dropped.mean() - 1) < 0.02
+assert torch.equal(dropout.eval()(ones), ones)
+
+# %% [markdown]
+# ## 5. The decoder, and three uses of attention
+#
+# The decoder layer has one sublayer more. It looks back at what is already written, looks **across** at
+# the source, then thinks.
+
+# %% tags=["hide-input"]
+notebook.picture("three_uses_of_attention")
+
+# %% [markdown]
+# | | queries from | keys and values from | mask | weights |
+# |---|---|---|---|---|
+# | encoder self-attention | source | source | padding of the source | $(B, H, S, S)$ |
+# | decoder self-attention | target | target | causal **and** padding | $(B, H, T, T)$ |
+# | cross-attention | target | the encoder's *final* output | padding of the source | $(B, H, T, S)$ |
+
+# %%
+notebook.set_seed(0)
+layer = DecoderLayer(16, n_heads=4, d_ff=32, dropout=0.0, norm_first=False)
+target, memory = torch.randn(1, 4, 16), torch.randn(1, 6, 16)  # T = 4, S = 6
+_, self_weights, cross_weights = layer(target, memory, masks.causal_mask(4), need_weights=True)
+print("decoder self-attention", tuple(self_weights.shape), "  cross-attention", tuple(cross_weights.shape))
+assert (self_weights.triu(1) == 0).all()
+
+# %% [markdown]
+# **Predict:** with six decoder layers, how many times are keys and values made from the encoder's
+# output? Once for all? Once for each layer? And does decoder layer 2 read encoder layer 2?
+
+# %%
+small = Transformer(TransformerConfig(**sizes, norm_first=True)).eval()
+src_ids = torch.tensor([train_pairs[0][0]])
+tgt_ids = torch.tensor([train_pairs[0][1][:-1]])
+memory = small.encode(src_ids)
+keys = [layer.cross_attention.project_key_value(memory, memory)[0] for layer in small.decoder_layers]
+differences = [(keys[0] - key).abs().mean().item() for key in keys[1:]]
+print("mean difference of the keys to those of layer 1:", [f"{d:.2f}" for d in differences])
+assert min(differences) > 0.05
+
+# %% [markdown]
+# Every decoder layer makes its own keys and values, all from the **final** output of the encoder. To
+# be sure that nothing of an inner encoder layer is used, hand the decoder that final output and
+# nothing else:
+
+# %%
+from_parts = small.output_proj(small.decode(tgt_ids, memory, masks.padding_mask(src_ids, 0)))
+torch.testing.assert_close(from_parts, small(src_ids, tgt_ids))
+
+# %% [markdown] tags=["notes"]
+# **10 minutes.** Let people fill in the table with the first column given. The misconception to find:
+# decoder layer *i* reads encoder layer *i*. It comes from drawings with parallel arrows.
+
+# %% [markdown]
+# ## 6. The whole model, traced
+#
+# One sentence through the whole model. Every tensor that leaves a named part, with its shape.
+
+# %%
+names = {
+    "src_embedding": "source tokens become vectors", "encoder_layers.0": "encoder layer 1",
+    "encoder_norm": "the memory", "tgt_embedding": "target tokens become vectors",
+    "decoder_layers.0": "decoder layer 1", "output_proj": "logits",
+}  # fmt: skip
+modules = dict(small.named_modules())
+trace = []
+hooks = [
+    modules[name].register_forward_hook(
+        lambda module, inputs, output, name=name: trace.append(
+            (name, tuple((output[0] if isinstance(output, tuple) else output).shape))
+        )
+    )
+    for name in names
+]
+small(src_ids, tgt_ids)
+for hook in hooks:
+    hook.remove()
+for name, shape in trace:
+    print(f"{name:>18} {shape!s:>14}  {names[name]}")
+assert trace[-1][1] == (1, tgt_ids.shape[1], len(tgt_vocabulary))
+
+# %%
+from helpers.widgets.shapes import ShapeTracer
+
+ShapeTracer()
+
+# %% [markdown]
+# ## 7. Sixty-five million parameters
+#
+# The paper's base model: $D = 512$, 6 + 6 layers, 8 heads, $F = 2048$, one vocabulary of about 37,000
+# tokens shared by source, target and output. Its table says 65 million. **Count before you run:** one
+# attention layer, one feed-forward network, one encoder layer, one decoder layer, the embedding.
+
+# %%
+config = TransformerConfig(
+    src_vocab_size=37_000, tgt_vocab_size=37_000, share_vocabulary=True, norm_first=False
+)
+print({field.name: getattr(config, field.name) for field in dataclasses.fields(config)})
+
+attention_parameters = 4 * (512 * 512 + 512)  # W_Q, W_K, W_V, W_O and their biases
+feed_forward = (512 * 2048 + 2048) + (2048 * 512 + 512)
+norm = 2 * 512  # gain and bias
+encoder_layer = attention_parameters + feed_forward + 2 * norm
+decoder_layer = 2 * attention_parameters + feed_forward + 3 * norm
+embedding = 37_000 * 512
+total = 6 * encoder_layer + 6 * decoder_layer + embedding
+for name, number in [
+    ("attention", attention_parameters), ("feed-forward", feed_forward),
+    ("encoder layer", encoder_layer), ("decoder layer", decoder_layer),
+    ("embedding, used three times", embedding), ("all", total),
+]:  # fmt: skip
+    print(f"{name:>28}: {number:>12,}")
+
+# %%
+with torch.device("meta"):  # shapes only; nothing is allocated
+    base = Transformer(config)
+counted = sum(p.numel() for p in base.parameters())
+assert counted == total
+print(f"{counted:,}: the model has what we counted")
+assert abs(counted / 65e6 - 1) < 0.05
+
+# %% [markdown]
+# The paper says 65 million and we find 63: the exact size of its vocabulary is not given ("about
+# 37000"), and rounding does the rest.
+#
+# Two thirds of a layer is feed-forward, and almost a third of the model is the embedding: had it not
+# been shared, there would be 38 million more.
+
+# %% [markdown] tags=["notes"]
+# **10 minutes.** A good pair exercise: one counts the encoder layer, one the decoder layer, then they
+# compare. The usual slip is to forget that cross-attention has a $W_Q$ and a $W_O$ too.
+
+# %% [markdown]
+# ## Breakout
+
+# %%
+exercises.heading("layer_norm")
+
+
+# %%
+def layer_norm_(x, gain, bias, eps=1e-5):
+    """Normalise over the last axis, then scale and shift."""
+    ...
+
+
+exercises.check("layer_norm", layer_norm_)
+
+# %%
+exercises.heading("feed_forward")
+
+
+# %%
+def feed_forward_(x, w_1, b_1, w_2, b_2):
+    """ReLU between; weights are (D, F) and (F, D), rows times matrices."""
+    ...
+
+
+exercises.check("feed_forward", feed_forward_)
+
+# %%
+exercises.heading("residual_post_norm")
+
+
+# %%
+def residual_post_norm(x, sublayer, norm):
+    """`sublayer` and `norm` are functions."""
+    ...
+
+
+exercises.check("residual_post_norm", residual_post_norm)
+
+# %%
+exercises.heading("residual_pre_norm")
+
+
+# %%
+def residual_pre_norm(x, sublayer, norm):
+    """`sublayer` and `norm` are functions."""
+    ...
+
+
+exercises.check("residual_pre_norm", residual_pre_norm)
+
+# %%
+exercises.heading("decoder_mask")
+
+
+# %%
+def decoder_mask(target_ids, pad_id):
+    """(B, T) -> (B, 1, T, T) bool, causal and padding together, True = may look"""
+    ...
+
+
+exercises.check("decoder_mask", decoder_mask)
+
+# %% [markdown]
+# ### Questions
+
+# %%
+exercises.quiz("what_layer_norm_sees")
+
+# %%
+exercises.quiz("where_the_norm_stands")
+
+# %%
+exercises.quiz("three_uses")
+
+# %%
+exercises.quiz("memory_of_each_layer")
+
+# %%
+exercises.quiz("parameters_of_feed_forward")
+
+# %%
+exercises.quiz("what_dropout_does")
+
+# %% [markdown]
+# ### To talk about
+
+# %%
+exercises.quiz("why_residual")
+
+# %%
+exercises.quiz("is_it_a_cnn")
+
+# %% [markdown]
+# ### Going further
+#
+# *RMSNorm* (Zhang and Sennrich 2019) leaves out the mean and the bias. Write it, put it into an
+# `EncoderLayer` in place of both norms, and repeat the gradient plot. What changes, and how many
+# parameters does the base model save?
+
+# %% [markdown]
+# ## Myth or fact?
+#
+# **"The paper is pre-norm."** A myth: section 3.1 of the paper has
+# $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$. You can see it in the output: a post-norm layer
+# returns normalised vectors, a pre-norm layer does not.
+
+# %%
+notebook.set_seed(0)
+x = torch.randn(1, 5, 16) * 3
+for norm_first in (False, True):
+    y, _ = EncoderLayer(16, 4, 32, 0.0, norm_first)(x)
+    name = "pre-norm" if norm_first else "post-norm"
+    print(f"{name:>9}: standard deviation of each output vector", [f"{s:.2f}" for s in y.std(-1, correction=0)[0]])
+    assert torch.allclose(y.std(-1, correction=0), torch.ones(1, 5), atol=0.01) is not norm_first
+
+# %% [markdown]
+# **"Dropout removes weights."** A myth: section 4. It zeroes activations, in training only.
+#
+# **"A Transformer is a CNN plus attention."** A myth: section 2 found kernel size 1 and nothing wider.
+
+# %% [markdown]
+# ## Summary
+#
+# - Encoder layer: self-attention, feed-forward, each in a residual with a norm. $(B, S, D) \to (B, S, D)$.
+# - Decoder layer: self-attention (causal), cross-attention (memory), feed-forward. $(B, T, D) \to (B, T, D)$.
+# - Post-norm $\mathrm{LN}(x + f(x))$ wants a warm-up; pre-norm $x + f(\mathrm{LN}(x))$ is more patient.
+# - Every decoder layer projects the final encoder output with matrices of its own.
+#
+# The model ends in vectors. **Lesson 08** turns them into words.
+#
+# **References**
+#
+# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.1, 3.3, 5.4.
+# - Ba, Kiros, Hinton (2016), "Layer Normalization", arXiv:1607.06450.
+# - He, Zhang, Ren, Sun (2016), "Deep Residual Learning for Image Recognition", arXiv:1512.03385.
+# - Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745.
+# - Zhang, Sennrich (2019), "Root Mean Square Layer Normalization", arXiv:1910.07467.
