@@ -1,0 +1,162 @@
+"""The exercises' public face: check, hint, solution, quiz, heading, progress.
+
+The one place in the package that passes names on: a lesson writes ``exercises.check(...)`` and
+need not know which file does what. Content stands in ``lesson_NN.py``, one file a lesson; `model`
+says what an exercise and a question are made of.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+
+import ipywidgets as widgets
+
+from helpers.exercises import panels
+from helpers.exercises.checking import Verdict, check
+from helpers.exercises.model import find
+from helpers.exercises.progress import export_progress, import_progress, progress
+from helpers.exercises.questions import quiz
+from helpers.widgets.fallback import StaticFallback
+
+__all__ = [
+    "Verdict", "check", "export_progress", "heading", "hint", "import_progress", "progress", "quiz",
+    "reference", "solution", "solved",
+]  # fmt: skip
+
+_hints_given = {}
+
+
+class _Shown:
+    """HTML in a notebook, text in a terminal."""
+
+    def __init__(self, text, shown):
+        self.text, self.shown = text, shown
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        return self.shown
+
+
+def heading(name):
+    """Show an exercise's title, minutes, difficulty, importance and task.
+
+    Parameters
+    ----------
+    name : str
+    """
+    exercise = find(name, "exercise")
+    return _Shown(f"Exercise: {exercise.title}\n{exercise.task}", panels.heading(exercise))
+
+
+def hint(name):
+    """Give the next hint; the last one nearly is the solution.
+
+    Parameters
+    ----------
+    name : str
+    """
+    hints = find(name, "exercise").hints
+    number = min(_hints_given.get(name, 0), len(hints) - 1)
+    _hints_given[name] = number + 1
+    text, title = hints[number], f"Hint {number + 1} of {len(hints)}"
+    body = f'<span style="white-space: pre-wrap">{panels.html.escape(text)}</span>'
+    return _Shown(f"{title}: {text}", panels.panel("hint", body, title))
+
+
+def reference(name):
+    """Return the tested function of an exercise.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    reference : function
+    """
+    return find(name, "exercise").reference
+
+
+def source(name):
+    """Return the source of an exercise's tested function, without its docstring.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    source : str
+    """
+    text = textwrap.dedent(inspect.getsource(reference(name)))
+    function = ast.parse(text).body[0]
+    if ast.get_docstring(function) and len(function.body) > 1:
+        lines, doc = text.splitlines(), function.body[0]
+        text = "\n".join(lines[: doc.lineno - 1] + lines[doc.end_lineno :])
+    return text.rstrip()
+
+
+class _Solution(StaticFallback, widgets.VBox):
+    """A button that shows the solution: one more moment to think."""
+
+    def __init__(self, name):
+        self.name = name
+        self.shown = widgets.HTML()
+        self.button = widgets.Button(
+            description="Show me the solution", layout=widgets.Layout(width="220px")
+        )
+        self.button.on_click(lambda _: self.show())
+        super().__init__([self.button, self.shown])
+
+    def __repr__(self):
+        return f"Solution({self.name!r})"
+
+    def static_html(self):
+        """Return a sentence that gives nothing away."""
+        return f"<p>The solution of <code>{self.name}</code>, on request.</p>"
+
+    def show(self):
+        """Show the source and what to look at in it."""
+        self.shown.value = _solution_html(self.name)
+
+
+def _solution_html(name):
+    code = panels.html.escape(source(name))
+    look_at = panels.html.escape(find(name, "exercise").look_at)
+    body = f'<pre style="white-space: pre-wrap; font-size: 14px">{code}</pre>{look_at}'
+    return panels.panel("solution", body)
+
+
+def solution(name, show=False):
+    """Show the tested source of an exercise, after asking once.
+
+    Parameters
+    ----------
+    name : str
+    show : bool, default=False
+        Do not ask; this is the way in a terminal.
+    """
+    exercise = find(name, "exercise")
+    if show:
+        return _Shown(f"{source(name)}\n\n{exercise.look_at}", _solution_html(name))
+    return _Solution(name)
+
+
+def solved(notebook_source):
+    """Put every solution into a lesson's text: what `check` is given becomes the tested function.
+
+    Parameters
+    ----------
+    notebook_source : str
+        Python text with calls of ``exercises.check("name", answer)``.
+
+    Returns
+    -------
+    notebook_source : str
+    """
+    call = r'^exercises\.check\("(\w+)", (\w+)\)'
+    put_in = r'\2 = exercises.reference("\1")\n\g<0>'
+    return re.sub(call, put_in, notebook_source, flags=re.MULTILINE)

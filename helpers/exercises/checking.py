@@ -1,0 +1,241 @@
+"""The check: from "not attempted" through the known mistakes to the smallest differing input."""
+
+import linecache
+import traceback
+from dataclasses import dataclass
+
+import torch
+
+from helpers.exercises import compare, panels, progress
+from helpers.exercises.model import find
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found.
+
+    Parameters
+    ----------
+    passed : bool
+    mistake : str
+        "" if it passed; else the name of a known mistake, or one of "not attempted", "raised",
+        "too long", "too large", "wrong type", "wrong shape", "changed its input", "differs".
+    message : str
+        What to tell the learner.
+    picture : str, default=""
+        HTML: expected and got, side by side.
+    """
+
+    passed: bool
+    mistake: str
+    message: str
+    picture: str = ""
+
+    def __repr__(self):
+        sign = "✓ right" if self.passed else "○" if self.mistake == "not attempted" else "✗"
+        return (
+            f"{sign}: {self.message}" if self.passed else f"{sign} {self.mistake}: {self.message}"
+        )
+
+    def _repr_html_(self):
+        return panels.verdict(self)
+
+
+@dataclass
+class _Failed(Exception):
+    """Carries a verdict out of the steps of a check."""
+
+    verdict: Verdict
+
+
+def check(name, answer):
+    """Say whether an answer is right, and if not, what went wrong.
+
+    Parameters
+    ----------
+    name : str
+        The exercise.
+    answer : function
+        With the signature of the exercise.
+
+    Returns
+    -------
+    verdict : Verdict
+        Shows itself in a notebook. `check` itself never raises, whatever the answer does.
+    """
+    try:
+        exercise = find(name, "exercise")
+    except ValueError as error:
+        return Verdict(False, "unknown exercise", str(error))
+    try:
+        verdict = _check(exercise, answer)
+    except _Failed as failed:
+        verdict = failed.verdict
+    if verdict.mistake != "not attempted":
+        progress.record("exercises", name, verdict.passed)
+    return verdict
+
+
+def _check(exercise, answer):
+    if is_stub(answer):
+        raise _Failed(not_attempted(exercise))
+    if not callable(answer):
+        _fail("wrong type", f"expected a function; got {compare.describe(answer)}.")
+    cases = exercise.draw(torch.Generator().manual_seed(0))
+    wanted = [exercise.reference(*compare.copy(case)) for case in cases]
+    got = [_run(exercise, answer, case) for case in cases]
+    for case, g, w in zip(cases, got, wanted, strict=True):
+        _demand_kind(case, g, w)
+    if all(map(compare.same, got, wanted)):
+        return Verdict(True, "", f"{exercise.name} gives the right result on {len(cases)} inputs.")
+    # A known mistake first: it may well have the wrong shape too, and its name says more.
+    for mistake in exercise.mistakes:
+        if _explains(mistake, cases, got, wanted):
+            first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
+            picture = panels.side_by_side(wanted[first], got[first])
+            raise _Failed(Verdict(False, mistake.name, exercise.why(mistake.name), picture))
+    for case, g, w in zip(cases, got, wanted, strict=True):
+        _demand_shape(case, g, w)
+    return _smallest_difference(cases, got, wanted)
+
+
+def is_stub(answer):
+    """Say whether an answer is None, an ellipsis, or a function without a body."""
+    if answer is None or answer is ...:
+        return True
+    code = getattr(answer, "__code__", None)
+    return code is not None and code.co_code == _EMPTY.__code__.co_code
+
+
+def _EMPTY():
+    """Look like a stub."""
+
+
+def not_attempted(exercise):
+    """Make the verdict for a stub."""
+    return Verdict(
+        False,
+        "not attempted",
+        f"{exercise.name}: not attempted yet. Write your answer above and run the cell again; "
+        f'exercises.hint("{exercise.name}") helps. The lesson goes on with the tested version.',
+    )
+
+
+def _run(exercise, answer, case):
+    given = compare.copy(case)
+    shapes = ", ".join(compare.describe(value) for value in case)
+    try:
+        with compare.time_limit():
+            result = answer(*given)
+    except NotImplementedError:
+        raise _Failed(not_attempted(exercise)) from None
+    except compare.TooLong:
+        _fail(
+            "too long",
+            f"stopped after {compare.SECONDS:.0f} seconds on ({shapes}). Is there a loop that never "
+            f"ends?",
+        )
+    except BaseException as error:
+        _fail("raised", _what_raised(error, answer, shapes))
+    if not compare.unchanged(case, given):
+        _fail(
+            "changed its input",
+            "your function changed a tensor that it was given. Whoever calls it still needs that "
+            "tensor. Write x = x + 1 instead of x += 1, or work on x.clone().",
+        )
+    if result is None:
+        _fail("wrong type", "your function returned None. Is the return missing?")
+    return result
+
+
+def _what_raised(error, answer, shapes):
+    where = ""
+    file = getattr(getattr(answer, "__code__", None), "co_filename", None)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    if frames:
+        line = frames[-1].line or linecache.getline(file, frames[-1].lineno).strip()
+        where = f" In the line: {line}" if line else ""
+    return f"{type(error).__name__}: {error}. It was given ({shapes}).{where}"
+
+
+def _demand_kind(case, got, wanted):
+    """Demand the right sort of result: so many parts, of numbers, truth values where asked."""
+    try:
+        ours, theirs = compare.parts(wanted), compare.parts(got)
+    except (TypeError, ValueError, RuntimeError):
+        _fail(
+            "wrong type",
+            f"expected {compare.describe(wanted)}; got {compare.describe(got)}.",
+        )
+    if sum(part.numel() for part in theirs) > compare.MOST_NUMBERS:
+        _fail("too large", f"the result is far too large: {compare.describe(got)}.")
+    if len(ours) != len(theirs):
+        _fail(
+            "wrong type",
+            f"expected {len(ours)} results, {compare.describe(wanted)}; got {len(theirs)}: "
+            f"{compare.describe(got)}.",
+        )
+    for a, b in zip(ours, theirs, strict=True):
+        if a.dtype == torch.bool and b.dtype != torch.bool:
+            _fail(
+                "wrong type",
+                f"expected truth values, a boolean tensor; got {str(b.dtype).removeprefix('torch.')}"
+                f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
+            )
+
+
+def _demand_shape(case, got, wanted):
+    for a, b in zip(compare.parts(wanted), compare.parts(got), strict=True):
+        if a.shape != b.shape:
+            hint = ""
+            if a.dim() == b.dim() and sorted(a.shape) == sorted(b.shape):
+                hint = " The same axes in another order: is a transpose missing or too many?"
+            shapes = ", ".join(compare.describe(value) for value in case)
+            _fail(
+                "wrong shape",
+                f"expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
+            )
+
+
+def _explains(mistake, cases, got, wanted):
+    """Say whether a mistake gives this very result, on every input."""
+    for case, result in zip(cases, got, strict=True):
+        try:
+            simulated = mistake.wrong(*compare.copy(case))
+        except Exception:
+            return False
+        if not _same_even_nan(result, simulated):
+            return False
+    return True
+
+
+def _same_even_nan(got, simulated):
+    try:
+        pairs = list(zip(compare.parts(got), compare.parts(simulated), strict=True))
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return all(
+        a.shape == b.shape
+        and torch.allclose(
+            a.double(), b.double(), rtol=compare.TOLERANCE, atol=compare.TOLERANCE, equal_nan=True
+        )
+        for a, b in pairs
+    )
+
+
+def _smallest_difference(cases, got, wanted):
+    first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
+    shapes = ", ".join(compare.describe(value) for value in cases[first])
+    note = ""
+    if any(torch.isnan(part.double()).any() for part in compare.parts(got[first])):
+        note = " Your result holds NaN: is there a division by zero, or a row of −∞ only?"
+    return Verdict(
+        False,
+        "differs",
+        f"the numbers differ. The smallest input on which they do is ({shapes}).{note}",
+        panels.side_by_side(wanted[first], got[first]),
+    )
+
+
+def _fail(mistake, message):
+    raise _Failed(Verdict(False, mistake, message))

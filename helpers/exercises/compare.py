@@ -1,0 +1,127 @@
+"""Running an answer safely, and comparing what it returns with what was expected."""
+
+import contextlib
+import ctypes
+import signal
+import threading
+
+import numpy
+import torch
+
+SECONDS = 5.0
+MOST_NUMBERS = 10_000_000
+TOLERANCE = 1e-4
+
+
+class TooLong(BaseException):
+    """Raised inside an answer that does not end; no ``except Exception`` of its own catches it."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds=SECONDS):
+    """Stop the block after so many seconds by raising `TooLong` inside it.
+
+    On Linux and macOS, and so in Colab, a timer signal does it; it fires again every tenth of a
+    second, so that a bare ``except:`` in a loop is left too. On Windows, and outside the main
+    thread, a helper thread raises the exception. Neither can break into one single long operation
+    of PyTorch: that ends first.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if main and hasattr(signal, "setitimer"):
+
+        def stop(*_):
+            raise TooLong
+
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        return
+    thread_id = ctypes.c_ulong(threading.get_ident())
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    timer = threading.Timer(seconds, raise_in, (thread_id, ctypes.py_object(TooLong)))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def copy(value):
+    """Copy tensors and arrays, alone or in tuples and lists; pass the rest through."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, numpy.ndarray):
+        return value.copy()
+    if isinstance(value, tuple | list):
+        return type(value)(copy(part) for part in value)
+    return value
+
+
+def unchanged(before, after):
+    """Say whether inputs are still what they were."""
+    if isinstance(before, torch.Tensor):
+        return before.shape == after.shape and torch.equal(before, after)
+    if isinstance(before, tuple | list):
+        return len(before) == len(after) and all(map(unchanged, before, after))
+    return True
+
+
+def parts(value):
+    """See a result as a list of tensors: a tuple's parts, or the one thing that it is.
+
+    Raises
+    ------
+    TypeError
+        If something is neither a tensor, an array, a number, nor a list of numbers.
+    """
+    if isinstance(value, tuple) and not all(isinstance(part, int | float) for part in value):
+        return [_tensor(part) for part in value]
+    return [_tensor(value)]
+
+
+def _tensor(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu()
+    if isinstance(value, list) and any(isinstance(part, torch.Tensor) for part in value):
+        return torch.stack([_tensor(part) for part in value])
+    if isinstance(value, numpy.ndarray | numpy.generic | int | float | bool | list | tuple):
+        return torch.as_tensor(numpy.asarray(value))
+    raise TypeError(type(value).__name__)
+
+
+def same(got, wanted, tolerance=TOLERANCE):
+    """Say whether two results are the same numbers; a NaN is equal to nothing."""
+    try:
+        got, wanted = parts(got), parts(wanted)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return len(got) == len(wanted) and all(
+        a.shape == b.shape
+        and (a.dtype == torch.bool) == (b.dtype == torch.bool)
+        and torch.allclose(a.double(), b.double(), rtol=tolerance, atol=tolerance)
+        for a, b in zip(got, wanted, strict=True)
+    )
+
+
+def describe(value):
+    """Name a value's kind and shape in a few words."""
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} tensor {tuple(value.shape)}"
+    if isinstance(value, numpy.ndarray):
+        return f"{value.dtype} array {value.shape}"
+    if isinstance(value, tuple):
+        return f"({', '.join(describe(part) for part in value)})"
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    if callable(value):
+        return "function"
+    return repr(value) if isinstance(value, int | float | str | bool) else type(value).__name__

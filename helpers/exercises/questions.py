@@ -1,0 +1,311 @@
+"""Questions that mark themselves: ipywidgets that work with the keyboard, under version 7 and 8."""
+
+import html
+import random
+
+import ipywidgets as widgets
+
+from helpers.exercises import panels, progress
+from helpers.exercises.model import find
+from helpers.widgets.fallback import StaticFallback
+
+WIDE = widgets.Layout(width="auto", max_width="760px")
+NO_CHOICE = "choose …"
+
+
+def quiz(name):
+    """Show a question.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    question : Quiz
+        A widget; its `check` button marks the answer and explains it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such question.
+    """
+    question = find(name, "question")
+    return KINDS[question.kind](question)
+
+
+class Quiz(StaticFallback, widgets.VBox):
+    """A question, its controls, a button, and what is said to the answer.
+
+    Parameters
+    ----------
+    question : Question
+    """
+
+    instruction = ""
+    button_text = "Check"
+
+    def __init__(self, question):
+        self.question = question
+        # A fixed order for each question: stable outputs, and the right one is not always first.
+        self.random = random.Random(question.name)
+        self.said = widgets.HTML()
+        self.button = widgets.Button(description=self.button_text, button_style="primary")
+        self.button.on_click(lambda _: self.mark())
+        prompt = widgets.HTML(self.prompt_html(), layout=WIDE)
+        super().__init__([prompt, *self.controls(), self.button, self.said])
+
+    def __repr__(self):
+        return f"Quiz({self.question.name!r})"
+
+    def prompt_html(self):
+        """Return the question as HTML."""
+        note = f'<br><em style="opacity: 0.75">{self.instruction}</em>' if self.instruction else ""
+        return (
+            f'<div style="font-size: 15px; line-height: 1.45; white-space: normal">'
+            f"<strong>Question.</strong> {html.escape(self.question.prompt)}{note}</div>"
+        )
+
+    def choices(self):
+        """List what can be chosen, for the static view."""
+        return []
+
+    def static_html(self):
+        """Return question and choices; no answer is in it."""
+        items = "".join(f"<li>{html.escape(str(choice))}</li>" for choice in self.choices())
+        return f"{self.prompt_html()}<ul>{items}</ul>" if items else self.prompt_html()
+
+    def controls(self):
+        """Make the controls; returns a list of widgets."""
+        raise NotImplementedError
+
+    def verdict(self):
+        """Return (right, list of explanations, some of which may be empty)."""
+        raise NotImplementedError
+
+    def mark(self):
+        """Mark the answer that is given, and say why."""
+        result = self.verdict()
+        if result is None:
+            self.said.value = panels.panel("open", "Give an answer first.", "No answer yet")
+            return
+        right, explanations = result
+        progress.record("questions", self.question.name, right)
+        body = "<br>".join(html.escape(text) for text in explanations if text)
+        self.said.value = panels.panel("right" if right else "wrong", body)
+
+
+class Single(Quiz):
+    """One option is right."""
+
+    def controls(self):
+        """Offer the options as radio buttons."""
+        self.options = self.random.sample(self.question.options, len(self.question.options))
+        self.choice = widgets.RadioButtons(
+            options=[option.text for option in self.options], index=None, layout=WIDE
+        )
+        return [self.choice]
+
+    def choices(self):
+        """List the options."""
+        return [option.text for option in self.options]
+
+    def verdict(self):
+        """Explain the chosen option."""
+        if self.choice.index is None:
+            return None
+        option = self.options[self.choice.index]
+        return option.right, [option.why]
+
+
+class Multiple(Quiz):
+    """Any number of options may be right."""
+
+    instruction = "More than one may be right."
+
+    def controls(self):
+        """Offer the options as boxes to tick."""
+        self.options = self.random.sample(self.question.options, len(self.question.options))
+        self.boxes = [
+            widgets.Checkbox(description=option.text, indent=False, layout=WIDE)
+            for option in self.options
+        ]
+        return self.boxes
+
+    def choices(self):
+        """List the options."""
+        return [option.text for option in self.options]
+
+    def verdict(self):
+        """Explain every option that is ticked wrongly or missing; all of them when right."""
+        if not any(box.value for box in self.boxes):
+            return None
+        pairs = list(zip(self.boxes, self.options, strict=True))
+        off = [option for box, option in pairs if box.value != option.right]
+        told = off or self.options
+        return not off, [f"“{option.text}” {option.why}" for option in told]
+
+
+class Number(Quiz):
+    """A number, within a tolerance."""
+
+    instruction = "Type a number."
+
+    def controls(self):
+        """Offer a field."""
+        self.field = widgets.Text(description="answer", layout=widgets.Layout(width="320px"))
+        return [self.field]
+
+    def verdict(self):
+        """Compare; a known wrong number gets its own explanation."""
+        text = self.field.value.strip().replace(",", "").replace(" ", "")
+        if not text:
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            return False, [f"“{self.field.value}” is not a number. Write it like 0.25 or 512."]
+        if self._near(number, self.question.answer):
+            return True, [self.question.why]
+        known = [option.why for option in self.question.options if self._near(number, option.text)]
+        return False, known or ["Not that number. Write down what is counted, and try again."]
+
+    def _near(self, number, wanted):
+        wanted = float(wanted)
+        return abs(number - wanted) <= max(self.question.tolerance * abs(wanted), 1e-9)
+
+
+class Shape(Quiz):
+    """The shape of a tensor, in the letters of the course or in numbers."""
+
+    instruction = "Type a shape, for example (B, T, D) or (2, 64)."
+
+    def controls(self):
+        """Offer a field."""
+        self.field = widgets.Text(description="shape", layout=widgets.Layout(width="320px"))
+        return [self.field]
+
+    def verdict(self):
+        """Compare axis by axis; a known wrong shape gets its own explanation."""
+        given = _axes(self.field.value)
+        if not given:
+            return None
+        if given == _axes(self.question.answer):
+            return True, [self.question.why]
+        known = [o.why for o in self.question.options if _axes(o.text) == given]
+        wanted = _axes(self.question.answer)
+        if not known and sorted(given) == sorted(wanted):
+            known = ["The right axes in another order."]
+        if not known and len(given) != len(wanted):
+            known = [f"You gave {len(given)} axes; it has {len(wanted)}."]
+        return False, known or ["Not that shape. Which axes go in, and which one disappears?"]
+
+
+def _axes(text):
+    text = str(text).replace("×", ",").replace("*", ",").strip().strip("()[] ")
+    return [axis.strip().upper() for axis in text.split(",") if axis.strip()]
+
+
+class Order(Quiz):
+    """Put steps in order."""
+
+    instruction = "Choose for each place the step that stands there."
+
+    def controls(self):
+        """Offer a menu for each place."""
+        self.steps = self.random.sample(self.question.answer, len(self.question.answer))
+        self.places = [
+            widgets.Dropdown(description=f"{i + 1}.", options=[NO_CHOICE, *self.steps], layout=WIDE)
+            for i in range(len(self.steps))
+        ]
+        return self.places
+
+    def choices(self):
+        """List the steps."""
+        return self.steps
+
+    def verdict(self):
+        """Name the first place that is wrong."""
+        given = [place.value for place in self.places]
+        if NO_CHOICE in given:
+            return None
+        for i, (chosen, wanted) in enumerate(zip(given, self.question.answer, strict=True)):
+            if chosen != wanted:
+                before = f"After “{given[i - 1]}”, " if i else ""
+                return False, [f"{before}place {i + 1} is not “{chosen}”. {self.question.why}"]
+        return True, [self.question.why]
+
+
+class Match(Quiz):
+    """Match two lists."""
+
+    instruction = "Choose for each what belongs to it."
+
+    def controls(self):
+        """Offer a menu for each item."""
+        answer = self.question.answer
+        rights = list(dict.fromkeys(answer.values()))
+        rights = self.random.sample(rights, len(rights))
+        self.menus = {
+            left: widgets.Dropdown(
+                description=left,
+                options=[NO_CHOICE, *rights],
+                layout=WIDE,
+                style={"description_width": "260px"},
+            )
+            for left in answer
+        }
+        return list(self.menus.values())
+
+    def choices(self):
+        """List the items."""
+        return list(self.question.answer)
+
+    def verdict(self):
+        """Name the pairs that are wrong."""
+        given = {left: menu.value for left, menu in self.menus.items()}
+        if NO_CHOICE in given.values():
+            return None
+        off = [left for left, right in self.question.answer.items() if given[left] != right]
+        if off:
+            return False, [f"Look again at: {', '.join(off)}.", self.question.why]
+        return True, [self.question.why]
+
+
+class Open(Quiz):
+    """A question to write about; then a model answer to compare with."""
+
+    instruction = "Write your own answer first; then compare. Good for pairs."
+    button_text = "Compare with a model answer"
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.button.layout = widgets.Layout(width="260px")
+
+    def controls(self):
+        """Offer room to write."""
+        self.field = widgets.Textarea(
+            placeholder="Your answer", layout=widgets.Layout(width="100%", max_width="760px")
+        )
+        return [self.field]
+
+    def mark(self):
+        """Show the model answer once something is written."""
+        if len(self.field.value.split()) < 3:
+            note = "Write a sentence of your own first; the model answer waits."
+            self.said.value = panels.panel("open", note, "No answer yet")
+            return
+        progress.record("questions", self.question.name, True)
+        body = html.escape(self.question.answer)
+        self.said.value = panels.panel("solution", body, "A model answer")
+
+
+KINDS = {
+    "single": Single,
+    "multiple": Multiple,
+    "number": Number,
+    "shape": Shape,
+    "order": Order,
+    "match": Match,
+    "open": Open,
+}
