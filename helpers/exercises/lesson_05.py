@@ -1,0 +1,469 @@
+"""Lesson 05, positional encoding."""
+
+import math
+
+import torch
+
+from helpers import positions
+from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+
+
+def add_positions(embeddings, table):
+    """Scale the embeddings by √D and add one row of the table to each word of every sentence."""
+    length, d_model = embeddings.shape[-2:]
+    return embeddings * math.sqrt(d_model) + table[:length]
+
+
+def shift_matrix(k, d_model):
+    """Make the matrix that moves every sinusoidal position by k: table[p] @ matrix = table[p + k]."""
+    frequency = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+    turns = []
+    for angle in (k * frequency).tolist():
+        sin, cos = math.sin(angle), math.cos(angle)
+        turns.append(torch.tensor([[cos, -sin], [sin, cos]]))
+    return torch.block_diag(*turns)
+
+
+def rotate_pairs(x, angles):
+    """Turn features 2i and 2i+1 of row t by angles[t, i]."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def _table(interleaved=True, sine_first=True, exponent="2i/D", start=0, base=10000.0):
+    """Make sinusoids that go wrong in the ways asked for."""
+
+    def make(max_len, d_model):
+        position = torch.arange(start, start + max_len)[:, None].float()
+        i = torch.arange(d_model // 2).float()
+        power = {"2i/D": 2 * i / d_model, "i/D": i / d_model, "4i/D": 4 * i / d_model}[exponent]
+        angle = position / base**power
+        waves = [angle.sin(), angle.cos()] if sine_first else [angle.cos(), angle.sin()]
+        return torch.stack(waves, -1).flatten(1) if interleaved else torch.cat(waves, 1)
+
+    return make
+
+
+def _by_loops(max_len, d_model):
+    table = torch.zeros(max_len, d_model)
+    for p in range(max_len):
+        for i in range(0, d_model, 2):
+            table[p, i] = math.sin(p / 10000 ** (i / d_model))
+            table[p, i + 1] = math.cos(p / 10000 ** (i / d_model))
+    return table
+
+
+def _by_columns(max_len, d_model):
+    table = torch.zeros(max_len, d_model)
+    angle = torch.outer(
+        torch.arange(max_len).float(),
+        torch.exp(-math.log(10000.0) * torch.arange(0, d_model, 2) / d_model),
+    )
+    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+    return table
+
+
+def _draw_added(generator):
+    return [
+        (torch.randn(3, 3, 4, generator=generator), torch.randn(5, 4, generator=generator)),
+        (torch.randn(4, 4, 6, generator=generator), torch.randn(7, 6, generator=generator)),
+    ]
+
+
+def _draw_turns(generator):
+    return [
+        (torch.randn(2, 4, generator=generator), torch.rand(2, 2, generator=generator) * 3),
+        (torch.randn(5, 6, generator=generator), torch.rand(5, 3, generator=generator) * 3),
+    ]
+
+
+def _in_halves(x, angles):
+    first, second = x.chunk(2, -1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+
+
+def _complex(x, angles):
+    turned = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(turned * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+def _by_pairs(x, angles):
+    rows = []
+    for row, row_angles in zip(x, angles, strict=True):
+        turned = []
+        for i, angle in enumerate(row_angles):
+            a, b = row[2 * i], row[2 * i + 1]
+            turned += [a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()]
+        rows.append(torch.stack(turned))
+    return torch.stack(rows)
+
+
+def _shift_by_index(k, d_model):
+    matrix = torch.zeros(d_model, d_model)
+    for i in range(0, d_model, 2):
+        angle = k / 10000 ** (i / d_model)
+        matrix[i, i] = matrix[i + 1, i + 1] = math.cos(angle)
+        matrix[i, i + 1], matrix[i + 1, i] = -math.sin(angle), math.sin(angle)
+    return matrix
+
+
+def _shift_by_fit(k, d_model):
+    table = positions.sinusoidal_positions(64 + k, d_model).double()
+    return torch.linalg.lstsq(table[:64], table[k : 64 + k]).solution.float()
+
+
+EXERCISES = [
+    Exercise(
+        name="sinusoidal_positions",
+        title="the table of sinusoids",
+        task="Column 2i holds sin(p / 10000^(2i/D)), column 2i+1 the cosine of the same angle.",
+        minutes=8,
+        difficulty=3,
+        importance=4,
+        reference=positions.sinusoidal_positions,
+        draw=lambda generator: [(3, 4), (6, 8), (10, 6)],
+        mistakes=[
+            Mistake(
+                "not interleaved",
+                _table(interleaved=False),
+                "All sines stand on the left and all cosines on the right. The exercise wants them in turn: sine, cosine, sine, cosine. (Both are in use; a model must only stick to one.)",
+            ),
+            Mistake(
+                "cosine first",
+                _table(sine_first=False),
+                "Sine and cosine have changed places: even columns hold the sine.",
+            ),
+            Mistake(
+                "exponent i/D",
+                _table(exponent="i/D"),
+                "The exponent is i/D; the formula has 2i/D, where i counts pairs of columns.",
+            ),
+            Mistake(
+                "exponent counted twice",
+                _table(exponent="4i/D"),
+                "The exponent is twice too large: if i already steps 0, 2, 4 …, it is i/D and not 2i/D.",
+            ),
+            Mistake(
+                "positions from 1",
+                _table(start=1),
+                "The first row is position 1. Positions are counted from 0, where every sine is 0 and every cosine 1.",
+            ),
+            Mistake(
+                "sine everywhere",
+                lambda n, d: torch.stack([_by_loops(n, d)[:, 0::2]] * 2, -1).flatten(1),
+                "Every column is a sine. The second of each pair is a cosine: without it, moving on would not be a rotation.",
+            ),
+            Mistake(
+                "base 1000",
+                _table(base=1000.0),
+                "The base is 1000; the paper's is 10000.",
+            ),
+            Mistake("not interleaved + positions from 1", _table(interleaved=False, start=1)),
+        ],
+        also_right=[_by_loops, _by_columns],
+        hints=[
+            "Make a column of positions (max_len, 1) and a row of frequencies (D/2,); their product is the table of angles.",
+            "The frequencies are 10000 ** (-torch.arange(0, d_model, 2) / d_model).",
+            "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1) puts them in turn.",
+        ],
+        look_at="stack makes pairs (max_len, D/2, 2), and flatten lays them out in turn: no loop over columns.",
+    ),
+    Exercise(
+        name="add_positions",
+        title="positions enter the model",
+        task="Scale the embeddings (B, T, D) by √D and add row p of the table to word p of every sentence.",
+        minutes=4,
+        difficulty=2,
+        importance=5,
+        reference=add_positions,
+        draw=_draw_added,
+        mistakes=[
+            Mistake(
+                "along the batch",
+                lambda e, t: e * math.sqrt(e.shape[-1]) + t[: e.shape[0], None],
+                "The rows of the table went along the batch: every word of a sentence got the same vector. They belong along the time axis.",
+            ),
+            Mistake(
+                "embeddings not scaled",
+                lambda e, t: e + t[: e.shape[1]],
+                "The embeddings are not multiplied by √D. They are initialised small; the positions would drown them.",
+            ),
+            Mistake(
+                "positions scaled too",
+                lambda e, t: (e + t[: e.shape[1]]) * math.sqrt(e.shape[-1]),
+                "Positions are multiplied by √D too. Only the embeddings are.",
+            ),
+            Mistake(
+                "divided",
+                lambda e, t: e / math.sqrt(e.shape[-1]) + t[: e.shape[1]],
+                "The embeddings are divided by √D. Here they are multiplied by it.",
+            ),
+            Mistake(
+                "concatenated",
+                lambda e, t: torch.cat(
+                    [e * math.sqrt(e.shape[-1]), t[: e.shape[1]].expand(e.shape)], -1
+                ),
+                "The positions stand beside the embeddings and the width has doubled. They are added.",
+            ),
+            Mistake(
+                "the last rows of the table",
+                lambda e, t: e * math.sqrt(e.shape[-1]) + t[-e.shape[1] :],
+                "The rows come from the end of the table. Word 0 takes row 0.",
+            ),
+            Mistake(
+                "along the batch + embeddings not scaled",
+                lambda e, t: e + t[: e.shape[0], None],
+            ),
+        ],
+        also_right=[
+            lambda e, t: t[None, : e.shape[1]] + e * e.shape[-1] ** 0.5,
+            lambda e, t: torch.stack([s * math.sqrt(s.shape[-1]) + t[: len(s)] for s in e]),
+        ],
+        hints=[
+            "The table may be longer than the sentence: take its first T rows.",
+            "(B, T, D) + (T, D) broadcasts over the batch by itself.",
+            "embeddings * math.sqrt(embeddings.shape[-1]) + table[:embeddings.shape[1]]",
+        ],
+        look_at="No axis has to be added: broadcasting lines up the last axes, and the missing one is the batch.",
+    ),
+    Exercise(
+        name="shift_matrix",
+        title="moving is rotating",
+        task="Return the (D, D) matrix with table[p] @ matrix = table[p + k] for every position p of the sinusoids.",
+        minutes=10,
+        difficulty=4,
+        importance=2,
+        reference=shift_matrix,
+        draw=lambda generator: [(1, 2), (1, 4), (3, 6)],
+        mistakes=[
+            Mistake(
+                "turned the other way",
+                lambda k, d: shift_matrix(-k, d),
+                "This matrix moves by −k. Swap the signs of the two sines, or transpose it: the table's rows stand on the left of the matrix.",
+            ),
+            Mistake(
+                "same frequency everywhere",
+                lambda k, d: torch.block_diag(*[shift_matrix(k, 2)] * (d // 2)),
+                "Every pair turns by the same angle. Pair i turns by k · 10000^(−2i/D).",
+            ),
+            Mistake(
+                "moved by one",
+                lambda k, d: shift_matrix(1, d),
+                "This moves by one position, whatever k is: multiply the angles by k.",
+            ),
+            Mistake(
+                "no sine",
+                lambda k, d: torch.diag(torch.diag(shift_matrix(k, d))),
+                "Only the cosines are there. A turn of a pair needs the sines off the diagonal too.",
+            ),
+            Mistake(
+                "both sines positive",
+                lambda k, d: torch.where(
+                    torch.eye(d).bool(), shift_matrix(k, d), shift_matrix(k, d).abs()
+                ),
+                "Both sines have the same sign, so this is no rotation. One of them is negative.",
+            ),
+        ],
+        also_right=[_shift_by_index, _shift_by_fit],
+        hints=[
+            "Take one pair (sin a, cos a). Write sin(a + b) and cos(a + b) by the addition theorems.",
+            "For one pair the matrix is [[cos b, −sin b], [sin b, cos b]], with b = k · frequency.",
+            "Build one 2×2 block for each frequency and join them with torch.block_diag(*blocks).",
+        ],
+        look_at="The position p appears nowhere: one matrix serves all positions.",
+    ),
+    Exercise(
+        name="rotate_pairs",
+        title="rotary positions",
+        task="Turn features 2i and 2i+1 of row t by the angle angles[t, i].",
+        minutes=6,
+        difficulty=3,
+        importance=3,
+        reference=rotate_pairs,
+        draw=_draw_turns,
+        mistakes=[
+            Mistake(
+                "pairs are halves",
+                _in_halves,
+                "Feature i is paired with feature i + K/2. Here neighbours are pairs: 2i and 2i+1. (Both are in use.)",
+            ),
+            Mistake(
+                "turned the other way",
+                lambda x, a: rotate_pairs(x, -a),
+                "The turn goes the other way round: the first of a pair becomes a cos − b sin.",
+            ),
+            Mistake(
+                "both signs plus",
+                lambda x, a: torch.stack(
+                    [
+                        x[..., 0::2] * a.cos() + x[..., 1::2] * a.sin(),
+                        x[..., 0::2] * a.sin() + x[..., 1::2] * a.cos(),
+                    ],
+                    -1,
+                ).flatten(-2),
+                "Both rows have a plus. In a rotation one of the two sines has a minus.",
+            ),
+            Mistake(
+                "not interleaved again",
+                lambda x, a: torch.cat(
+                    [rotate_pairs(x, a)[..., 0::2], rotate_pairs(x, a)[..., 1::2]], -1
+                ),
+                "Turned rightly, but laid out as all firsts, then all seconds. Put the pairs back next to each other.",
+            ),
+            Mistake(
+                "second feature from the turned first",
+                lambda x, a: torch.stack(
+                    [
+                        x[..., 0::2] * a.cos() - x[..., 1::2] * a.sin(),
+                        (x[..., 0::2] * a.cos() - x[..., 1::2] * a.sin()) * a.sin()
+                        + x[..., 1::2] * a.cos(),
+                    ],
+                    -1,
+                ).flatten(-2),
+                "The second feature was computed from the first one after its turn. Both use the old values.",
+            ),
+        ],
+        also_right=[_complex, _by_pairs],
+        hints=[
+            "even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
+            "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
+            "torch.stack([first, second], dim=-1).flatten(-2) puts the pairs back in turn.",
+        ],
+        look_at="The same stack-and-flatten as in the sinusoids: pairs in, pairs out.",
+    ),
+]
+
+QUESTIONS = [
+    Question(
+        "what_equivariance_means",
+        "Self-attention without positions reads a shuffled sentence. What comes out?",
+        "single",
+        [
+            right("The same vectors, shuffled in the same way.", "Yes: shuffle in, shuffle out."),
+            wrong(
+                "The same vectors in the old order.",
+                "That would be invariance: the output would not move at all. Here each output goes along with its word.",
+            ),
+            wrong(
+                "Different vectors, since every word has new neighbours.",
+                "It has the same words around it; where they stand enters nowhere.",
+            ),
+            wrong("The average of all words, everywhere.", "Only if all the scores were equal."),
+        ],
+    ),
+    Question(
+        "fast_and_slow_columns",
+        "Which columns of the sinusoidal table tell position 3 from position 4?",
+        "single",
+        [
+            right(
+                "Mainly the first ones: their waves are fast.",
+                "Yes, like the last bits of a counter.",
+            ),
+            wrong(
+                "Mainly the last ones: they have the largest index.",
+                "Those waves are so slow that two neighbours look the same.",
+            ),
+            wrong("All of them equally.", "Their frequencies differ by a factor of up to 10000."),
+            wrong(
+                "None; only larger steps can be told apart.",
+                "The first pair turns by a whole radian a step.",
+            ),
+        ],
+    ),
+    Question(
+        "why_sine_and_cosine",
+        "Why does each frequency have a sine and a cosine?",
+        "single",
+        [
+            right(
+                "Together they are a point on a circle, so that moving by k is one rotation for all positions.",
+                "Yes. With the sine alone there is no such matrix.",
+            ),
+            wrong(
+                "The cosine is a spare in case the sine is zero.",
+                "It does help there, but the point is the rotation.",
+            ),
+            wrong("One is for the encoder, one for the decoder.", "Both are added in both."),
+            wrong(
+                "To make the width even.",
+                "The width has to be even because of it, not the other way round.",
+            ),
+        ],
+    ),
+    Question(
+        "which_axis",
+        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the positions that are added?",
+        "shape",
+        [
+            wrong(
+                "(32, 512)", "That is one vector for each sentence: all its words would share it."
+            ),
+            wrong("(32, 50)", "One number a word; positions are vectors of the model's width."),
+            wrong("(512, 50)", "Rows are positions: (50, 512)."),
+        ],
+        answer="(50, 512)",
+        why="One row for each word; broadcasting repeats it for all sentences.",
+    ),
+    Question(
+        "who_uses_what",
+        "Match models and positions.",
+        "match",
+        answer={
+            "the Transformer of 2017": "sinusoids, added",
+            "BERT": "a learned table, added",
+            "GPT-2": "a learned table, added",
+            "models with RoPE": "rotations of queries and keys",
+        },
+        why="BERT and GPT-2 learn their positions; sinusoids are the 2017 model's.",
+    ),
+    Question(
+        "position_beyond_the_table",
+        "A model with 512 learned positions gets a text of 600 tokens. What happens?",
+        "single",
+        [
+            right(
+                "There is no row for token 512 and beyond; the text must be cut or split.", "Yes."
+            ),
+            wrong(
+                "The table goes on by its formula.",
+                "A learned table has no formula; sinusoids have.",
+            ),
+            wrong(
+                "Positions start again at 0.",
+                "Only if somebody programs it so; then two words share a position.",
+            ),
+            wrong(
+                "The rest is treated as padding.",
+                "Padding is what is filled up, not what is too long.",
+            ),
+        ],
+    ),
+    Question(
+        "angle_after_two_steps",
+        "The first pair of columns turns by 1 radian a step. Its point at position 0 is (sin 0, cos 0) = (0, 1). What is its sine at position 2, to two decimals?",
+        "number",
+        [
+            wrong("0.84", "That is position 1."),
+            wrong("-0.42", "That is the cosine at position 2."),
+            wrong("0.03", "That is the sine of two degrees; angles are in radians."),
+        ],
+        answer=0.909,
+        tolerance=0.01,
+        why="sin 2 = 0.91.",
+    ),
+    Question(
+        "when_order_does_not_matter",
+        "Name a task for which a model without positions is just right, and one for which it is hopeless. What about guessing the mood of a film review?",
+        "open",
+        answer="Just right: anything about a set, such as the largest of several numbers, or whether a basket holds milk. Hopeless: translation, arithmetic, reversing. Mood is in between: many reviews give themselves away by their words, so a bag of words does well, until somebody writes 'not good, not bad'.",
+    ),
+    Question(
+        "add_or_concatenate",
+        "The measurement says that concatenating lets the position be read back better. Why do most models add all the same?",
+        "open",
+        answer="Adding spends no width. Concatenating reserves a fixed part of it for positions in the first layer, while a model that adds can learn how many directions to leave to them. The measurement used random words that fill all directions; trained embeddings need not. And in each layer attention can use the two apart, since a projection can pick out the directions in which positions vary.",
+    ),
+]
