@@ -1,0 +1,494 @@
+"""Lesson 07, encoder and decoder."""
+
+import torch
+
+from helpers import masks
+from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+
+
+def layer_norm(x, gain, bias, eps=1e-5):
+    """Normalise every vector by itself, then scale and shift each component."""
+    mean = x.mean(-1, keepdim=True)
+    variance = x.var(-1, correction=0, keepdim=True)
+    return gain * (x - mean) / (variance + eps).sqrt() + bias
+
+
+def feed_forward(x, w_1, b_1, w_2, b_2):
+    """Widen, bend, narrow: at every position alone."""
+    return (x @ w_1 + b_1).relu() @ w_2 + b_2
+
+
+def residual_post_norm(x, sublayer, norm):
+    """Add, then normalise: the paper's order."""
+    return norm(x + sublayer(x))
+
+
+def residual_pre_norm(x, sublayer, norm):
+    """Normalise what the sublayer reads; the skip path carries x itself."""
+    return x + sublayer(norm(x))
+
+
+def decoder_mask(target_ids, pad_id):
+    """Let every position look at real tokens up to itself."""
+    return masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])
+
+
+def _draw_norm(generator):
+    cases = []
+    for shape in [(2, 4), (2, 3, 6)]:
+        x = torch.randn(shape, generator=generator) * 2 + 1
+        gain = torch.rand(shape[-1], generator=generator) + 0.5
+        cases.append((x, gain, torch.randn(shape[-1], generator=generator)))
+    # One more with an eps large enough to be seen.
+    return [*cases, (*cases[0], 0.5)]
+
+
+def _norm(axis=-1, correction=0, eps_inside=True, centre=True, affine="both", root=True):
+    def normalise(x, gain, bias, eps=1e-5):
+        mean = x.mean(axis, keepdim=True)
+        variance = x.var(axis, correction=correction, keepdim=True)
+        scale = (variance + eps).sqrt() if eps_inside else variance.sqrt() + eps
+        scale = scale if root else variance + eps
+        y = (x - mean if centre else x) / scale
+        y = y * gain if affine in ("both", "gain") else y
+        return y + bias if affine in ("both", "bias") else y
+
+    return normalise
+
+
+def _draw_ffn(generator):
+    cases = []
+    for shape, inner in [((2, 3), 5), ((2, 4, 3), 7)]:
+        width = shape[-1]
+        sizes = [shape, (width, inner), (inner,), (inner, width), (width,)]
+        cases.append(tuple(torch.randn(size, generator=generator) for size in sizes))
+    return cases
+
+
+def _draw_residual(generator):
+    def sublayer(x):
+        return torch.tanh(x.flip(-1)) * 2 + 0.5
+
+    def norm(x):
+        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+    shapes = [(2, 4), (2, 3, 6)]
+    return [(torch.randn(shape, generator=generator) * 2, sublayer, norm) for shape in shapes]
+
+
+def _draw_ids(generator):
+    return [
+        (torch.tensor([[5, 7, 0]]), 0),
+        (torch.tensor([[1, 6, 4, 4], [1, 3, 9, 9]]), 9),
+    ]
+
+
+def _loop_mask(ids, pad):
+    length = ids.shape[1]
+    rows = [
+        [[bool(row[s] != pad) and s <= t for s in range(length)] for t in range(length)]
+        for row in ids
+    ]
+    return torch.tensor(rows)[:, None]
+
+
+EXERCISES = [
+    Exercise(
+        name="layer_norm",
+        title="layer normalisation",
+        task="Normalise over the last axis, then multiply by gain and add bias.",
+        minutes=6,
+        difficulty=2,
+        importance=4,
+        reference=layer_norm,
+        draw=_draw_norm,
+        mistakes=[
+            Mistake(
+                "unbiased variance",
+                _norm(correction=1),
+                "The variance is divided by n − 1, as torch.var and torch.std do by default. Layer normalisation divides by n: correction=0.",
+            ),
+            Mistake(
+                "eps outside the root",
+                _norm(eps_inside=False),
+                "eps is added to the standard deviation. It belongs inside the root, to the variance.",
+            ),
+            Mistake(
+                "over the wrong axis",
+                _norm(axis=0),
+                "Mean and variance run over the first axis and mix words or sentences. Each vector is normalised by itself: dim=-1.",
+            ),
+            Mistake(
+                "mean not removed",
+                _norm(centre=False),
+                "The mean is not subtracted. (Without it you have nearly written RMSNorm.)",
+            ),
+            Mistake(
+                "divided by the variance",
+                _norm(root=False),
+                "The square root is missing: divide by the standard deviation.",
+            ),
+            Mistake(
+                "gain forgotten",
+                _norm(affine="bias"),
+                "The gain is not used: multiply by it after normalising.",
+            ),
+            Mistake(
+                "bias forgotten", _norm(affine="gain"), "The bias is not used: add it at the end."
+            ),
+            Mistake(
+                "unbiased variance + eps outside the root", _norm(correction=1, eps_inside=False)
+            ),
+        ],
+        also_right=[
+            lambda x, g, b, eps=1e-5: torch.nn.functional.layer_norm(x, x.shape[-1:], g, b, eps),
+            lambda x, g, b, eps=1e-5: (
+                (x - x.sum(-1, keepdim=True) / x.shape[-1])
+                * (((x - x.mean(-1, keepdim=True)) ** 2).mean(-1, keepdim=True) + eps).rsqrt()
+                * g
+                + b
+            ),
+        ],
+        hints=[
+            "keepdim=True keeps the last axis, so that mean and variance broadcast against x.",
+            "x.var(-1, correction=0, keepdim=True) divides by n.",
+            "gain * (x - mean) / (variance + eps).sqrt() + bias",
+        ],
+        look_at="Nothing in it mixes two words: mean and variance belong to one vector.",
+    ),
+    Exercise(
+        name="feed_forward",
+        title="the feed-forward network",
+        task="Two linear layers with a ReLU between; the weights are (D, F) and (F, D).",
+        minutes=3,
+        difficulty=1,
+        importance=4,
+        reference=feed_forward,
+        draw=_draw_ffn,
+        mistakes=[
+            Mistake(
+                "no ReLU",
+                lambda x, w1, b1, w2, b2: (x @ w1 + b1) @ w2 + b2,
+                "There is no ReLU. Two linear layers in a row are one linear layer.",
+            ),
+            Mistake(
+                "ReLU at the end too",
+                lambda x, w1, b1, w2, b2: feed_forward(x, w1, b1, w2, b2).relu(),
+                "There is a second ReLU at the end. The output may be negative: it is added to x.",
+            ),
+            Mistake(
+                "ReLU before the first bias",
+                lambda x, w1, b1, w2, b2: ((x @ w1).relu() + b1) @ w2 + b2,
+                "The first bias is added after the ReLU. It belongs before.",
+            ),
+            Mistake(
+                "ReLU at the end only",
+                lambda x, w1, b1, w2, b2: ((x @ w1 + b1) @ w2 + b2).relu(),
+                "The ReLU stands at the end. It belongs between the two layers.",
+            ),
+            Mistake(
+                "biases forgotten",
+                lambda x, w1, b1, w2, b2: (x @ w1).relu() @ w2,
+                "The biases are not used.",
+            ),
+            Mistake(
+                "residual added",
+                lambda x, w1, b1, w2, b2: x + feed_forward(x, w1, b1, w2, b2),
+                "x is added at the end. The residual path is around the network, not in it.",
+            ),
+        ],
+        also_right=[
+            lambda x, w1, b1, w2, b2: (
+                torch.einsum("...d,df->...f", x, w1).add(b1).clamp(min=0) @ w2 + b2
+            ),
+            lambda x, w1, b1, w2, b2: torch.nn.functional.linear(
+                torch.nn.functional.linear(x, w1.T, b1).relu(), w2.T, b2
+            ),
+        ],
+        hints=[
+            "Rows times matrices: x @ w_1 widens.",
+            "ReLU is clamp(min=0), or .relu().",
+            "(x @ w_1 + b_1).relu() @ w_2 + b_2",
+        ],
+        look_at="It works on the last axis alone: the same two matrices at every position.",
+    ),
+    Exercise(
+        name="residual_post_norm",
+        title="residual with post-norm",
+        task="The paper's order. sublayer and norm are functions.",
+        minutes=2,
+        difficulty=1,
+        importance=4,
+        reference=residual_post_norm,
+        draw=_draw_residual,
+        mistakes=[
+            Mistake(
+                "pre-norm",
+                residual_pre_norm,
+                "This is pre-norm. Post-norm adds first and normalises the sum.",
+            ),
+            Mistake(
+                "no residual",
+                lambda x, f, norm: norm(f(x)),
+                "x itself is lost: add it to what the sublayer returns.",
+            ),
+            Mistake("no norm", lambda x, f, norm: x + f(x), "The norm is not used."),
+            Mistake(
+                "skip path normalised",
+                lambda x, f, norm: norm(x) + norm(f(x)),
+                "Both parts are normalised before they are added. Add x itself, then normalise the sum.",
+            ),
+            Mistake(
+                "only the sublayer normalised",
+                lambda x, f, norm: x + norm(f(x)),
+                "The norm acts on the sublayer's output only. It acts on the sum.",
+            ),
+        ],
+        also_right=[
+            lambda x, f, norm: norm(f(x) + x),
+            lambda x, f, norm: norm(torch.stack([x, f(x)]).sum(0)),
+        ],
+        hints=["LayerNorm(x + Sublayer(x)).", "norm(x + sublayer(x))"],
+        look_at="What leaves the layer is normalised: the next one meets vectors of one size.",
+    ),
+    Exercise(
+        name="residual_pre_norm",
+        title="residual with pre-norm",
+        task="The later order. sublayer and norm are functions.",
+        minutes=2,
+        difficulty=1,
+        importance=4,
+        reference=residual_pre_norm,
+        draw=_draw_residual,
+        mistakes=[
+            Mistake(
+                "post-norm",
+                residual_post_norm,
+                "This is post-norm. Pre-norm normalises what the sublayer reads.",
+            ),
+            Mistake(
+                "no residual",
+                lambda x, f, norm: f(norm(x)),
+                "x itself is lost: add it to what the sublayer returns.",
+            ),
+            Mistake("no norm", lambda x, f, norm: x + f(x), "The norm is not used."),
+            Mistake(
+                "skip path normalised",
+                lambda x, f, norm: norm(x) + f(norm(x)),
+                "The skip path carries the normalised x. It carries x itself.",
+            ),
+            Mistake(
+                "only the sublayer's output normalised",
+                lambda x, f, norm: x + norm(f(x)),
+                "The norm acts on what leaves the sublayer. It acts on what enters it.",
+            ),
+        ],
+        also_right=[
+            lambda x, f, norm: f(norm(x)) + x,
+            lambda x, f, norm: torch.stack([x, f(norm(x))]).sum(0),
+        ],
+        hints=["x + Sublayer(LayerNorm(x)).", "x + sublayer(norm(x))"],
+        look_at="x runs through the whole stack untouched; that is why one more norm stands at the very end.",
+    ),
+    Exercise(
+        name="decoder_mask",
+        title="the decoder's mask",
+        task="Causal and padding together: (B, T) ids to (B, 1, T, T), True = may look.",
+        minutes=5,
+        difficulty=3,
+        importance=5,
+        reference=decoder_mask,
+        draw=_draw_ids,
+        mistakes=[
+            Mistake(
+                "causal only",
+                lambda ids, pad: masks.causal_mask(ids.shape[1]).expand(len(ids), 1, -1, -1),
+                "The padding is not hidden: combine with the padding mask.",
+            ),
+            Mistake(
+                "padding only",
+                lambda ids, pad: masks.padding_mask(ids, pad).expand(-1, 1, ids.shape[1], -1),
+                "The future is not hidden: combine with the causal mask.",
+            ),
+            Mistake(
+                "or instead of and",
+                lambda ids, pad: masks.padding_mask(ids, pad) | masks.causal_mask(ids.shape[1]),
+                "Allowed by either is too much. A position must be allowed by both: &.",
+            ),
+            Mistake(
+                "inverted",
+                lambda ids, pad: ~decoder_mask(ids, pad),
+                "True is where nobody may look. Here True means may look.",
+            ),
+            Mistake(
+                "padded queries instead of keys",
+                lambda ids, pad: (ids != pad)[:, None, :, None] & masks.causal_mask(ids.shape[1]),
+                "Rows of padded queries are hidden, columns of padded keys are not. Keys are the last axis.",
+            ),
+            Mistake(
+                "no axis for heads",
+                lambda ids, pad: (ids != pad)[:, None] & masks.causal_mask(ids.shape[1]),
+                "The shape is (B, T, T). Scores are (B, H, T, T): an axis of size 1 for the heads is missing.",
+            ),
+            Mistake(
+                "may not see itself",
+                lambda ids, pad: (
+                    masks.padding_mask(ids, pad)
+                    & torch.ones(ids.shape[1], ids.shape[1]).tril(-1).bool()
+                ),
+                "The diagonal is missing: a position may look at itself.",
+            ),
+        ],
+        also_right=[
+            _loop_mask,
+            lambda ids, pad: (
+                (torch.arange(ids.shape[1])[:, None] >= torch.arange(ids.shape[1]))[None, None]
+                * ids.ne(pad)[:, None, None]
+            ),
+        ],
+        hints=[
+            "You have written both masks in lesson 04.",
+            "(B, 1, 1, T) & (T, T) broadcasts to (B, 1, T, T).",
+            "padding_mask(target_ids, pad_id) & causal_mask(target_ids.shape[1])",
+        ],
+        look_at="With padding on the right, the causal part alone would hide it from all real positions; the padding part makes it right for any layout.",
+    ),
+]
+
+QUESTIONS = [
+    Question(
+        "what_layer_norm_sees",
+        "A batch has the shape (B, T, D). Over what does layer normalisation take mean and variance?",
+        "single",
+        [
+            right(
+                "Over D: each word's vector by itself.", "Yes; gain and bias have the shape (D,)."
+            ),
+            wrong(
+                "Over B: each feature over the batch.",
+                "That is batch normalisation; it would depend on the other sentences.",
+            ),
+            wrong(
+                "Over T and D: each sentence.",
+                "Then padding would count, and words would depend on each other.",
+            ),
+            wrong(
+                "Over T: each feature over the sentence.",
+                "Then a decoder could see the future through the mean.",
+            ),
+        ],
+    ),
+    Question(
+        "where_the_norm_stands",
+        "Match formula and name.",
+        "match",
+        answer={
+            "LN(x + f(x))": "post-norm, the paper of 2017",
+            "x + f(LN(x))": "pre-norm, most models since",
+            "LN(x) + f(LN(x))": "neither: the skip path is normalised",
+        },
+        why="The skip path carries x itself in both.",
+    ),
+    Question(
+        "three_uses",
+        "Where do queries and keys come from in cross-attention?",
+        "single",
+        [
+            right(
+                "Queries from the decoder, keys and values from the encoder's output.",
+                "Yes: who writes asks, the source answers.",
+            ),
+            wrong(
+                "Queries from the encoder, keys and values from the decoder.",
+                "The other way round: the one who writes asks.",
+            ),
+            wrong("All from the encoder.", "That is the encoder's self-attention."),
+            wrong(
+                "Queries and keys from the decoder, values from the encoder.",
+                "Each key needs its value: both come from the encoder.",
+            ),
+        ],
+    ),
+    Question(
+        "memory_of_each_layer",
+        "Six encoder and six decoder layers. What does decoder layer 2 read from the encoder?",
+        "single",
+        [
+            right(
+                "The output of encoder layer 6, through its own W_K and W_V.",
+                "Yes, like every decoder layer.",
+            ),
+            wrong(
+                "The output of encoder layer 2.",
+                "Drawings with parallel arrows suggest it. Only the final output is handed over.",
+            ),
+            wrong(
+                "Keys and values that were made once for all decoder layers.",
+                "Each layer projects the memory with matrices of its own.",
+            ),
+            wrong(
+                "Nothing; only the first decoder layer reads it.",
+                "Every decoder layer has cross-attention.",
+            ),
+        ],
+    ),
+    Question(
+        "parameters_of_feed_forward",
+        "How many parameters has the paper's feed-forward network, 512 → 2048 → 512, with biases?",
+        "number",
+        [
+            wrong("2097152", "Those are the two matrices. Add the biases: 2048 and 512."),
+            wrong("1048576", "That is one of the two matrices."),
+            wrong(
+                "1050624",
+                "That is one layer with its bias, or an attention layer. There are two matrices of 512 × 2048.",
+            ),
+        ],
+        answer=2099712,
+        why="512 · 2048 + 2048 + 2048 · 512 + 512.",
+    ),
+    Question(
+        "what_dropout_does",
+        "Which are true of dropout with p = 0.1?",
+        "multiple",
+        [
+            right(
+                "In training, a tenth of the activations is set to zero.",
+                "True, another tenth each time.",
+            ),
+            right(
+                "The remaining ones are divided by 0.9.",
+                "True: so the expected sum stays the same.",
+            ),
+            wrong(
+                "A tenth of the weights is removed.",
+                "Not so: weights stay; activations are zeroed.",
+            ),
+            wrong("It stays on when the model translates.", "Not so: model.eval() turns it off."),
+        ],
+    ),
+    Question(
+        "memory_shape",
+        "A source of 7 tokens and a target of 5, width 512, one sentence, 8 heads. What is the shape of the cross-attention's weights?",
+        "shape",
+        [
+            wrong("(1, 8, 7, 5)", "Rows are queries, and queries come from the target."),
+            wrong("(1, 8, 5, 5)", "That is the decoder's self-attention."),
+            wrong("(1, 8, 7, 7)", "That is the encoder's self-attention."),
+        ],
+        answer="(1, 8, 5, 7)",
+        why="(B, H, T, S).",
+    ),
+    Question(
+        "why_residual",
+        "Explain to a friend who knows matrices but no neural networks why a deep stack is easier to train with paths around its layers.",
+        "open",
+        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished.",
+    ),
+    Question(
+        "is_it_a_cnn",
+        "Someone says: 'A Transformer is a CNN with attention.' What is right about it and what is wrong?",
+        "open",
+        answer="The paper itself remarks that the feed-forward network can be described as two convolutions of kernel size 1. But a kernel of size 1 sees one position; nothing is convolved over positions. What moves information between positions is attention alone. ConvS2S is a model of which the sentence would be true.",
+    ),
+]

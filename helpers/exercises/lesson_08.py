@@ -1,0 +1,511 @@
+"""Lesson 08, decoding."""
+
+import math
+
+import torch
+
+from helpers import decoding
+from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+
+
+def greedy_decode(step, bos_id, eos_id, max_len):
+    """Take the likeliest token until the sentence ends."""
+    ids = [bos_id]
+    while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != eos_id):
+        ids.append(int(step(ids).argmax()))
+    return ids[1:]
+
+
+def _model(seed, eos_at):
+    """A step function of six tokens that depends on the whole prefix and ends after `eos_at`."""
+    table = torch.randn(8, 6, generator=torch.Generator().manual_seed(seed))
+    table[:, :3] -= 6.0  # pad, bos and eos are not chosen by accident
+
+    def step(ids):
+        ids = [int(i) for i in ids]
+        logits = table[(sum(ids) + len(ids)) % 8].clone()
+        if len(ids) > eos_at:
+            logits[2] = 20.0
+        return logits
+
+    return step
+
+
+def _draw_greedy(generator):
+    return [(_model(0, 3), 1, 2, 8), (_model(1, 9), 1, 2, 5), (_model(2, 5), 1, 2, 20)]
+
+
+def _greedy(keep_bos=False, keep_eos=True, stop=True, extra=0, choose=torch.argmax, prefix=True):
+    def decode(step, bos_id, eos_id, max_len):
+        ids = [bos_id]
+        for _ in range(max_len + extra):
+            token = int(choose(step(ids if prefix else ids[-1:])))
+            ids.append(token)
+            if stop and token == eos_id:
+                if not keep_eos:
+                    ids.pop()
+                break
+        return ids if keep_bos else ids[1:]
+
+    return decode
+
+
+def _draw_top_k(generator):
+    return [
+        (torch.tensor([1.0, 3.0, 2.0, 0.0]), 2),
+        (torch.randn(2, 6, generator=generator), 3),
+        (torch.randn(2, 3, 7, generator=generator), 1),
+    ]
+
+
+def _draw_top_p(generator):
+    return [
+        (torch.tensor([0.5, 0.25, 0.15, 0.1]).log(), 0.7),
+        (torch.randn(2, 6, generator=generator) * 1.5, 0.8),
+        (torch.randn(3, 7, generator=generator) * 1.5, 0.5),
+    ]
+
+
+def _top_p_by_loop(logits, p):
+    out = torch.full_like(logits, -math.inf)
+    flat, kept = logits.reshape(-1, logits.shape[-1]), out.reshape(-1, logits.shape[-1])
+    for row, target in zip(flat, kept, strict=True):
+        total = 0.0
+        for token in row.softmax(-1).argsort(descending=True).tolist():
+            target[token] = row[token]
+            total += row.softmax(-1)[token].item()
+            if total >= p:
+                break
+    return kept.reshape(logits.shape)
+
+
+def _top_p_by_rank(logits, p):
+    probabilities = logits.softmax(-1)
+    larger = probabilities[..., None, :] > probabilities[..., :, None]
+    before = (larger * probabilities[..., None, :]).sum(-1)
+    return torch.where(before < p, logits, -math.inf)
+
+
+def _top_p_drops_the_reaching_one(logits, p):
+    ordered, order = logits.sort(dim=-1, descending=True)
+    dropped = (ordered.softmax(-1).cumsum(-1) > p).scatter(
+        -1, order, ordered.softmax(-1).cumsum(-1) > p
+    )
+    return logits.masked_fill(dropped, -math.inf)
+
+
+def _draw_beam(generator):
+    return [
+        (torch.randn(2, 4, generator=generator).log_softmax(-1), torch.tensor([-0.5, -1.0]), 2),
+        (
+            torch.randn(3, 5, generator=generator).log_softmax(-1),
+            torch.tensor([-1.0, -1.2, -2.0]),
+            3,
+        ),
+    ]
+
+
+def _beam_each(log_probs, beam_scores, beam_size):
+    totals = beam_scores[:, None] + log_probs
+    best = totals.max(-1)
+    return best.values[:beam_size], torch.arange(beam_size), best.indices[:beam_size]
+
+
+def _beam_by_sorting(log_probs, beam_scores, beam_size):
+    candidates = [
+        (float(beam_scores[b] + log_probs[b, v]), b, v)
+        for b in range(log_probs.shape[0])
+        for v in range(log_probs.shape[1])
+    ]
+    scores, beams, tokens = zip(*sorted(candidates, reverse=True)[:beam_size], strict=True)
+    return torch.tensor(scores), torch.tensor(beams), torch.tensor(tokens)
+
+
+def _beam_by_where(log_probs, beam_scores, beam_size):
+    totals = (log_probs.T + beam_scores).T
+    flat = totals.reshape(-1).argsort(descending=True)[:beam_size]
+    return (
+        totals.reshape(-1)[flat],
+        flat.div(totals.shape[1], rounding_mode="floor"),
+        flat.remainder(totals.shape[1]),
+    )
+
+
+EXERCISES = [
+    Exercise(
+        name="greedy_decode",
+        title="greedy decoding",
+        task="step(ids) gives the logits of the next token. Return the ids that are written: without bos, with eos if it is reached, at most max_len.",
+        minutes=8,
+        difficulty=2,
+        importance=5,
+        reference=greedy_decode,
+        draw=_draw_greedy,
+        mistakes=[
+            Mistake(
+                "bos kept",
+                _greedy(keep_bos=True),
+                "The begin-of-sentence token is in the result. It is given, not written: leave it out.",
+            ),
+            Mistake(
+                "eos dropped",
+                _greedy(keep_eos=False),
+                "The end-of-sentence token is missing. Keep it: it says that the sentence is complete.",
+            ),
+            Mistake(
+                "does not stop",
+                _greedy(stop=False),
+                "The loop goes on after end of sentence. Leave it when eos_id was written.",
+            ),
+            Mistake(
+                "one token too many",
+                _greedy(extra=1),
+                "One token more than max_len is written when no end comes.",
+            ),
+            Mistake(
+                "one token too few",
+                _greedy(extra=-1),
+                "One token less than max_len is written when no end comes.",
+            ),
+            Mistake(
+                "the least likely token",
+                _greedy(choose=torch.argmin),
+                "The smallest logit is chosen. Take the largest: argmax.",
+            ),
+            Mistake(
+                "only the last token is passed on",
+                _greedy(prefix=False),
+                "The step function gets only the last token. It needs all ids so far, beginning with bos.",
+            ),
+            Mistake("bos kept + eos dropped", _greedy(keep_bos=True, keep_eos=False)),
+        ],
+        also_right=[
+            _greedy(),
+            lambda step, bos_id, eos_id, max_len: decoding.greedy(
+                lambda prefix, rows: step(prefix[0].tolist())[None], 1, bos_id, eos_id, max_len
+            )[0],
+        ],
+        hints=[
+            "Begin with ids = [bos_id], and loop at most max_len times.",
+            "token = int(step(ids).argmax()); append it; leave the loop if it is eos_id.",
+            "Return ids[1:]: everything but bos.",
+        ],
+        look_at="The whole prefix goes in each time. What makes that affordable is the cache.",
+    ),
+    Exercise(
+        name="top_k_filter",
+        title="top-k",
+        task="Keep the k largest logits of each row, set the rest to −∞.",
+        minutes=5,
+        difficulty=2,
+        importance=3,
+        reference=decoding.top_k_filter,
+        draw=_draw_top_k,
+        mistakes=[
+            Mistake(
+                "the smallest kept",
+                lambda x, k: -decoding.top_k_filter(-x, k),
+                "The k smallest are kept, or the signs are turned round.",
+            ),
+            Mistake(
+                "rest set to zero",
+                lambda x, k: decoding.top_k_filter(x, k).masked_fill(
+                    decoding.top_k_filter(x, k).isinf(), 0.0
+                ),
+                "The rest is 0. A logit of 0 still has a probability: exp(0) is 1. Use −∞.",
+            ),
+            Mistake(
+                "one too many",
+                lambda x, k: decoding.top_k_filter(x, k + 1),
+                "One token more than k is kept.",
+            ),
+            Mistake(
+                "probabilities returned",
+                lambda x, k: decoding.top_k_filter(x, k).softmax(-1),
+                "These are probabilities. The exercise asks for logits: the softmax comes later.",
+            ),
+            Mistake(
+                "only the k values returned",
+                lambda x, k: x.topk(k, -1).values,
+                "These are the k values, no longer in their places. Keep the shape (..., V).",
+            ),
+            Mistake(
+                "largest of the whole batch",
+                lambda x, k: x.masked_fill(x < x.flatten().topk(k).values[-1], -math.inf),
+                "The k largest of all rows together are kept. Each row keeps its own.",
+            ),
+        ],
+        also_right=[
+            lambda x, k: torch.full_like(x, -math.inf).scatter(
+                -1, x.topk(k, -1).indices, x.topk(k, -1).values
+            ),
+            lambda x, k: torch.where(
+                x >= x.sort(-1, descending=True).values[..., k - 1 : k], x, -math.inf
+            ),
+        ],
+        hints=[
+            "logits.topk(k, dim=-1).values holds the k largest, in order.",
+            "The last of them is the smallest that is kept: values[..., -1:].",
+            "logits.masked_fill(logits < smallest_kept, -math.inf)",
+        ],
+        look_at="The slice -1: keeps the axis, so that the comparison broadcasts along the vocabulary.",
+    ),
+    Exercise(
+        name="top_p_filter",
+        title="top-p",
+        task="Keep the fewest likeliest tokens whose probabilities reach p, set the rest to −∞.",
+        minutes=9,
+        difficulty=4,
+        importance=3,
+        reference=decoding.top_p_filter,
+        draw=_draw_top_p,
+        mistakes=[
+            Mistake(
+                "the token that reaches p is dropped",
+                _top_p_drops_the_reaching_one,
+                "The token with which the sum reaches p is dropped. It belongs to the kept ones: compare what the likelier tokens have together, without the token itself.",
+            ),
+            Mistake(
+                "threshold on each probability",
+                lambda x, p: x.masked_fill(x.softmax(-1) < 1 - p, -math.inf),
+                "Each token's own probability is compared with a number. It is the running sum, likeliest first, that counts.",
+            ),
+            Mistake(
+                "not in order",
+                lambda x, p: x.masked_fill(
+                    x.softmax(-1).cumsum(-1) - x.softmax(-1) >= p, -math.inf
+                ),
+                "The sum runs in the order of the vocabulary. Sort first, likeliest first.",
+            ),
+            Mistake(
+                "not put back in place",
+                lambda x, p: (
+                    lambda s: s.masked_fill(
+                        s.softmax(-1).cumsum(-1) - s.softmax(-1) >= p, -math.inf
+                    )
+                )(x.sort(-1, descending=True).values),
+                "The result is sorted. Put every logit back in its place: scatter, with the order that sort returned.",
+            ),
+            Mistake(
+                "least likely first",
+                lambda x, p: (
+                    lambda s, o: x.masked_fill(
+                        (s.softmax(-1).cumsum(-1) - s.softmax(-1) >= p).scatter(
+                            -1, o, s.softmax(-1).cumsum(-1) - s.softmax(-1) >= p
+                        ),
+                        -math.inf,
+                    )
+                )(*x.sort(-1)),
+                "The sum begins with the least likely token. Sort in descending order.",
+            ),
+            Mistake(
+                "probabilities returned",
+                lambda x, p: decoding.top_p_filter(x, p).softmax(-1),
+                "These are probabilities. The exercise asks for logits.",
+            ),
+            Mistake(
+                "rest set to zero",
+                lambda x, p: decoding.top_p_filter(x, p).nan_to_num(neginf=0.0),
+                "The rest is 0, which still has a probability. Use −∞.",
+            ),
+        ],
+        also_right=[_top_p_by_loop, _top_p_by_rank],
+        hints=[
+            "ordered, order = logits.sort(dim=-1, descending=True); their probabilities by softmax.",
+            "before = probabilities.cumsum(-1) - probabilities: what the likelier tokens have together. A token is dropped if that already is p or more.",
+            "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back in place.",
+        ],
+        look_at="The first token has nothing before it, so it is always kept, even if its probability is above p.",
+    ),
+    Exercise(
+        name="beam_step",
+        title="one step of a beam search",
+        task="From log-probabilities (beams, V) and the beams' scores (beams,), return scores, beam_index and token_id of the best beam_size continuations, best first.",
+        minutes=9,
+        difficulty=4,
+        importance=3,
+        reference=decoding.beam_step,
+        draw=_draw_beam,
+        mistakes=[
+            Mistake(
+                "best of each beam",
+                _beam_each,
+                "Each beam keeps its own best continuation. They compete: all continuations of all beams in one list.",
+            ),
+            Mistake(
+                "old scores forgotten",
+                lambda lp, s, n: decoding.beam_step(lp, torch.zeros_like(s), n),
+                "The beams' scores so far are not added. A continuation's score is the sum along its path.",
+            ),
+            Mistake(
+                "scores multiplied",
+                lambda lp, s, n: (
+                    lambda t: (
+                        t.flatten().topk(n).values,
+                        t.flatten().topk(n).indices // lp.shape[1],
+                        t.flatten().topk(n).indices % lp.shape[1],
+                    )
+                )(lp * s[:, None]),
+                "Scores are multiplied. Probabilities multiply; their logarithms add.",
+            ),
+            Mistake(
+                "beam and token exchanged",
+                lambda lp, s, n: (lambda r: (r[0], r[2], r[1]))(decoding.beam_step(lp, s, n)),
+                "beam_index and token_id have changed places.",
+            ),
+            Mistake(
+                "worst first",
+                lambda lp, s, n: tuple(x.flip(0) for x in decoding.beam_step(lp, s, n)),
+                "The order is worst first. topk returns the best first.",
+            ),
+            Mistake(
+                "divided by the number of beams",
+                lambda lp, s, n: (lambda v, i: (v, i // len(s), i % len(s)))(
+                    *(s[:, None] + lp).flatten().topk(n)
+                ),
+                "The flat index is taken apart with the number of beams. In a flattened (beams, V) it is the vocabulary: index // V is the beam.",
+            ),
+        ],
+        also_right=[_beam_by_sorting, _beam_by_where],
+        hints=[
+            "totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
+            "totals.flatten().topk(beam_size) looks at all of them together.",
+            "flat index // V is the beam, flat index % V the token.",
+        ],
+        look_at="In the helper all axes are counted from the end, so a batch of sentences goes through at once.",
+    ),
+]
+
+QUESTIONS = [
+    Question(
+        "logits_or_probabilities",
+        "What does F.cross_entropy want?",
+        "single",
+        [
+            right("Logits.", "Yes: it does the log-softmax itself."),
+            wrong(
+                "Probabilities.",
+                "Then a softmax is taken of a softmax: no error, a loss near log V, and hardly any learning.",
+            ),
+            wrong(
+                "Log-probabilities.",
+                "That is F.nll_loss. (A log-softmax of log-probabilities changes nothing, so here it would do no harm.)",
+            ),
+            wrong("The argmax.", "An argmax has no gradient."),
+        ],
+    ),
+    Question(
+        "mask_and_shift",
+        "Training with the causal mask, but with targets equal to the inputs, not shifted. What will the model learn?",
+        "single",
+        [
+            right(
+                "To copy its input: the answer stands at the position itself.",
+                "Yes. The mask hides what is after t, not t.",
+            ),
+            wrong(
+                "The same as with the shift; the mask is enough.",
+                "The mask lets position t see input t, which is the target.",
+            ),
+            wrong(
+                "Nothing: the loss stays at log V.",
+                "The loss falls to zero very soon. That is the trouble.",
+            ),
+            wrong(
+                "To predict two tokens ahead.",
+                "Input and target are at the same place: nothing lies between.",
+            ),
+        ],
+    ),
+    Question(
+        "what_temperature_does",
+        "Logits are divided by a temperature of 0.5 before the softmax. What happens?",
+        "multiple",
+        [
+            right(
+                "The likeliest token becomes likelier.", "True: differences between logits double."
+            ),
+            wrong(
+                "The order of the tokens changes.",
+                "Not so: dividing by a positive number keeps the order.",
+            ),
+            right("The entropy of the distribution falls.", "True: it becomes more peaked."),
+            wrong(
+                "Greedy decoding gives another sentence.", "Not so: the argmax stays where it is."
+            ),
+        ],
+    ),
+    Question(
+        "top_p_keeps",
+        "Probabilities 0.5, 0.3, 0.15, 0.05. How many tokens does top-p with p = 0.75 keep?",
+        "number",
+        [
+            wrong("1", "One has 0.5, which does not reach 0.75."),
+            wrong("3", "Two reach 0.8 already. The one that reaches p is the last to be kept."),
+            wrong("4", "Then nothing would be filtered."),
+        ],
+        answer=2,
+        why="0.5 + 0.3 reaches 0.75; the token that reaches it stays.",
+    ),
+    Question(
+        "what_the_cache_keeps",
+        "What does the cache of a decoder layer keep?",
+        "multiple",
+        [
+            right("Keys of earlier positions.", "True: every later query meets them."),
+            right("Values of earlier positions.", "True: they are mixed at every later step."),
+            wrong(
+                "Queries of earlier positions.", "Not so: each is used once, by its own position."
+            ),
+            right(
+                "Keys and values of the encoder's output.",
+                "True: they never change and are made once.",
+            ),
+        ],
+    ),
+    Question(
+        "beam_without_penalty",
+        "A beam search ranks by the plain sum of log-probabilities. What does it prefer?",
+        "single",
+        [
+            right(
+                "Short sentences: every further token lowers the sum.",
+                "Yes; a length penalty evens it out.",
+            ),
+            wrong("Long sentences: they have more terms.", "The terms are negative."),
+            wrong("Rare words.", "They have low probabilities."),
+            wrong(
+                "Nothing in particular.", "A log-probability is never positive: each token costs."
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_the_logits",
+        "A batch of 4 target sentences, padded to 20 tokens; a vocabulary of 4000. What is the shape of the logits in training?",
+        "shape",
+        [
+            wrong(
+                "(4, 4000)",
+                "That is one step of writing. In training all positions are there at once.",
+            ),
+            wrong(
+                "(4, 20)",
+                "Those are the tokens. Each position has a score for every token of the vocabulary.",
+            ),
+        ],
+        answer="(4, 20, 4000)",
+        why="(B, T, V).",
+    ),
+    Question(
+        "likelier_is_not_better",
+        "A larger beam finds a sentence to which the model gives a higher probability, and its BLEU is lower. How can that be?",
+        "open",
+        answer="The model's probability is not the quality of a translation; it was trained to predict the next word of one human translation given the right beginning. Short and bland outputs can be likelier than any single good translation, because good ones share the probability among many wordings. A large beam finds such modes; a small one stumbles over good ones on its way.",
+    ),
+    Question(
+        "when_to_sample",
+        "For which of these would you sample: a translation of a contract, a chat partner, test sentences for a program, subtitles? With which dials?",
+        "open",
+        answer="Contract and subtitles: no sampling; greedy or a small beam, since one right answer is wanted and surprises are errors. Chat: sample, with top-p around 0.9 and a temperature a little below 1, for variety without nonsense. Test sentences: sample, perhaps with a higher temperature, since variety is the purpose.",
+    ),
+]
