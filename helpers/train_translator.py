@@ -62,6 +62,8 @@ def main(argv=None):
             "seconds": round(history.seconds),
             "validation_bleu": round(max(history.scores), 2),
         }
+        # Scored without it, since test captions may hold characters that training never saw.
+        translator.alphabet = set(clean("".join(map("".join, corpus.multi30k("train")))))
         translator.save(args.out / "translator.safetensors")
         print(json.dumps(translator.card, indent=1))
     if dist.is_initialized():
@@ -87,7 +89,7 @@ def train_translator(args, say=print):
     model = Transformer(config_of(args, len(tokenizer)))
     if torch.cuda.is_available():
         model = model.cuda()
-    translator = Translator(model, tokenizer, "".join(set("".join(sides))), card_of(args, model))
+    translator = Translator(model, tokenizer, card=card_of(args, model))
     say(translator)
 
     def encode(pairs, dropout=0.0):

@@ -130,9 +130,7 @@ def sentences(padded=False):
     """A batch of made sentences; with padding, lengths from a quarter of LENGTH up to LENGTH."""
     generator = torch.Generator().manual_seed(0)
     shape = (BATCH, LENGTH + 1)
-    src_ids, tgt_ids = (
-        torch.randint(4, VOCABULARY, shape, generator=generator) for _ in range(2)
-    )
+    src_ids, tgt_ids = (torch.randint(4, VOCABULARY, shape, generator=generator) for _ in range(2))
     src_ids = src_ids[:, 1:]
     tgt_ids[:, 0] = BOS
     if padded:
@@ -140,5 +138,3 @@ def sentences(padded=False):
         src_ids[torch.arange(LENGTH) >= lengths] = PAD
         tgt_ids[:, 1:][torch.arange(LENGTH) >= lengths] = PAD
     return src_ids, tgt_ids
-
-

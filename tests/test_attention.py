@@ -1,0 +1,281 @@
+"""Our attention against loops, against PyTorch's, and against its own promises."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from twins import assert_gradients_equal, attention_pairs, copy_weights
+
+from helpers import attention, masks
+
+CASES = [(1, 1, 1, 1, 2), (2, 2, 3, 5, 4), (3, 4, 6, 6, 8)]  # B, H, T, S, K
+few = settings(max_examples=20, deadline=None, derandomize=True)
+
+
+def tensors(b, h, t, s, k, dtype=torch.float64):
+    torch.manual_seed(b * t + s)
+    shapes = [(b, h, t, k), (b, h, s, k), (b, h, s, k)]
+    return [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+def mask_of(kind, b, t, s):
+    lengths = torch.arange(b) % s + 1
+    padding = (torch.arange(s) < lengths[:, None])[:, None, None, :]
+    causal = torch.ones(t, s).tril(s - t).bool()
+    return {
+        "none": None, "padding": padding, "causal": causal, "both": padding & causal,
+    }[kind]  # fmt: skip
+
+
+def by_loops(query, key, value, mask=None):
+    context = torch.zeros(len(query), value.shape[-1], dtype=query.dtype)
+    weights = torch.zeros(len(query), len(key), dtype=query.dtype)
+    for t, q in enumerate(query):
+        allowed = [s for s in range(len(key)) if mask is None or mask[t, s]]
+        powers = {s: math.exp(float(q @ key[s]) / math.sqrt(len(q))) for s in allowed}
+        for s in allowed:
+            weights[t, s] = powers[s] / sum(powers.values())
+            context[t] += weights[t, s] * value[s]
+    return context, weights
+
+
+def test_against_loops():
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(n, 4, dtype=torch.float64) for n in (3, 5, 5))
+    mask = torch.rand(3, 5) < 0.6
+    mask[1] = False  # one query may look at nothing
+    context, weights = attention.scaled_dot_product_attention(query, key, value, mask)
+    expected_context, expected_weights = by_loops(query, key, value, mask)
+    torch.testing.assert_close(context, expected_context)
+    torch.testing.assert_close(weights, expected_weights)
+
+
+@pytest.mark.parametrize("kind", ["none", "padding", "causal", "both"])
+@pytest.mark.parametrize("case", CASES)
+def test_equal_to_the_fused_operator(case, kind):
+    mask = mask_of(kind, case[0], case[2], case[3])
+    ours, theirs = tensors(*case), tensors(*case)
+    context, weights = attention.scaled_dot_product_attention(*ours, mask)
+    expected = F.scaled_dot_product_attention(*theirs, attn_mask=mask)
+    torch.testing.assert_close(context, expected, atol=1e-10, rtol=0)
+    direction = torch.randn_like(context)
+    (context * direction).sum().backward()
+    (expected * direction).sum().backward()
+    assert_gradients_equal(zip(theirs, ours, strict=True))
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_row_with_nothing_to_see_gives_zeros_and_finite_gradients(need_weights):
+    torch.manual_seed(0)
+    layer = attention.MultiHeadAttention(8, 2).double()
+    nn.init.normal_(layer.out_proj.bias)
+    x = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
+    mask = torch.ones(2, 1, 3, 3, dtype=torch.bool)
+    mask[0, :, 1] = False
+    mask[1] = False
+    output, weights = layer(x, x, x, mask, need_weights)
+    torch.testing.assert_close(output[1], layer.out_proj.bias.expand(3, 8))
+    torch.testing.assert_close(output[0, 1], layer.out_proj.bias)
+    if need_weights:
+        assert (weights[1] == 0).all()
+        assert (weights[0, :, 1] == 0).all()
+    output.sum().backward()
+    assert x.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("kind", ["none", "padding", "causal", "both"])
+@pytest.mark.parametrize(("d_model", "n_heads"), [(4, 1), (8, 2), (12, 4)])
+def test_multi_head_equals_pytorch(d_model, n_heads, kind):
+    torch.manual_seed(1)
+    ours = attention.MultiHeadAttention(d_model, n_heads).double()
+    theirs = nn.MultiheadAttention(d_model, n_heads, batch_first=True).double()
+    nn.init.normal_(ours.qkv_proj.bias)
+    pairs = copy_weights(attention_pairs(theirs, ours))
+    query = torch.randn(3, 4, d_model, dtype=torch.float64)
+    memory = torch.randn(3, 4, d_model, dtype=torch.float64)
+    mask = mask_of(kind, 3, 4, 4)
+    their_mask = None
+    if mask is not None:
+        full = mask.expand(3, n_heads, 4, 4) if mask.dim() == 4 else mask.expand(3, n_heads, 4, 4)
+        their_mask = ~full.reshape(3 * n_heads, 4, 4)
+    expected, expected_weights = theirs(
+        query, memory, memory, attn_mask=their_mask, average_attn_weights=False
+    )
+    output, weights = ours(query, memory, memory, mask, need_weights=True)
+    torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(weights, expected_weights, atol=1e-10, rtol=0)
+    direction = torch.randn_like(output)
+    (output * direction).sum().backward()
+    (expected * direction).sum().backward()
+    assert_gradients_equal(pairs)
+
+
+@pytest.mark.parametrize("kind", ["none", "both"])
+def test_with_and_without_weights_is_the_same(kind):
+    torch.manual_seed(0)
+    layer = attention.MultiHeadAttention(8, 2).double().eval()
+    x = torch.randn(3, 5, 8, dtype=torch.float64)
+    mask = mask_of(kind, 3, 5, 5)
+    torch.testing.assert_close(layer(x, x, x, mask)[0], layer(x, x, x, mask, need_weights=True)[0])
+    with torch.no_grad():  # another kernel runs where no gradient is wanted
+        torch.testing.assert_close(
+            layer(x, x, x, mask)[0], layer(x, x, x, mask, need_weights=True)[0]
+        )
+
+
+def test_separate_keys_and_values():
+    torch.manual_seed(0)
+    layer = attention.MultiHeadAttention(8, 2)
+    query, key, value = torch.randn(3, 2, 4, 8).unbind(0)
+    output, _ = layer(query, key, value)
+    alone, _ = layer(query[1:], key[1:], value[1:])
+    torch.testing.assert_close(output[1:], alone)
+    assert not torch.allclose(output, layer(query, value, key)[0])
+
+
+@few
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
+def test_rows_sum_to_one_or_zero(t, s, seed):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(t, s, generator=generator) * 20
+    mask = torch.rand(t, s, generator=generator) < 0.5
+    sums = attention.masked_softmax(scores, mask).sum(-1)
+    torch.testing.assert_close(sums, mask.any(-1).float())
+
+
+@few
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_no_gradient_from_the_future(length, seed):
+    torch.manual_seed(seed)
+    layer = attention.MultiHeadAttention(8, 2)
+    x = torch.randn(1, length, 8, requires_grad=True)
+    t = seed % (length - 1)
+    layer(x, x, x, masks.causal_mask(length))[0][0, t].sum().backward()
+    assert (x.grad[0, t + 1 :] == 0).all()
+    assert (x.grad[0, : t + 1] != 0).any()
+
+
+@few
+@given(st.integers(2, 7), st.integers(0, 1000))
+def test_shuffle_in_shuffle_out(length, seed):
+    torch.manual_seed(seed)
+    layer = attention.MultiHeadAttention(8, 2).double()
+    x = torch.randn(1, length, 8, dtype=torch.float64)
+    order = torch.randperm(length)
+    y = x[:, order]
+    torch.testing.assert_close(layer(y, y, y)[0], layer(x, x, x)[0][:, order])
+
+
+def test_additive_attention_by_loops():
+    torch.manual_seed(0)
+    layer = attention.AdditiveAttention(4, 6, 5).double()
+    query = torch.randn(2, 4, dtype=torch.float64)
+    keys = torch.randn(2, 3, 6, dtype=torch.float64)
+    context, weights = layer(query, keys)
+    for b in range(2):
+        energies = torch.stack(
+            [
+                layer.energy.weight[0]
+                @ torch.tanh(layer.query_proj.weight @ query[b] + layer.key_proj.weight @ key)
+                for key in keys[b]
+            ]
+        )
+        torch.testing.assert_close(weights[b], energies.softmax(0))
+        torch.testing.assert_close(context[b], energies.softmax(0) @ keys[b])
+    torch.testing.assert_close(layer(query, keys, projected_keys=layer.key_proj(keys))[0], context)
+
+
+@pytest.mark.parametrize("score", ["dot", "general", "concat"])
+def test_multiplicative_scores_by_loops(score):
+    torch.manual_seed(0)
+    layer = attention.MultiplicativeAttention(4, 4, score).double()
+    query = torch.randn(2, 3, 4, dtype=torch.float64)
+    keys = torch.randn(2, 5, 4, dtype=torch.float64)
+    scores = layer.scores(query, keys)
+    for b in range(2):
+        for t in range(3):
+            for s in range(5):
+                q, k = query[b, t], keys[b, s]
+                expected = {
+                    "dot": lambda q=q, k=k: q @ k,
+                    "general": lambda q=q, k=k: q @ (layer.weight.weight @ k),
+                    "concat": lambda q=q, k=k: (
+                        layer.energy.weight[0] @ torch.tanh(layer.weight.weight @ torch.cat([q, k]))
+                    ),
+                }[score]()
+                torch.testing.assert_close(scores[b, t, s], expected)
+    one_context, one_weights = layer(query[:, 0], keys)
+    torch.testing.assert_close(one_weights, layer(query, keys)[1][:, 0])
+    torch.testing.assert_close(one_context, layer(query, keys)[0][:, 0])
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        attention.AdditiveAttention(4, 4, 4),
+        attention.MultiplicativeAttention(4, 4, "dot"),
+        attention.MultiplicativeAttention(4, 4, "general"),
+        attention.MultiplicativeAttention(4, 4, "concat"),
+    ],
+    ids=["additive", "dot", "general", "concat"],
+)
+def test_recurrent_attention_reacts_to_query_and_to_every_key(layer):
+    torch.manual_seed(0)
+    query, keys = torch.randn(1, 4), torch.randn(1, 3, 4)
+    _, weights = layer(query, keys)
+    assert not torch.allclose(layer(query + 1.0, keys)[1], weights)
+    for i in range(3):
+        changed = keys.clone()
+        changed[0, i] += 1.0
+        assert not torch.allclose(layer(query, changed)[1], weights)
+    hidden = torch.tensor([[True, True, False]])
+    assert layer(query, keys, hidden)[1][0, 2] == 0
+
+
+def test_dropout_on_weights_is_off_in_eval():
+    torch.manual_seed(0)
+    layer = attention.MultiHeadAttention(8, 2, dropout=0.5)
+    x = torch.randn(1, 6, 8)
+    assert not torch.allclose(layer(x, x, x)[0], layer(x, x, x)[0])
+    layer.eval()
+    torch.testing.assert_close(layer(x, x, x)[0], layer(x, x, x)[0])
+
+
+def test_heads_off_silences_and_restores():
+    torch.manual_seed(0)
+    layer = attention.MultiHeadAttention(8, 2)
+    x = torch.randn(1, 4, 8)
+    before = layer(x, x, x)[0]
+    with attention.heads_off(layer, [0, 1]):
+        torch.testing.assert_close(layer(x, x, x)[0], layer.out_proj.bias.expand(1, 4, 8))
+    with attention.heads_off(layer, [1]):
+        assert not torch.allclose(layer(x, x, x)[0], before)
+    torch.testing.assert_close(layer(x, x, x)[0], before)
+    with pytest.raises(ValueError, match="heads are 0 … 1"), attention.heads_off(layer, [2]):
+        pass
+
+
+def test_errors_say_what_was_expected_and_what_came():
+    x = torch.randn(1, 3, 8)
+    layer = attention.MultiHeadAttention(8, 2)
+    for need_weights in (False, True):
+        with pytest.raises(ValueError, match="must be boolean"):
+            layer(x, x, x, torch.ones(3, 3), need_weights)
+        with pytest.raises(ValueError, match="must broadcast to the scores"):
+            layer(x, x, x, torch.ones(2, 2, dtype=torch.bool), need_weights)
+    with pytest.raises(ValueError, match="n_heads must divide d_model; got d_model=8, n_heads=3"):
+        attention.MultiHeadAttention(8, 3)
+    with pytest.raises(ValueError, match="same width to be compared; got 4 and 5"):
+        attention.scaled_dot_product_attention(torch.ones(2, 4), torch.ones(2, 5), torch.ones(2, 5))
+    with pytest.raises(ValueError, match="every key needs one value"):
+        attention.scaled_dot_product_attention(torch.ones(2, 4), torch.ones(2, 4), torch.ones(3, 4))
+    with pytest.raises(ValueError, match="score must be"):
+        attention.MultiplicativeAttention(4, 4, "cosine")
+    with pytest.raises(ValueError, match="equal widths"):
+        attention.MultiplicativeAttention(4, 5, "dot")

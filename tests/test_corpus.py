@@ -1,0 +1,187 @@
+"""The toy corpus keeps its promises; Multi30k is fetched, checked and cached with care."""
+
+import gzip
+import hashlib
+import http.server
+import re
+import threading
+
+import pytest
+
+from helpers import corpus
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return corpus.toy_corpus(4000, seed=0)
+
+
+def test_same_seed_same_sentences(pairs):
+    assert corpus.toy_corpus(50, seed=0) == pairs[:50]
+    assert corpus.toy_corpus(50, seed=1) != pairs[:50]
+
+
+def test_lengths_and_types(pairs):
+    lengths = {len(pair.source) for pair in pairs}
+    assert min(lengths) == 4
+    assert max(lengths) == 40
+    assert len(lengths) == 37
+    assert all(5 <= len(p.source) <= 7 for p in corpus.toy_corpus(100, lengths=(5, 7)))
+    types = [{word for pair in pairs for word in side(pair)} for side in (
+        lambda pair: pair.source, lambda pair: pair.target
+    )]  # fmt: skip
+    assert all(100 <= len(some) <= 200 for some in types)
+
+
+def test_every_source_has_one_translation_in_both_directions(pairs):
+    for source in ("fr", "en"):
+        found = corpus.toy_corpus(4000, seed=2, source=source)
+        assert len({p.source for p in found}) == len(found)
+    targets = {}
+    for pair in pairs:
+        assert targets.setdefault(pair.target, pair.source) == pair.source
+
+
+def test_every_word_is_aligned(pairs):
+    for pair in pairs[:500]:
+        assert {i for i, _ in pair.alignment} == set(range(len(pair.source)))
+        assert {j for _, j in pair.alignment} == set(range(len(pair.target)))
+
+
+def test_alignment_by_hand():
+    wanted = re.compile(r"^les? petite? (\w+) (noir|noire|blanc|blanche|grise?) dort \.$")
+    pair = next(
+        p for p in corpus.toy_corpus(3000, lengths=(4, 7)) if wanted.match(" ".join(p.source))
+        or re.match(r"^la petite \w+ (noire|blanche|grise) \w+ \.$", " ".join(p.source))
+    )  # fmt: skip
+    # la petite vache noire dort . / the little black cow sleeps .
+    assert pair.alignment == {(0, 0), (1, 1), (2, 3), (3, 2), (4, 4), (5, 5)}
+
+
+def test_negation_is_one_to_two(pairs):
+    pair = next(p for p in pairs if "does" in p.target and p.source.count("pas") == 1)
+    ne = next(i for i, word in enumerate(pair.source) if word in ("ne", "n'"))
+    pas, does = pair.source.index("pas"), pair.target.index("does")
+    links = {(i, j) for i in (ne, pas) for j in (does, does + 1)}
+    assert pair.target[does + 1] == "not"
+    assert links <= pair.alignment
+
+
+def test_pronouns_agree_with_their_antecedent(pairs):
+    feminine = {"la"}
+    seen = {"il": 0, "elle": 0}
+    for pair in pairs:
+        for side, pronoun, antecedent in pair.antecedents:
+            if side == "target":
+                assert pair.target[pronoun] == "it"
+                continue
+            # The article stands before the noun, perhaps with one adjective between.
+            before = pair.source[max(0, antecedent - 2) : antecedent]
+            if "l'" in before:
+                continue
+            is_feminine = bool(feminine & set(before))
+            assert pair.source[pronoun] == ("elle" if is_feminine else "il")
+            seen[pair.source[pronoun]] += 1
+    assert min(seen.values()) > 100
+
+
+def test_no_vowel_meets_an_unelided_word(pairs):
+    for pair in pairs:
+        french = " ".join(pair.source)
+        assert not re.search(r"\b(le|la|ne|que) [aeiouéèêhœ]", french.replace("hautement", ""))
+        assert not re.search(r"\ba [aeiou]", " ".join(pair.target))
+        assert not re.search(r"\ban [^aeiou]", " ".join(pair.target))
+
+
+def test_splits_are_disjoint():
+    splits = corpus.toy_splits(300, 50, 60, seed=3)
+    assert [len(part) for part in splits] == [300, 50, 60]
+    sources = [{pair.source for pair in part} for part in splits]
+    assert not sources[0] & sources[1]
+    assert not sources[0] & sources[2]
+    assert not sources[1] & sources[2]
+
+
+def test_toy_errors():
+    with pytest.raises(ValueError, match="at least 4 tokens"):
+        corpus.toy_corpus(3, lengths=(2, 5))
+    with pytest.raises(ValueError, match='"fr" or "en"'):
+        corpus.toy_corpus(3, source="de")
+    with pytest.raises(ValueError, match="different sentences of 4 to 4 tokens"):
+        corpus.toy_corpus(50_000, lengths=(4, 4))
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """Two small files behind a web server of our own, and an empty cache."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    for language, lines in (("fr", "un chat\nun chien\n"), ("en", "a cat\na dog\n")):
+        content = gzip.compress(lines.encode())
+        (folder / f"val.{language}.gz").write_bytes(content)
+        checksum = hashlib.sha256(content).hexdigest()
+        monkeypatch.setitem(corpus.MULTI30K_SHA256, f"val.{language}", checksum)
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    monkeypatch.setattr(corpus, "MULTI30K", f"http://127.0.0.1:{web.server_port}/")
+    monkeypatch.setenv(corpus.CACHE_VARIABLE, str(tmp_path / "cache"))
+    yield folder
+    web.shutdown()
+    web.server_close()
+
+
+def test_download_announces_checks_and_caches(server, tmp_path, capsys):
+    assert corpus.multi30k("val") == [("un chat", "a cat"), ("un chien", "a dog")]
+    said = capsys.readouterr().out
+    assert "MB" in said
+    assert str(tmp_path / "cache") in said
+    for file in server.iterdir():
+        file.unlink()
+    assert corpus.multi30k("val", source="en", target="fr")[1] == ("a dog", "un chien")
+    assert capsys.readouterr().out == ""  # from the cache, without a word
+    assert {p.name for p in (tmp_path / "cache").iterdir()} == {"val.fr.gz", "val.en.gz"}
+
+
+def test_a_wrong_file_from_the_network_is_not_kept(server, tmp_path):
+    (server / "val.fr.gz").write_bytes(b"something else")
+    with pytest.raises(OSError, match="nothing was kept"):
+        corpus.multi30k("val")
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").iterdir())
+
+
+def test_a_damaged_file_in_the_cache_is_refused(server, tmp_path):
+    corpus.multi30k("val")
+    (tmp_path / "cache" / "val.fr.gz").write_bytes(b"damaged")
+    with pytest.raises(OSError, match="Delete it"):
+        corpus.multi30k("val")
+
+
+def test_without_a_network_the_way_out_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "MULTI30K", "http://127.0.0.1:9/")
+    monkeypatch.setenv(corpus.CACHE_VARIABLE, str(tmp_path))
+    with pytest.raises(ConnectionError, match="set COURSE_DATA to a folder"):
+        corpus.multi30k("val")
+
+
+def test_unknown_split_or_language():
+    with pytest.raises(ValueError, match="split='dev'"):
+        corpus.multi30k("dev")
+    with pytest.raises(ValueError, match="language 'de'"):
+        corpus.multi30k("val", target="de")
+
+
+@pytest.mark.data
+def test_the_real_thing():
+    sizes = {"train": 29_000, "val": 1_014, "test_2016_flickr": 1_000}
+    for split, size in sizes.items():
+        found = corpus.multi30k(split)
+        assert len(found) == size
+        assert all(pair.source and pair.target for pair in found)

@@ -1,0 +1,187 @@
+"""Searches against brute force, samplers against their distribution."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import decoding
+
+BOS, EOS, V = 1, 2, 6
+few = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def table_model(seed, sharpness=2.0):
+    """A model whose logits depend on the last token and on the length, batched."""
+    table = torch.randn(12, V, V, generator=torch.Generator().manual_seed(seed)) * sharpness
+    table[:, :, :2] = -math.inf  # never pad, never bos
+
+    def step(prefix, rows=None):
+        return table[prefix.shape[1] % 12][prefix[:, -1] % V]
+
+    return step
+
+
+def log_prob(step, ids):
+    prefix, total = [BOS], 0.0
+    for token in ids:
+        total += step(torch.tensor([prefix]))[0].log_softmax(-1)[token].item()
+        prefix.append(token)
+    return total
+
+
+def all_sentences(max_len):
+    tokens = range(3, V)
+    for n in range(max_len):
+        for words in itertools.product(tokens, repeat=n):
+            yield [*words, EOS]
+    for words in itertools.product(tokens, repeat=max_len):
+        yield list(words)
+
+
+@few
+@given(st.integers(0, 10_000))
+def test_a_wide_beam_finds_the_best_sentence_there_is(seed):
+    step = table_model(seed)
+    best = max(all_sentences(3), key=lambda ids: log_prob(step, ids))
+    found = decoding.beam(step, 1, BOS, EOS, 3, beam_size=200, length_penalty=0.0)[0][0]
+    assert found.ids == best
+    assert found.log_prob == pytest.approx(log_prob(step, best), abs=1e-4)
+
+
+@few
+@given(st.integers(0, 10_000))
+def test_greedy_is_a_beam_of_one(seed):
+    step = table_model(seed)
+    greedy = decoding.greedy(step, 3, BOS, EOS, 7)
+    beams = decoding.beam(step, 3, BOS, EOS, 7, beam_size=1)
+    assert [beam[0].ids for beam in beams] == greedy
+
+
+@few
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 1.0]))
+def test_scores_are_log_probabilities_over_the_length_norm(seed, penalty):
+    step = table_model(seed)
+    hypotheses = decoding.beam(step, 2, BOS, EOS, 6, beam_size=3, length_penalty=penalty)
+    for some in hypotheses:
+        assert [h.score for h in some] == sorted((h.score for h in some), reverse=True)
+        for h in some:
+            assert h.log_prob == pytest.approx(log_prob(step, h.ids), abs=1e-4)
+            norm = ((5 + len(h.ids)) / 6) ** penalty
+            assert h.score == pytest.approx(h.log_prob / norm, abs=1e-4)
+
+
+def test_length_norm_by_hand():
+    assert decoding.length_norm(7, 1.0) == 2.0
+    assert decoding.length_norm(19, 2.0) == 16.0
+    assert decoding.length_norm(19, 0.0) == 1.0
+
+
+def test_sentences_end_at_eos_and_leave_the_batch():
+    sizes = []
+
+    def step(prefix, rows=None):
+        sizes.append(len(prefix))
+        logits = torch.zeros(len(prefix), V)
+        # The sentence is known by its first token, which counts up along the batch.
+        for i, ids in enumerate(prefix.tolist()):
+            first = ids[1] if len(ids) > 1 else 3 + i
+            logits[i, EOS if len(ids) == first else first] = 1.0
+        return logits
+
+    assert decoding.greedy(step, 3, BOS, EOS, 9) == [[3, 3, EOS], [4, 4, 4, EOS], [5] * 4 + [EOS]]
+    assert sizes == [3, 3, 3, 2, 1]
+
+
+def test_max_len_cuts():
+    def never_ends(prefix, rows=None):
+        return torch.eye(V)[3].expand(len(prefix), V)
+
+    assert decoding.greedy(never_ends, 2, BOS, EOS, 4) == [[3] * 4] * 2
+    assert decoding.beam(never_ends, 1, BOS, EOS, 4, beam_size=2)[0][0].ids == [3] * 4
+
+
+def test_top_k_by_hand():
+    logits = torch.tensor([[1.0, 3.0, 2.0], [0.0, -1.0, 5.0]])
+    inf = math.inf
+    expected = torch.tensor([[-inf, 3.0, 2.0], [0.0, -inf, 5.0]])
+    assert torch.equal(decoding.top_k_filter(logits, 2), expected)
+    assert torch.equal(decoding.top_k_filter(logits, 9), logits)
+
+
+def test_top_p_by_hand():
+    logits = torch.tensor([0.2, 0.5, 0.3]).log()
+    kept = lambda p: (~decoding.top_p_filter(logits, p).isinf()).tolist()  # noqa: E731
+    assert kept(0.4) == [False, True, False]
+    assert kept(0.6) == [False, True, True]
+    assert kept(0.79) == [False, True, True]
+    assert kept(0.9) == [True, True, True]
+    assert kept(1.0) == [True, True, True]
+
+
+@few
+@given(st.integers(0, 10_000), st.floats(0.05, 1.0))
+def test_top_p_keeps_the_fewest_that_reach_p(seed, p):
+    logits = torch.randn(8, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    kept = ~decoding.top_p_filter(logits, p).isinf()
+    probabilities = logits.softmax(-1)
+    assert probabilities[kept].sum() >= p - 1e-9
+    assert probabilities[kept].sum() - probabilities[kept].min() < p
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ({}, lambda logits: logits),
+        ({"temperature": 0.5}, lambda logits: logits / 0.5),
+        ({"top_k": 2}, lambda logits: decoding.top_k_filter(logits, 2)),
+        ({"top_p": 0.7}, lambda logits: decoding.top_p_filter(logits, 0.7)),
+    ],
+    ids=["plain", "temperature", "top-k", "top-p"],
+)
+def test_samplers_draw_from_their_distribution(options, change):
+    logits = torch.tensor([0.5, 2.0, 0.0, 1.0, -1.0, 1.5])
+    n = 20_000
+    ids = decoding.sample(
+        lambda prefix, rows: logits.expand(len(prefix), V), n, BOS, -1, 1,
+        generator=torch.Generator().manual_seed(0), **options,
+    )  # fmt: skip
+    frequency = torch.bincount(torch.tensor(ids).flatten(), minlength=V) / n
+    torch.testing.assert_close(frequency, change(logits).softmax(-1), atol=0.012, rtol=0)
+
+
+def test_beam_step_by_hand():
+    log_probs = torch.tensor([[0.6, 0.4], [0.9, 0.1]]).log()
+    scores, beams, tokens = decoding.beam_step(log_probs, torch.tensor([0.5, 0.5]).log(), 3)
+    torch.testing.assert_close(scores.exp(), torch.tensor([0.45, 0.30, 0.20]))
+    assert beams.tolist() == [1, 0, 0]
+    assert tokens.tolist() == [0, 0, 1]
+
+
+def test_trace_tells_what_was_kept():
+    trace = decoding.BeamTrace()
+    best = decoding.beam(table_model(3), 1, BOS, EOS, 5, beam_size=2, trace=trace)[0][0]
+    assert 1 <= len(trace.steps) <= 5
+    assert all(len(kept) >= 2 for kept in trace.steps)
+    assert any(token == best.ids[0] for _, token, _ in trace.steps[0])
+
+
+def test_errors():
+    step = table_model(0)
+    for call in (decoding.greedy, decoding.beam, decoding.sample):
+        with pytest.raises(ValueError, match="no sentence to write"):
+            call(step, 0, BOS, EOS, 5)
+        with pytest.raises(ValueError, match="at least one token"):
+            call(step, 1, BOS, EOS, 0)
+    with pytest.raises(ValueError, match="beam_size=0"):
+        decoding.beam(step, 1, BOS, EOS, 5, beam_size=0)
+    with pytest.raises(ValueError, match="temperature must be positive"):
+        decoding.sample(step, 1, BOS, EOS, 5, temperature=0)
+    with pytest.raises(ValueError, match="k=0"):
+        decoding.top_k_filter(torch.zeros(3), 0)
+    for p in (0, 1.5):
+        with pytest.raises(ValueError, match="p is a probability"):
+            decoding.top_p_filter(torch.zeros(3), p)

@@ -1,0 +1,470 @@
+"""Every exercise against its own right answers and mistakes; the engine against bad answers."""
+
+import inspect
+import random
+import threading
+import time
+
+import pytest
+import torch
+
+from helpers import exercises
+from helpers.exercises import compare
+from helpers.exercises.checking import is_stub
+from helpers.exercises.model import catalogue
+
+EXERCISES, QUESTIONS = catalogue()
+VARIANTS = 200
+SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
+
+every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES))
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Keep the progress that these tests make out of anybody's notebooks."""
+    monkeypatch.chdir(tmp_path)
+
+
+def right_answers(exercise):
+    return [exercise.reference, *exercise.also_right]
+
+
+def draw(exercise):
+    return exercise.draw(torch.Generator().manual_seed(0))
+
+
+# Every exercise, whatever its content.
+
+
+@every_exercise
+def test_reference_and_other_right_answers_pass(name):
+    assert len(EXERCISES[name].also_right) >= 2
+    for answer in right_answers(EXERCISES[name]):
+        verdict = exercises.check(name, answer)
+        assert verdict.passed, verdict
+        assert verdict.mistake == ""
+
+
+@every_exercise
+def test_every_mistake_is_named(name, record_property):
+    exercise = EXERCISES[name]
+    said = {m.name: exercises.check(name, m.wrong).mistake for m in exercise.mistakes}
+    named = [mistake for mistake, verdict in said.items() if mistake == verdict]
+    record_property("mistakes named", (name, len(named), list(said)))
+    assert said == {mistake: mistake for mistake in said}
+    assert len(said) == len(exercise.mistakes), "two mistakes have one name"
+
+
+@every_exercise
+def test_there_are_five_mistakes_and_each_is_explained(name):
+    exercise = EXERCISES[name]
+    assert len([m for m in exercise.mistakes if " + " not in m.name]) >= 5
+    for mistake in exercise.mistakes:
+        assert len(exercise.why(mistake.name)) > 30, mistake.name
+        assert exercises.check(name, mistake.wrong).message.startswith(exercise.why(mistake.name))
+
+
+@every_exercise
+def test_what_an_exercise_tells_is_complete(name):
+    exercise = EXERCISES[name]
+    assert 1 <= exercise.difficulty <= 5
+    assert 1 <= exercise.importance <= 5
+    assert 1 <= exercise.minutes <= 30
+    assert 2 <= len(exercise.hints) <= 4
+    assert len(exercise.look_at) > 20
+    shown = exercises.heading(name)._repr_html_()
+    for part in (f"{exercise.minutes} min", f"{exercise.difficulty}/5", f"{exercise.importance}/5"):
+        assert part in shown
+
+
+@every_exercise
+def test_inputs_are_small_moderate_and_grow(name):
+    sizes = []
+    for case in draw(EXERCISES[name]):
+        tensors = [value for value in case if isinstance(value, torch.Tensor)]
+        sizes.append(sum(t.numel() for t in tensors))
+        for tensor in tensors:
+            finite = tensor[torch.isfinite(tensor)] if tensor.is_floating_point() else tensor[:0]
+            assert (finite.abs() < 30).all()
+    assert len(sizes) >= 2, "one input alone lets too many wrong answers through"
+    assert sizes == sorted(sizes), "the smallest comes first"
+    assert max(sizes) < 5000
+
+
+def arguments(name):
+    return inspect.signature(EXERCISES[name].reference)
+
+
+@every_exercise
+def test_what_is_not_attempted(name):
+    def ellipsis(*inputs):
+        """Only a docstring."""
+
+    def nothing(*inputs):
+        pass
+
+    def returns_none(*inputs):
+        return None
+
+    def not_implemented(*inputs):
+        raise NotImplementedError("write me")
+
+    for stub in (None, ..., ellipsis, nothing, returns_none, not_implemented, lambda *inputs: ...):
+        verdict = exercises.check(name, stub)
+        assert (verdict.passed, verdict.mistake) == (False, "not attempted")
+        assert name in verdict.message
+    assert exercises.progress().rows[0][2] == 0, "a stub is no attempt"
+
+
+@every_exercise
+def test_an_answer_that_raises_is_told_where_and_with_what(name):
+    def answer(*inputs):
+        return inputs[0] / "nonsense"
+
+    verdict = exercises.check(name, answer)
+    assert verdict.mistake == "raised"
+    assert "TypeError" in verdict.message
+    assert 'return inputs[0] / "nonsense"' in verdict.message
+    assert compare.describe(draw(EXERCISES[name])[0][0]) in verdict.message
+
+
+@every_exercise
+def test_a_wrong_shape_is_told(name):
+    def answer(*inputs):
+        result = EXERCISES[name].reference(*inputs)
+        first = compare.parts(result)[0]
+        wrong = torch.stack([torch.stack([first, first, first])] * 7)
+        return (wrong, *result[1:]) if isinstance(result, tuple) else wrong
+
+    verdict = exercises.check(name, answer)
+    assert verdict.mistake == "wrong shape", verdict
+    assert "expected shape" in verdict.message
+    assert "got (7, 3" in verdict.message
+
+
+@every_exercise
+def test_other_wrong_types_are_told(name):
+    for nonsense in (object(), {"a": 1}, "hello", [object()], (None,) * 5):
+        verdict = exercises.check(name, lambda *inputs, nonsense=nonsense: nonsense)
+        assert verdict.mistake == "wrong type", (nonsense, verdict)
+    assert exercises.check(name, lambda *inputs: print()).mistake == "wrong type"
+    assert exercises.check(name, 3).mistake == "wrong type"
+
+
+@every_exercise
+def test_changing_an_input_is_told(name):
+    def answer(*inputs):
+        result = EXERCISES[name].reference(*inputs)
+        for value in inputs:
+            if isinstance(value, torch.Tensor):
+                value.zero_()
+        return result
+
+    if not any(isinstance(v, torch.Tensor) and v.any() for v in draw(EXERCISES[name])[0]):
+        assert exercises.check(name, answer).passed
+        pytest.skip("no tensor goes in that could be changed")
+    assert exercises.check(name, answer).mistake == "changed its input"
+
+
+@every_exercise
+def test_nan_never_passes(name):
+    def answer(*inputs):
+        result = EXERCISES[name].reference(*inputs)
+        spoilt = tuple(torch.full(p.shape, torch.nan) for p in compare.parts(result))
+        return spoilt if isinstance(result, tuple) else spoilt[0]
+
+    verdict = exercises.check(name, answer)
+    assert not verdict.passed
+    assert verdict.mistake in {"differs", "wrong type", *(m.name for m in EXERCISES[name].mistakes)}
+
+
+@every_exercise
+def test_an_endless_answer_is_stopped(name, monkeypatch):
+    monkeypatch.setattr(compare, "SECONDS", 0.1)
+
+    def answer(*inputs):
+        while True:
+            try:
+                while True:
+                    pass
+            except:  # noqa: E722 - the worst loop there is
+                pass
+
+    start = time.perf_counter()
+    verdict = exercises.check(name, answer)
+    assert verdict.mistake == "too long"
+    assert time.perf_counter() - start < 3
+
+
+@every_exercise
+def test_a_check_is_quick(name):
+    exercises.check(name, EXERCISES[name].reference)
+    start = time.process_time()
+    exercises.check(name, EXERCISES[name].reference)
+    assert time.process_time() - start < SLOWEST_CHECK
+
+
+def strided(tensor):
+    """The same numbers in another order of memory."""
+    return tensor.mT.contiguous().mT if tensor.dim() > 1 else tensor.repeat_interleave(2)[::2]
+
+
+def each(change):
+    """Apply a change to every tensor of a result or of the inputs."""
+
+    def apply(value):
+        if isinstance(value, tuple):
+            return tuple(apply(part) for part in value)
+        return change(value) if isinstance(value, torch.Tensor) else value
+
+    return apply
+
+
+def double(tensor):
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+OUTPUTS = [
+    lambda result: result,
+    each(double),
+    each(strided),
+    each(lambda t: t.numpy()),
+    each(lambda t: t.tolist()),
+    each(lambda t: double(t).requires_grad_() if t.is_floating_point() else t),
+    each(lambda t: t[None].expand(3, *t.shape)[1]),
+    each(lambda t: t.clone().mul_(1 + 1e-6) if t.is_floating_point() else t),
+]
+INPUTS = [lambda inputs: inputs, each(strided), each(lambda t: t.clone())]
+MODES = [torch.no_grad, torch.enable_grad, torch.inference_mode]
+
+
+@every_exercise
+def test_no_right_variant_is_turned_away(name):
+    choose = random.Random(name)
+    functions = any(callable(value) for value in draw(EXERCISES[name])[0])
+    for _ in range(VARIANTS):
+        solve = choose.choice(right_answers(EXERCISES[name]))
+        before, after = choose.choice(INPUTS), choose.choice(OUTPUTS)
+        mode = choose.choice(MODES)
+
+        def answer(*inputs, solve=solve, before=before, after=after, mode=mode):
+            with mode():
+                result = solve(*(inputs if functions else before(inputs)))
+            return after(result)
+
+        verdict = exercises.check(name, answer)
+        assert verdict.passed, (verdict, solve, OUTPUTS.index(after), INPUTS.index(before))
+
+
+@every_exercise
+def test_the_solution_is_the_tested_source_and_is_asked_for_once(name):
+    exercise = EXERCISES[name]
+    asked = exercises.solution(name)
+    assert exercise.look_at not in asked.static_html()
+    assert asked.shown.value == ""
+    asked.button.click()
+    assert f"def {exercise.reference.__name__}(" in asked.shown.value
+    shown = str(exercises.solution(name, show=True))
+    assert '"""' not in shown
+    assert exercise.look_at in shown
+
+
+@every_exercise
+def test_hints_come_one_at_a_time(name):
+    hints = EXERCISES[name].hints
+    given = [str(exercises.hint(name)) for _ in range(len(hints) + 1)]
+    # Hints given before, in another test, are not given again: only the end is certain.
+    assert hints[-1] in given[-1]
+    assert hints[-1] in given[-2]
+
+
+# The engine.
+
+
+def answers(length):
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def test_a_verdict_shows_colour_and_symbol_and_words():
+    right = exercises.check("causal_mask", answers)
+    wrong = exercises.check("causal_mask", lambda length: ~answers(length))
+    stub = exercises.check("causal_mask", None)
+    looks = {}
+    for verdict, symbol in ((right, "✓"), (wrong, "✗"), (stub, "○")):
+        html = verdict._repr_html_()
+        assert symbol in html
+        assert symbol in repr(verdict)
+        looks[symbol] = html.split("border-left: 6px solid ")[1][:7]
+    assert len(set(looks.values())) == 3
+    assert "<img alt=" in wrong._repr_html_(), "expected and got, side by side"
+    assert 'src="data:' in wrong._repr_html_()
+
+
+def test_a_verdict_says_the_same_every_time():
+    def attempt():
+        return exercises.check("attend_twice", None), exercises.check(
+            "scaled_dot_product_attention", lambda q, k, v, mask=None: (q @ k.mT, object())
+        )
+
+    assert [repr(v) for v in attempt()] == [repr(v) for v in attempt()]
+    assert "0x" not in repr(attempt())
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    verdict = exercises.check("casual_mask", answers)
+    assert verdict.mistake == "unknown exercise"
+    assert "causal_mask" in verdict.message
+    assert not exercises.check(["causal_mask"], answers).passed
+    with pytest.raises(ValueError, match="causal_mask"):
+        exercises.solution("casual_mask")
+
+
+def test_a_verdict_that_nothing_explains_shows_the_smallest_input():
+    def answer(length):
+        mask = answers(length)
+        if length > 2:
+            mask[-1, 0] = False
+        return mask
+
+    verdict = exercises.check("causal_mask", answer)
+    assert verdict.mistake == "differs"
+    assert "3" in verdict.message
+    assert "Expected" in verdict.picture
+
+
+def test_a_mistake_on_some_inputs_only_is_not_called_by_its_name():
+    def answer(length):
+        return ~answers(length) if length > 2 else answers(length)
+
+    assert exercises.check("causal_mask", answer).mistake == "differs"
+
+
+def test_transposition_is_named():
+    def answer(query, key):
+        return exercises.reference("scaled_scores")(query, key).mT
+
+    verdict = exercises.check("scaled_scores", answer)
+    assert not verdict.passed
+    assert "transpose" in verdict.message or "transposed" in verdict.mistake
+
+
+def test_what_pytorch_cannot_do_is_no_stub():
+    def answer(length):
+        return torch.ones(length, length, dtype=torch.long).softmax(-1)
+
+    assert exercises.check("causal_mask", answer).mistake == "raised"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RecursionError, MemoryError])
+def test_nothing_that_an_answer_raises_gets_out(error):
+    def answer(length):
+        raise error
+
+    assert not exercises.check("causal_mask", answer).passed
+
+
+def test_an_error_that_cannot_be_printed_does_not_get_out():
+    class Odd(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def answer(length):
+        raise Odd
+
+    assert "Odd" in exercises.check("causal_mask", answer).message
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.zeros(1).expand(10**12),
+        lambda: [[True] * 4000] * 4000,
+        lambda: (torch.zeros(1).expand(10**9, 10**3),),
+    ],
+)
+def test_a_huge_result_is_refused_at_once(make):
+    start = time.perf_counter()
+    assert exercises.check("causal_mask", lambda length: make()).mistake == "too large"
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.to_sparse(), lambda t: t.to("meta"), lambda t: t + 0j]
+)
+def test_odd_tensors_do_not_make_the_check_raise(change):
+    def answer(query, key):
+        return change(exercises.reference("scaled_scores")(query, key))
+
+    assert exercises.check("scaled_scores", answer).mistake == "wrong type"
+
+
+def test_a_list_may_stand_for_a_tuple():
+    def answer(query, key, value, mask=None):
+        return list(exercises.reference("scaled_dot_product_attention")(query, key, value, mask))
+
+    assert exercises.check("scaled_dot_product_attention", answer).passed
+
+
+def test_numbers_for_truth_values_are_told():
+    verdict = exercises.check("causal_mask", lambda length: answers(length).float())
+    assert verdict.mistake == "wrong type"
+    assert "bool" in verdict.message
+
+
+def test_a_stub_is_known_by_what_it_does():
+    assert is_stub(lambda: None)
+    assert not is_stub(lambda: 0)
+    assert not is_stub(lambda: "hello")
+    assert not is_stub(len)
+
+
+def test_an_endless_answer_is_stopped_outside_the_main_thread_too(monkeypatch):
+    monkeypatch.setattr(compare, "SECONDS", 0.2)
+
+    def endless(length):
+        while True:
+            try:
+                while True:
+                    pass
+            except:  # noqa: E722
+                pass
+
+    verdicts = []
+
+    def work():
+        verdicts.append(exercises.check("causal_mask", endless))
+        verdicts.append(exercises.check("causal_mask", answers))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert [verdict.mistake for verdict in verdicts] == ["too long", ""]
+
+
+def test_a_script_prints_the_verdict(capsys):
+    exercises.check("causal_mask", answers)
+    assert capsys.readouterr().out.startswith("✓ right")
+
+
+# Putting the solutions in.
+
+LESSON = '''
+exercises.heading("causal_mask")
+
+
+def my_mask(length):
+    """-> (T, T)"""
+    ...
+
+
+verdict = exercises.check("causal_mask", my_mask)
+exercises.check("causal_mask", my_mask)
+'''
+
+
+def test_solved_puts_the_tested_function_in():
+    spaces = {"exercises": exercises}
+    exec(exercises.solved(LESSON), spaces)
+    assert spaces["my_mask"] is exercises.reference("causal_mask")
+    assert exercises.solved("x = 1\n") == "x = 1\n"

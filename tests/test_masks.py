@@ -1,0 +1,35 @@
+"""The one place that says what True means."""
+
+import pytest
+import torch
+
+from helpers import masks
+
+
+def test_causal_mask_by_hand():
+    expected = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=torch.bool)
+    assert torch.equal(masks.causal_mask(3), expected)
+
+
+def test_padding_mask_by_hand():
+    mask = masks.padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0)
+    assert mask.shape == (2, 1, 1, 3)
+    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_padding_mask_asks_for_the_pad_id_it_was_given():
+    assert masks.padding_mask(torch.tensor([[0, 9]]), pad_id=9).tolist() == [[[[True, False]]]]
+
+
+def test_masks_of_length_nothing_and_one():
+    assert masks.causal_mask(0).shape == (0, 0)
+    assert masks.causal_mask(1).tolist() == [[True]]
+
+
+def test_errors_say_what_to_do():
+    with pytest.raises(ValueError, match="add the batch axis"):
+        masks.padding_mask(torch.tensor([1, 2]), 0)
+    with pytest.raises(ValueError, match="integer ids"):
+        masks.padding_mask(torch.ones(1, 2), 0)
+    with pytest.raises(ValueError, match="length of 0 or more"):
+        masks.causal_mask(-1)

@@ -1,0 +1,57 @@
+"""Sinusoids, learned tables, rotations."""
+
+import math
+
+import pytest
+import torch
+
+from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
+
+
+def test_sinusoids_by_loops():
+    table = sinusoidal_positions(7, 6)
+    for p in range(7):
+        for i in range(3):
+            angle = p / 10000 ** (2 * i / 6)
+            assert table[p, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-6)
+            assert table[p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_moving_is_one_rotation_for_all_positions():
+    table = sinusoidal_positions(60, 8).double()
+    matrix = torch.linalg.lstsq(table[:50], table[10:]).solution
+    torch.testing.assert_close(table[:50] @ matrix, table[10:], atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        matrix @ matrix.T, torch.eye(8, dtype=torch.float64), atol=1e-2, rtol=0
+    )
+
+
+def test_rotary_scores_depend_on_distance_only():
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 8, dtype=torch.float64)
+    queries = rotate_positions(query.expand(20, 8))
+    keys = rotate_positions(key.expand(20, 8))
+    scores = queries @ keys.T
+    for distance in (-3, 0, 5):
+        diagonal = scores.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
+    assert not torch.allclose(scores.diagonal(1), scores.diagonal(2)[:1].expand(19))
+
+
+def test_rotary_continues_from_a_start():
+    x = torch.randn(1, 6, 4)
+    torch.testing.assert_close(rotate_positions(x)[:, 4:], rotate_positions(x[:, 4:], start=4))
+
+
+def test_learned_positions_continue_and_end():
+    learned = LearnedPositions(5, 4)
+    torch.testing.assert_close(learned(2, start=3), learned.table[3:5])
+    with pytest.raises(ValueError, match="holds 5 positions; position 5"):
+        learned(6)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="d_model=5"):
+        sinusoidal_positions(3, 5)
+    with pytest.raises(ValueError, match="even width; got 3"):
+        rotate_positions(torch.zeros(1, 3))

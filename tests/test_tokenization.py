@@ -1,0 +1,65 @@
+"""Words and pieces, there and back."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.tokenization import BOS, EOS, PAD, UNK, BytePairTokenizer, WordVocabulary, clean
+
+TEXTS = ["le chat dort .", "le chien dort .", "l'été, le garçon mange une crème brûlée."] * 3
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return BytePairTokenizer.train(TEXTS, 320)
+
+
+def test_special_ids_are_the_first_four(pieces):
+    words = WordVocabulary.build(TEXTS)
+    for vocabulary in (words, pieces):
+        assert vocabulary.tokens([PAD, BOS, EOS, UNK]) == ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+
+def test_words_by_hand():
+    words = WordVocabulary.build(["b a b", ("c", "b")])
+    assert words.words[4:] == ["b", "a", "c"]  # most frequent first, then by name
+    assert words.encode("b zebra a", bos=True, eos=True) == [BOS, 4, UNK, 5, EOS]
+    assert words.decode([BOS, 4, UNK, 5, EOS, PAD]) == "b <unk> a"
+    assert len(words) == 7
+
+
+def test_frequent_words_become_whole_pieces(pieces):
+    assert pieces.tokens(pieces.encode("le chat dort .")) == ["▁le", "▁chat", "▁dort", "▁."]
+    assert 256 + 4 < len(pieces) <= 320
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=30))
+def test_pieces_come_back_as_the_text(pieces, text):
+    assert pieces.decode(pieces.encode(text)) == clean(text)
+
+
+def test_half_a_character_is_shown_as_bytes(pieces):
+    tokens = pieces.tokens(pieces.encode("語"))
+    assert all(token == "▁" or token.startswith("<") for token in tokens)
+
+
+def test_dropout_cuts_differently_but_reads_the_same(pieces):
+    text = "le garçon mange une crème brûlée."
+    cuts = {tuple(pieces.encode(text, dropout=0.5)) for _ in range(20)}
+    assert len(cuts) > 1
+    assert {pieces.decode(cut) for cut in cuts} == {text}
+    assert pieces.encode(text) == pieces.encode(text)
+
+
+def test_save_and_load(pieces, tmp_path):
+    words = WordVocabulary.build(TEXTS)
+    for vocabulary in (words, pieces):
+        vocabulary.save(tmp_path / "vocabulary.json")
+        again = type(vocabulary).load(tmp_path / "vocabulary.json")
+        assert again.encode(TEXTS[2], bos=True) == vocabulary.encode(TEXTS[2], bos=True)
+        assert len(again) == len(vocabulary)
+
+
+def test_clean():
+    assert clean("  l\u2019e\u0301te\u0301 \n ici ") == "l'été ici"

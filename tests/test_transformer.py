@@ -1,0 +1,260 @@
+"""Layers and the whole model: equal to PyTorch's, causal, cached, and clear about bad input."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from twins import assert_gradients_equal, copy_weights, layer_pairs, stack_pairs
+
+from helpers import decoding, masks
+from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.transformer import Transformer, TransformerConfig
+
+SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
+TGT = torch.tensor([[1, 5, 9], [1, 7, 0], [1, 0, 0]])
+few = settings(max_examples=15, deadline=None, derandomize=True)
+
+
+def small(norm_first=True, dropout=0.0, **changes):
+    torch.manual_seed(0)
+    sizes = {"src_vocab_size": 12, "tgt_vocab_size": 11, "d_model": 8, "n_heads": 2, "n_layers": 2}
+    config = TransformerConfig(
+        **(
+            sizes
+            | {"norm_first": norm_first, "dropout": dropout, "max_len": 16, "d_ff": 16}
+            | changes
+        )
+    )
+    return Transformer(config).double().eval()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 1, 8), (2, 5, 8, 2, 16), (3, 4, 12, 4, 8)])
+def test_encoder_layer_equals_pytorch(shape, norm_first, activation):
+    batch, length, d_model, n_heads, d_ff = shape
+    torch.manual_seed(0)
+    ours = EncoderLayer(d_model, n_heads, d_ff, 0.0, norm_first, activation).double()
+    theirs = nn.TransformerEncoderLayer(
+        d_model, n_heads, d_ff, 0.0, activation, batch_first=True, norm_first=norm_first
+    ).double()
+    pairs = copy_weights(layer_pairs(theirs, ours, 2))
+    x = torch.randn(batch, length, d_model, dtype=torch.float64)
+    padding = torch.arange(length) < torch.arange(1, batch + 1)[:, None]
+    output, _ = ours(x, padding[:, None, None])
+    expected = theirs(x, src_key_padding_mask=~padding)
+    torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
+    direction = torch.randn_like(output)
+    (output * direction).sum().backward()
+    (expected * direction).sum().backward()
+    assert_gradients_equal(pairs)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_decoder_layer_equals_pytorch(norm_first):
+    torch.manual_seed(0)
+    ours = DecoderLayer(8, 2, 16, 0.0, norm_first).double()
+    theirs = nn.TransformerDecoderLayer(
+        8, 2, 16, 0.0, batch_first=True, norm_first=norm_first
+    ).double()
+    pairs = copy_weights(layer_pairs(theirs, ours, 3))
+    x, memory = torch.randn(2, 4, 8).double(), torch.randn(2, 6, 8).double()
+    real = torch.arange(6) < torch.tensor([[6], [3]])
+    output, _, _ = ours(x, memory, masks.causal_mask(4), real[:, None, None])
+    expected = theirs(x, memory, tgt_mask=~masks.causal_mask(4), memory_key_padding_mask=~real)
+    torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
+    direction = torch.randn_like(output)
+    (output * direction).sum().backward()
+    (expected * direction).sum().backward()
+    assert_gradients_equal(pairs)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_whole_transformer_equals_pytorch(norm_first):
+    ours = small(norm_first)
+    theirs = nn.Transformer(8, 2, 2, 2, 16, 0.0, batch_first=True, norm_first=norm_first).double()
+    if not norm_first:  # PyTorch adds a last norm to a post-norm stack as well; the paper has none
+        theirs.encoder.norm = theirs.decoder.norm = None
+    pairs = copy_weights(stack_pairs(theirs, ours))
+    hidden = theirs(
+        ours.embed(SRC, ours.src_embedding),
+        ours.embed(TGT, ours.tgt_embedding),
+        tgt_mask=~masks.causal_mask(3),
+        src_key_padding_mask=SRC == 0,
+        tgt_key_padding_mask=TGT == 0,
+        memory_key_padding_mask=SRC == 0,
+    )
+    expected = hidden @ ours.tgt_embedding.weight.T
+    logits = ours(SRC, TGT)
+    torch.testing.assert_close(logits, expected, atol=1e-10, rtol=0)
+    direction = torch.randn_like(logits)
+    ours.zero_grad()
+    (logits * direction).sum().backward()
+    our_gradients = [mine.grad.clone() for _, mine in pairs]
+    (expected * direction).sum().backward()
+    for (other, _), gradient in zip(pairs, our_gradients, strict=True):
+        torch.testing.assert_close(other.grad, gradient, atol=1e-10, rtol=0)
+
+
+def test_feed_forward_by_hand():
+    torch.manual_seed(0)
+    network = FeedForward(4, 6)
+    x = torch.randn(2, 3, 4)
+    hidden = (x @ network.linear_1.weight.T + network.linear_1.bias).clamp(min=0)
+    torch.testing.assert_close(
+        network(x), hidden @ network.linear_2.weight.T + network.linear_2.bias
+    )
+
+
+def test_dropout_share_and_scale():
+    torch.manual_seed(0)
+    x = torch.ones(200_001)  # not a multiple of eight
+    dropped = Dropout(0.25)(x)
+    assert dropped.unique().tolist() == pytest.approx([0.0, 4 / 3])
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.25, abs=0.005)
+    assert torch.equal(Dropout(0.25).eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
+
+
+@few
+@given(st.integers(0, 1000))
+def test_the_future_never_leaks(seed):
+    model = small()
+    torch.manual_seed(seed)
+    t = seed % 5
+    ids = torch.randint(3, 11, (1, 6))
+    embedded = []
+    handle = model.tgt_embedding.register_forward_hook(
+        lambda module, inputs, output: embedded.append(output.requires_grad_()) or output
+    )
+    logits = model(SRC[:1], ids)
+    handle.remove()
+    (gradient,) = torch.autograd.grad(logits[0, t].sum(), embedded[0])
+    assert (gradient[0, t + 1 :] == 0).all()
+    assert (gradient[0, : t + 1] != 0).any()
+
+
+def test_batch_order_and_extra_padding_change_nothing():
+    model = small()
+    logits = model(SRC, TGT)
+    order = torch.tensor([2, 0, 1])
+    torch.testing.assert_close(model(SRC[order], TGT[order]), logits[order])
+    wide_src = torch.cat([SRC, torch.zeros(3, 3, dtype=torch.long)], 1)
+    wide_tgt = torch.cat([TGT, torch.zeros(3, 2, dtype=torch.long)], 1)
+    torch.testing.assert_close(model(wide_src, wide_tgt)[:, :3], logits)
+    torch.testing.assert_close(model(SRC[1:2, :3], TGT[1:2, :2]), logits[1:2, :2])
+
+
+def test_word_order_matters_because_of_positions():
+    model = small()
+    swapped = SRC[:1, [1, 0, 2, 3]]
+    assert not torch.allclose(model.encode(SRC[:1])[:, [1, 0, 2, 3]], model.encode(swapped))
+    model.positions.zero_()
+    torch.testing.assert_close(model.encode(SRC[:1])[:, [1, 0, 2, 3]], model.encode(swapped))
+
+
+def test_positions_start_at_zero_and_embeddings_are_scaled():
+    model = small()
+    vectors = model.embed(SRC[:1], model.src_embedding)
+    expected = model.src_embedding.weight[5] * 8**0.5 + model.positions[0]
+    torch.testing.assert_close(vectors[0, 0], expected)
+
+
+def test_keep_asks_for_some_logits_only():
+    model = small()
+    keep = TGT != 0
+    torch.testing.assert_close(model(SRC, TGT, keep), model(SRC, TGT)[keep])
+
+
+def test_tied_and_shared_embeddings_are_one_tensor():
+    model = small(tgt_vocab_size=12, share_vocabulary=True)
+    assert model.src_embedding.weight is model.tgt_embedding.weight is model.output_proj.weight
+    apart = small(tie_embeddings=False)
+    assert apart.output_proj.weight is not apart.tgt_embedding.weight
+
+
+def test_cached_decoding_equals_uncached_even_when_rows_move():
+    model = small()
+    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
+    prefix = torch.full((3, 1), 1)
+    torch.testing.assert_close(cached(prefix), plain(prefix))
+    prefix = torch.tensor([[1, 5], [1, 6], [1, 7]])
+    torch.testing.assert_close(cached(prefix), plain(prefix))
+    rows = torch.tensor([2, 0, 0])
+    prefix = torch.cat([prefix[rows], torch.tensor([[4], [8], [9]])], 1)
+    torch.testing.assert_close(cached(prefix, rows), plain(prefix, rows))
+    expected = model(SRC[rows], prefix)[:, -1]
+    torch.testing.assert_close(plain(prefix), expected)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_searches_find_the_same_with_and_without_a_cache(search):
+    model = small()
+    found = []
+    for cached in (True, False):
+        with torch.no_grad():
+            step = model.decoder_step(SRC, cached)
+            if search == "greedy":
+                found.append(decoding.greedy(step, 3, 1, 2, 8))
+            else:
+                found.append([h[0].ids for h in decoding.beam(step, 3, 1, 2, 8, beam_size=3)])
+    assert found[0] == found[1]
+
+
+def test_attention_maps_have_rows_that_sum_to_one_and_leave_the_mode_alone():
+    model = small(dropout=0.5).train()
+    maps = model.attention_maps(SRC, TGT)
+    assert model.training
+    assert maps.encoder.shape == (3, 2, 2, 4, 4)
+    assert maps.decoder.shape == (3, 2, 2, 3, 3)
+    assert maps.cross.shape == (3, 2, 2, 3, 4)
+    for weights in maps:
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+    assert (maps.cross[2, ..., 2:] == 0).all()
+    torch.testing.assert_close(model.attention_maps(SRC, TGT).cross, maps.cross)
+
+
+def test_learns_to_copy():
+    torch.manual_seed(0)
+    model = small(dropout=0.0).float().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(60):
+        ids = torch.randint(3, 11, (16, 4))
+        inputs = torch.cat([torch.ones(16, 1, dtype=torch.long), ids[:, :-1]], 1)
+        loss = nn.functional.cross_entropy(model(ids, inputs).flatten(0, 1), ids.flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_base_model_has_the_parameters_of_the_paper():
+    config = TransformerConfig(
+        src_vocab_size=37_000, tgt_vocab_size=37_000, share_vocabulary=True, norm_first=False
+    )
+    with torch.device("meta"):
+        count = sum(p.numel() for p in Transformer(config).parameters())
+    assert count == 63_082_496
+
+
+def test_errors():
+    model = small()
+    with pytest.raises(ValueError, match=r"0 … 11; got 5 … 12"):
+        model(torch.tensor([[5, 12]]), TGT[:1])
+    with pytest.raises(ValueError, match="max_len=16"):
+        model(torch.ones(1, 17, dtype=torch.long), TGT[:1])
+    with pytest.raises(ValueError, match="no tokens"):
+        model(torch.ones(0, 4, dtype=torch.long), TGT[:0])
+    with pytest.raises(ValueError, match="one shared vocabulary"):
+        small(share_vocabulary=True)
+    with pytest.raises(ValueError, match="activation"):
+        small(activation="tanh")
+    with pytest.raises(ValueError, match="dropout is a share"):
+        small(dropout=1.0)
+    with pytest.raises(TypeError, match="norm_first"):
+        TransformerConfig(src_vocab_size=4, tgt_vocab_size=4)
+    with pytest.raises(ValueError, match="n_heads must divide"):
+        small(n_heads=3)

@@ -1,0 +1,59 @@
+"""Give PyTorch's modules the weights of ours, so that the two can be compared."""
+
+import torch
+
+
+def _copy(pairs):
+    with torch.no_grad():
+        for theirs, ours in pairs:
+            theirs.copy_(ours)
+
+
+def attention_pairs(theirs, ours):
+    """nn.MultiheadAttention and our MultiHeadAttention."""
+    return [
+        (theirs.in_proj_weight, ours.qkv_proj.weight),
+        (theirs.in_proj_bias, ours.qkv_proj.bias),
+        (theirs.out_proj.weight, ours.out_proj.weight),
+        (theirs.out_proj.bias, ours.out_proj.bias),
+    ]
+
+
+def layer_pairs(theirs, ours, n_residuals):
+    """An encoder layer (2 residuals) or a decoder layer (3)."""
+    pairs = attention_pairs(theirs.self_attn, ours.self_attention)
+    if n_residuals == 3:
+        pairs += attention_pairs(theirs.multihead_attn, ours.cross_attention)
+    for i in (1, 2):
+        mine, other = getattr(ours.feed_forward, f"linear_{i}"), getattr(theirs, f"linear{i}")
+        pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+    for i in range(1, n_residuals + 1):
+        mine, other = getattr(ours, f"residual_{i}").norm, getattr(theirs, f"norm{i}")
+        pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+    return pairs
+
+
+def stack_pairs(theirs, ours):
+    """nn.Transformer and our Transformer, but for the embeddings."""
+    pairs = []
+    for theirs_layer, our_layer in zip(theirs.encoder.layers, ours.encoder_layers, strict=True):
+        pairs += layer_pairs(theirs_layer, our_layer, 2)
+    for theirs_layer, our_layer in zip(theirs.decoder.layers, ours.decoder_layers, strict=True):
+        pairs += layer_pairs(theirs_layer, our_layer, 3)
+    if ours.config.norm_first:
+        for side in ("encoder", "decoder"):
+            mine, other = getattr(ours, f"{side}_norm"), getattr(theirs, side).norm
+            pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+    return pairs
+
+
+def copy_weights(pairs):
+    """Copy ours into theirs and return the pairs, whose gradients can then be compared."""
+    _copy(pairs)
+    return pairs
+
+
+def assert_gradients_equal(pairs, tolerance=1e-10):
+    """Demand that every pair of parameters has the same gradient."""
+    for theirs, ours in pairs:
+        torch.testing.assert_close(theirs.grad, ours.grad, atol=tolerance, rtol=0)
