@@ -22,3 +22,17 @@ def same_random_numbers():
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - code under test may read the old state
     torch.manual_seed(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print which exercise's mistakes were all named; with two workers, too."""
+    found = {}
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for key, value in getattr(report, "user_properties", []):
+            if key == "mistakes named":
+                name, n_named, mistakes = value
+                found[name] = f"{n_named} of {len(mistakes)}: {', '.join(mistakes)}"
+    if found:
+        terminalreporter.section("known mistakes, named by the check")
+        for name in sorted(found):
+            terminalreporter.write_line(f"{name:30} {found[name]}")
