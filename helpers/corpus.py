@@ -35,7 +35,7 @@ MULTI30K_BYTES = {
 
 
 class TextPair(NamedTuple):
-    """A sentence and its translation, as written."""
+    """A sentence, `source`, and its translation, `target`, as written."""
 
     source: str
     target: str
@@ -169,7 +169,7 @@ class ToyPair(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """Three lists of pairs without a common source sentence."""
+    """Three lists of pairs, `train`, `validation`, `test`, without a common source sentence."""
 
     train: list
     validation: list

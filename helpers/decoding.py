@@ -311,16 +311,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         scores, alive, rows = scores[going_on], alive[going_on], rows.flatten()
         if len(alive) == 0:
             break
-    for sentence, log_probs, ids in zip(
-        alive,
-        scores,
-        prefix.unflatten(0, scores.shape)[:, :, 1:] if len(alive) else [],
-        strict=True,
-    ):
-        for log_prob, hypothesis in zip(log_probs.tolist(), ids.tolist(), strict=True):
-            if log_prob > -math.inf and len(finished[sentence]) < beam_size:
-                score = log_prob / length_norm(max_len, length_penalty)
-                finished[sentence].append(Hypothesis(hypothesis, score, log_prob))
+    _cut_off(finished, alive, scores, prefix, max_len, length_penalty, beam_size)
     return [sorted(some, key=lambda h: -h.score)[:beam_size] for some in finished]
 
 
@@ -333,6 +324,16 @@ def _collect(finished, alive, prefix, scores, parents, ends, eos_id, penalty, be
         log_prob = scores[row, place].item()
         score = log_prob / length_norm(len(ids), penalty)
         finished[alive[row]].append(Hypothesis(ids, score, log_prob))
+
+
+def _cut_off(finished, alive, scores, prefix, max_len, penalty, beam_size):
+    """Add what is still unfinished after `max_len` tokens, where there is room for it."""
+    beams = prefix[:, 1:].unflatten(0, scores.shape) if len(alive) else []
+    for sentence, log_probs, sentences in zip(alive.tolist(), scores.tolist(), beams, strict=True):
+        for log_prob, ids in zip(log_probs, sentences.tolist(), strict=True):
+            if log_prob > -math.inf and len(finished[sentence]) < beam_size:
+                score = log_prob / length_norm(max_len, penalty)
+                finished[sentence].append(Hypothesis(ids, score, log_prob))
 
 
 def _undecided(finished, alive, scores, length, max_len, penalty, beam_size):

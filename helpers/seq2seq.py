@@ -76,7 +76,7 @@ class Encoder(nn.Module):
         )
 
     def forward(self, src_ids):
-        """Read source ids (B, S).
+        """Read source ids, `src_ids` of shape (B, S).
 
         Returns
         -------
@@ -125,7 +125,9 @@ class Decoder(nn.Module):
         return (hidden, torch.zeros_like(hidden)) if isinstance(self.rnn, nn.LSTM) else hidden
 
     def forward(self, tgt_ids, states, last, mask, hidden):
-        """Run over target ids (B, T) from a decoder state.
+        """Run over target ids, `tgt_ids` of shape (B, T), from a decoder state `hidden`.
+
+        `states` (B, S, D_h), `last` (B, D_h) and `mask` (B, S) are what the encoder left.
 
         Returns
         -------
@@ -144,6 +146,10 @@ class BahdanauDecoder(Decoder):
 
     The score depends on both: e_{t,i} = v · tanh(W s_{t-1} + U h_i). The step then takes the
     context c_t together with the previous word.
+
+    Parameters
+    ----------
+    config : Seq2SeqConfig
 
     Source
     ------
@@ -172,6 +178,10 @@ class LuongDecoder(Decoder):
     """Step first, then look back, then mix: tanh(W [c_t; s_t]).
 
     The new state asks, so all steps of the recurrent network can run before the attention.
+
+    Parameters
+    ----------
+    config : Seq2SeqConfig
 
     Source
     ------

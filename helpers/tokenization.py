@@ -124,7 +124,7 @@ class BytePairTokenizer:
         return _wrap(ids, bos, eos)
 
     def tokens(self, ids):
-        """Show each piece: `▁` marks a space before it, special tokens are named.
+        """Show each piece of `ids`: `▁` marks a space before it, special tokens are named.
 
         A piece that ends in the middle of a character is shown as its bytes, such as ``<C3>``.
         """

@@ -16,7 +16,7 @@ ELIDED = {"le": "l'", "la": "l'", "ne": "n'", "que": "qu'"}
 
 
 class Word(NamedTuple):
-    """A word with its key; `number` is given to nouns, so that a pronoun can point at one."""
+    """A word, its `text` and its `key`; nouns have a `number`, so that a pronoun can point at one."""
 
     text: str
     key: int
@@ -24,7 +24,7 @@ class Word(NamedTuple):
 
 
 class NounPhrase(NamedTuple):
-    """A noun with what belongs to it, in both languages."""
+    """A `noun` with what belongs to it, as words of `fr` and `en`; `plural`, and its `number`."""
 
     fr: list
     en: list

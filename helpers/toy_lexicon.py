@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Noun(NamedTuple):
-    """A noun in both languages; `feminine` is its French gender."""
+    """A noun, `fr`, `fr_plural`, `en`, `en_plural`; `feminine` is its French gender."""
 
     fr: str
     fr_plural: str
@@ -14,7 +14,7 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """The four French forms of an adjective, and its English one.
+    """The French forms of an adjective, `masculine` and `feminine`, and its English one, `en`.
 
     `before` says that it stands before the French noun; `masculine_vowel` is the masculine form
     before a vowel, where that differs (*vieil*).
@@ -33,7 +33,7 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """Third person singular and plural in French, singular and bare form in English."""
+    """Third person: `fr`, `fr_plural`; in English the singular `en` and the bare form `en_bare`."""
 
     fr: str
     fr_plural: str

@@ -20,7 +20,7 @@ from helpers.transformer import Transformer, TransformerConfig
 
 
 def arguments(argv=None):
-    """Read the command line; the defaults are the bundled translator's."""
+    """Read the command line `argv`; the defaults are the bundled translator's."""
     parser = argparse.ArgumentParser(prog="python -m helpers.training", description=__doc__)
     option = parser.add_argument
     option("--out", type=Path, default=Path("runs/translator"), help="folder to write to")
@@ -49,7 +49,7 @@ def arguments(argv=None):
 
 
 def main(argv=None):
-    """Train, choose the best epoch by validation BLEU, score it on the test set, write it."""
+    """Train as `argv` says, choose by validation BLEU, score on the test set, write the weights."""
     args = arguments(argv)
     if args.threads:
         torch.set_num_threads(args.threads)
@@ -87,8 +87,7 @@ def train_translator(args, say=print):
     sides = [clean(side) for pair in texts for side in pair]
     tokenizer = BytePairTokenizer.train(sides, args.vocab_size)
     model = Transformer(config_of(args, len(tokenizer)))
-    if torch.cuda.is_available():
-        model = model.cuda()
+    model = model.cuda() if torch.cuda.is_available() else model
     translator = Translator(model, tokenizer, card=card_of(args, model))
     say(translator)
 
@@ -123,7 +122,7 @@ def train_translator(args, say=print):
 
 
 def config_of(args, vocab_size):
-    """Build the model's configuration from the command line."""
+    """Build the model's configuration from the command line `args` and `vocab_size`."""
     sizes = {name: getattr(args, name) for name in ("d_model", "n_heads", "n_layers", "d_ff")}
     return TransformerConfig(
         src_vocab_size=vocab_size,
@@ -137,13 +136,13 @@ def config_of(args, vocab_size):
 
 
 def settings_of(args):
-    """Build the training settings from the command line."""
+    """Build the training settings from the command line `args`."""
     names = {field.name for field in fields(TrainingSettings)}
     return TrainingSettings(**{k: v for k, v in vars(args).items() if k in names})
 
 
 def card_of(args, model):
-    """Note what a reader of the model card wants to know."""
+    """Note what a reader of the model card wants to know of `args` and `model`."""
     unimportant = ("out", "threads", "quiet", "limit")
     return {
         "data": "Multi30k train, French to English, 29,000 captions; chosen on val",
@@ -154,7 +153,7 @@ def card_of(args, model):
 
 
 def scores(translator, limit=None):
-    """Score greedy and beam-4 translations of test_2016_flickr (sacreBLEU, 13a, cased)."""
+    """Score a `translator` on test_2016_flickr, greedy and beam 4; `limit` takes the first few."""
     texts = corpus.multi30k("test_2016_flickr")[:limit]
     sources, references = zip(*texts, strict=True)
     outputs = {

@@ -84,7 +84,9 @@ class TrainingSettings:
 class History:
     """What happened: one entry a step in `losses`, one an epoch in the other lists.
 
-    Losses are mean nats per target token; `scores` are what the best weights were chosen by.
+    `losses` and `validation_losses` are mean nats per target token; `scores` are what the best
+    weights were chosen by. `seconds` counts earlier parts of a resumed run; `stopped_early` says
+    that somebody stopped it.
     """
 
     losses: list = field(default_factory=list)
@@ -123,7 +125,7 @@ def warmup_rate(step, d_model, warmup_steps):
 
 
 def learning_rate(step, settings, total_steps):
-    """Compute the rate at `step` (from 1) that the settings ask for."""
+    """Compute the rate that the `settings` ask for at `step`, from 1 to `total_steps`."""
     warmup = max(settings.warmup_steps, 1)
     if step <= warmup:
         return settings.peak_rate * step / warmup
@@ -135,6 +137,15 @@ def learning_rate(step, settings, total_steps):
 
 def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
     """Sum the loss over a batch's real target tokens, asking the model only for their logits.
+
+    Parameters
+    ----------
+    model : nn.Module
+    src_ids : integer Tensor of shape (B, S)
+    tgt_ids : integer Tensor of shape (B, T + 1)
+        With begin and end of sentence.
+    pad_id : int, default=0
+    label_smoothing : float, default=0.0
 
     Returns
     -------
@@ -183,7 +194,7 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
 
 
 def bf16_pays(device):
-    """Measure whether a bf16 product is at least 1.5 times as fast as a float32 one here."""
+    """Measure whether a bf16 product is at least 1.5 times as fast as a float32 one on `device`."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
     times = []

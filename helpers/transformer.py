@@ -78,7 +78,7 @@ class TransformerConfig:
 
 
 class AttentionMaps(NamedTuple):
-    """Every weight of one pass; shapes (B, layers, heads, queries, keys), S×S, T×T and T×S."""
+    """Every weight of one pass, (B, layers, H, …): `encoder` S×S, `decoder` T×T, `cross` T×S."""
 
     encoder: torch.Tensor
     decoder: torch.Tensor
