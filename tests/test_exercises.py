@@ -84,8 +84,9 @@ def test_inputs_are_small_moderate_and_grow(name):
         tensors = [value for value in case if isinstance(value, torch.Tensor)]
         sizes.append(sum(t.numel() for t in tensors))
         for tensor in tensors:
-            finite = tensor[torch.isfinite(tensor)].double()
-            assert (finite.abs() < 30).all(), "a saturated softmax would hide mistakes"
+            if tensor.is_floating_point():
+                finite = tensor[torch.isfinite(tensor)]
+                assert (finite.abs() < 30).all(), "a saturated softmax would hide mistakes"
     assert len(sizes) >= 2, "one input alone lets too many wrong answers through"
     assert sizes[0] == min(sizes), "the smallest comes first"
     assert max(sizes) < 5000

@@ -1,0 +1,483 @@
+"""Lesson 01, sequence to sequence."""
+
+import torch
+
+from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+
+
+def rnn_step(x, hidden, w_x, w_h, bias):
+    """Take one word into the hidden state.
+
+    Parameters
+    ----------
+    x : Tensor of shape (B, D_in)
+        The words that come in now, one for each sentence.
+    hidden : Tensor of shape (B, D_h)
+        What is remembered of the words before.
+    w_x, w_h : Tensor of shape (D_in, D_h) and (D_h, D_h)
+    bias : Tensor of shape (D_h,)
+
+    Returns
+    -------
+    hidden : Tensor of shape (B, D_h)
+    """
+    return torch.tanh(x @ w_x + hidden @ w_h + bias)
+
+
+def teacher_forcing(target_ids, bos_id):
+    """Give the decoder, at every place, the true word before the one it is to write.
+
+    Parameters
+    ----------
+    target_ids : integer Tensor of shape (B, T)
+        What the decoder is to write.
+    bos_id : int
+        Begin of sentence.
+
+    Returns
+    -------
+    decoder_input_ids : integer Tensor of shape (B, T)
+    """
+    bos = torch.full_like(target_ids[:, :1], bos_id)
+    return torch.cat([bos, target_ids[:, :-1]], dim=1)
+
+
+def receptive_field(kernel_size, dilations):
+    """Count the positions that one output of a stack of convolutions depends on.
+
+    Parameters
+    ----------
+    kernel_size : int
+        The same in every layer.
+    dilations : list of ints
+        One for each layer: the step from one tap of the kernel to the next.
+
+    Returns
+    -------
+    positions : int
+    """
+    return 1 + sum((kernel_size - 1) * dilation for dilation in dilations)
+
+
+def _draw_rnn(generator):
+    def normal(*shape):
+        return torch.randn(shape, generator=generator) * 0.7
+
+    return [
+        tuple(normal(*shape) for shape in [(b, i), (b, h), (i, h), (h, h), (h,)])
+        for b, i, h in [(1, 2, 2), (3, 4, 2), (2, 3, 5)]
+    ]
+
+
+def _rnn(activation=torch.tanh, bias=True, transposed=False, inside=True):
+    """Make a recurrent step that goes wrong in the ways asked for."""
+
+    def step(x, hidden, w_x, w_h, b):
+        b = b if bias else torch.zeros_like(b)
+        both = x @ w_x + hidden @ (w_h.T if transposed else w_h)
+        return activation(both + b) if inside else activation(both) + b
+
+    return step
+
+
+def _rnn_by_concatenation(x, hidden, w_x, w_h, bias):
+    both = torch.cat([x, hidden], dim=1) @ torch.cat([w_x, w_h])
+    return 2 * torch.sigmoid(2 * (both + bias)) - 1
+
+
+def _rnn_by_loops(x, hidden, w_x, w_h, bias):
+    rows = []
+    for word, state in zip(x, hidden, strict=True):
+        columns = range(len(bias))
+        rows.append([(word @ w_x[:, j] + state @ w_h[:, j] + bias[j]).tanh() for j in columns])
+    return torch.stack([torch.stack(row) for row in rows])
+
+
+def _draw_targets(generator):
+    def ids(*shape):
+        return torch.randint(4, 90, shape, generator=generator)
+
+    return [(ids(2, 3), 1), (ids(3, 5), 1), (ids(4, 6), 99)]
+
+
+def _shift_by_roll(target_ids, bos_id):
+    shifted = target_ids.roll(1, dims=1)
+    shifted[:, 0] = bos_id
+    return shifted
+
+
+def _overwritten(target_ids, bos_id):
+    ids = target_ids.clone()
+    ids[:, 0] = bos_id
+    return ids
+
+
+def _with(column, ids, front=True):
+    both = [torch.full_like(ids[:, :1], column), ids]
+    return torch.cat(both if front else both[::-1], dim=1)
+
+
+EXERCISES = [
+    Exercise(
+        name="rnn_step",
+        title="one step of a recurrent network",
+        task="Add what the new word says and what the old state says, and squash the sum with tanh. Rows times matrices: x @ w_x.",
+        minutes=6,
+        difficulty=1,
+        importance=4,
+        reference=rnn_step,
+        draw=_draw_rnn,
+        mistakes=[
+            Mistake(
+                "no tanh",
+                _rnn(lambda z: z),
+                "The sum comes out as it is. Without tanh the whole loop is one linear map, and its numbers can grow without end. Put torch.tanh around the sum.",
+            ),
+            Mistake(
+                "sigmoid instead of tanh",
+                _rnn(torch.sigmoid),
+                "This squashes into 0 to 1. The state of this cell lives between −1 and 1: torch.tanh.",
+            ),
+            Mistake(
+                "ReLU instead of tanh",
+                _rnn(torch.relu),
+                "ReLU cuts off what is negative and lets the rest grow. This cell uses torch.tanh.",
+            ),
+            Mistake(
+                "bias forgotten",
+                _rnn(bias=False),
+                "The bias is not added. It goes into the sum, before tanh.",
+            ),
+            Mistake(
+                "bias outside the tanh",
+                _rnn(inside=False),
+                "The bias is added after tanh. It belongs into the sum that tanh squashes.",
+            ),
+            Mistake(
+                "old state ignored",
+                lambda x, h, w_x, w_h, b: torch.tanh(x @ w_x + b),
+                "The result does not depend on the old state, so nothing is remembered. Add hidden @ w_h.",
+            ),
+            Mistake(
+                "new word ignored",
+                lambda x, h, w_x, w_h, b: torch.tanh(h @ w_h + b),
+                "The result does not depend on x: the network does not read. Add x @ w_x.",
+            ),
+            Mistake(
+                "recurrent weights transposed",
+                _rnn(transposed=True),
+                "w_h is used the wrong way round. Rows times matrices: hidden @ w_h, without .T.",
+            ),
+            Mistake(
+                "old state added again",
+                lambda x, h, w_x, w_h, b: h + rnn_step(x, h, w_x, w_h, b),
+                "The old state is added once more outside tanh. That is a residual connection, and it comes in lesson 07; this cell has none.",
+            ),
+            Mistake("no tanh + bias forgotten", _rnn(lambda z: z, bias=False)),
+            Mistake("recurrent weights transposed + no tanh", _rnn(lambda z: z, transposed=True)),
+        ],
+        also_right=[_rnn_by_concatenation, _rnn_by_loops],
+        hints=[
+            "Two products of a row and a matrix, and a bias: three things to add, all of shape (B, D_h).",
+            "The word goes through w_x, the state through w_h. The batch is the rows, so nothing needs a transpose.",
+            "torch.tanh(x @ w_x + hidden @ w_h + bias)",
+        ],
+        look_at="The same w_x, w_h and bias serve every step: the network has no idea at which position it is, and the next step cannot start before this one has ended.",
+    ),
+    Exercise(
+        name="teacher_forcing",
+        title="the decoder's input in training",
+        task="From the target ids make what the decoder is given: shifted one place to the right, begin of sentence in front, the same shape.",
+        minutes=6,
+        difficulty=2,
+        importance=5,
+        reference=teacher_forcing,
+        draw=_draw_targets,
+        mistakes=[
+            Mistake(
+                "not shifted",
+                lambda ids, bos: ids.clone(),
+                "This is the target itself: the decoder would be given the very word it is to predict. Shift one place to the right.",
+            ),
+            Mistake(
+                "shifted to the left",
+                lambda ids, bos: _with(bos, ids[:, 1:], front=False),
+                "Shifted the wrong way: each place now holds the word after the one to predict. The decoder is given the word before.",
+            ),
+            Mistake(
+                "first word overwritten",
+                _overwritten,
+                "The first word is replaced, the others have not moved. Everything moves one place to the right, and the last word drops out.",
+            ),
+            Mistake(
+                "last word not dropped",
+                lambda ids, bos: _with(bos, ids),
+                "There is one word too many. The last target is never an input, since nothing comes after it: target_ids[:, :-1].",
+            ),
+            Mistake(
+                "no begin of sentence",
+                lambda ids, bos: ids[:, :-1].clone(),
+                "The begin of sentence is missing in front, so the first word would have no input.",
+            ),
+            Mistake(
+                "last word put in front",
+                lambda ids, bos: ids.roll(1, dims=1),
+                "torch.roll brings the last word round to the front: the decoder starts with the end. Put bos_id there.",
+            ),
+            Mistake(
+                "along the batch",
+                lambda ids, bos: torch.cat([torch.full_like(ids[:1], bos), ids[:-1]]),
+                "The shift goes from sentence to sentence. Positions are axis 1: dim=1, and [:, :-1].",
+            ),
+            Mistake(
+                "zero in front",
+                lambda ids, bos: _with(0, ids[:, :-1]),
+                "The first id is 0, which means padding in this course. Use bos_id.",
+            ),
+            Mistake(
+                "begin of sentence taken to be 1",
+                lambda ids, bos: _with(1, ids[:, :-1]),
+                "The first id is always 1. It is 1 in this course, but the function is told which it is: bos_id.",
+            ),
+            Mistake("last word not dropped + zero in front", lambda ids, bos: _with(0, ids)),
+        ],
+        also_right=[
+            _shift_by_roll,
+            lambda ids, bos: torch.tensor([[bos, *row[:-1]] for row in ids.tolist()]),
+        ],
+        hints=[
+            "Write it for one sentence: targets 5 8 2 need inputs 1 5 8, if 1 begins a sentence.",
+            "target_ids[:, :-1] is everything but the last word. What has to stand before it, and in which shape?",
+            "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
+        ],
+        look_at="full_like takes over type and device. Inputs and targets are the same words, one place apart; that is all there is to teacher forcing.",
+    ),
+    Exercise(
+        name="receptive_field",
+        title="how far a stack of convolutions sees",
+        task="Return how many input positions one output of the stack depends on.",
+        minutes=5,
+        difficulty=2,
+        importance=2,
+        reference=receptive_field,
+        draw=lambda generator: [(3, [1]), (2, [1, 2, 4]), (3, [1, 2, 4, 8]), (5, [1, 1])],
+        mistakes=[
+            Mistake(
+                "dilation ignored",
+                lambda k, ds: 1 + (k - 1) * len(ds),
+                "Every layer counts the same here. A layer with dilation d reaches (kernel_size − 1) · d further.",
+            ),
+            Mistake(
+                "widths multiplied",
+                lambda k, ds: k ** len(ds),
+                "The widths are multiplied. Each layer adds to the reach; only because dilations double does the sum grow like a power.",
+            ),
+            Mistake(
+                "the position itself forgotten",
+                lambda k, ds: sum((k - 1) * d for d in ds),
+                "One too few: the position itself is seen too.",
+            ),
+            Mistake(
+                "kernel one too wide",
+                lambda k, ds: 1 + sum(k * d for d in ds),
+                "A kernel of size k has k − 1 gaps between its taps, and only gaps reach further.",
+            ),
+            Mistake(
+                "last layer only",
+                lambda k, ds: 1 + (k - 1) * ds[-1],
+                "This is the reach of the last layer alone. The layers below add theirs.",
+            ),
+            Mistake(
+                "both sides counted",
+                lambda k, ds: 1 + 2 * sum((k - 1) * d for d in ds),
+                "The reach is counted twice. A kernel covers (k − 1) · d further positions in all, however they lie around the middle.",
+            ),
+        ],
+        also_right=[
+            lambda k, ds: (k - 1) * sum(ds) + 1,
+            lambda k, ds: len(
+                {
+                    sum(t)
+                    for t in torch.cartesian_prod(*[torch.arange(k) * d for d in ds])
+                    .reshape(-1, len(ds))
+                    .tolist()
+                }
+            ),
+        ],
+        hints=[
+            "One layer, kernel 3, dilation 1: three positions. With dilation 2: the taps are two apart, so five.",
+            "Each layer adds (kernel_size − 1) · dilation to what is seen already. Where do you start?",
+            "1 + sum((kernel_size - 1) * dilation for dilation in dilations)",
+        ],
+        look_at="With dilations 1, 2, 4, … the sum doubles with each layer, so distance n takes about log n layers. Without dilation it takes n/(k − 1), and with attention one.",
+    ),
+]
+
+QUESTIONS = [
+    Question(
+        "size_of_the_context",
+        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. How many numbers does a decoder without attention get to see of it?",
+        "number",
+        [
+            wrong(
+                "5120",
+                "That would be all 40 states. Without attention only the last one is handed over.",
+            ),
+            wrong(
+                "40", "One number for each word? The state has 128 numbers, whatever the length."
+            ),
+            wrong(
+                "3.2",
+                "128 / 40 is what there is for each word, if you like; handed over are all 128.",
+            ),
+        ],
+        answer=128,
+        why="The last state, 128 numbers, for 4 words as for 40. That is the bottleneck.",
+    ),
+    Question(
+        "why_recurrence_is_slow",
+        "A recurrent network reads 100 words. Why does a faster machine with more cores hardly help?",
+        "single",
+        [
+            right(
+                "Step t needs the state of step t − 1, so the steps come one after the other.",
+                "Yes. 100 small products in a row, however many cores wait.",
+            ),
+            wrong(
+                "It has more parameters than other networks.",
+                "The same weights serve every step; there are few of them.",
+            ),
+            wrong(
+                "tanh is expensive.",
+                "It is a small part, and it could be done in parallel. The order is what cannot.",
+            ),
+            wrong(
+                "Each step computes with all words before it.",
+                "Each step sees one word and one state. Attention is what looks at all words.",
+            ),
+        ],
+    ),
+    Question(
+        "which_problems_attention_solves",
+        "Attention is put on top of a recurrent encoder and decoder. Which problems does that solve?",
+        "multiple",
+        [
+            right(
+                "The bottleneck of one fixed vector.", "True: every encoder state can be looked at."
+            ),
+            right(
+                "The distance from a target word to the source word it needs.",
+                "True: one step, however long the sentence.",
+            ),
+            wrong(
+                "The sequential computation.",
+                "Not so: the recurrence is still there. Dropping it solved that, in 2017.",
+            ),
+            wrong(
+                "The order of the words getting lost.",
+                "The recurrent network never lost it; it reads in order. This becomes a problem when the recurrence goes.",
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_states",
+        "A batch of B sentences of length S goes through an encoder with hidden width D. What is the shape of all its hidden states, batch first?",
+        "shape",
+        [
+            wrong(
+                "(B, D)",
+                "That is one state for each sentence, such as the last. All of them have one more axis.",
+            ),
+            wrong(
+                "(S, B, D)", "That is what nn.GRU gives by default. Batch first puts B in front."
+            ),
+            wrong("(S, D)", "That is one sentence. There are B."),
+        ],
+        answer="(B, S, D)",
+        why="One state of width D for each word of each sentence.",
+    ),
+    Question(
+        "steps_of_translation",
+        "Put in order what a trained encoder–decoder does with a sentence.",
+        "order",
+        answer=[
+            "look up the embeddings of the source words",
+            "run the encoder over them",
+            "hand the last state to the decoder",
+            "give the decoder the begin of sentence",
+            "take the likeliest word and give it back to the decoder",
+            "stop at the end of sentence",
+        ],
+        why="First everything is read, then the state is handed over, then words are written one by one until the end of sentence.",
+    ),
+    Question(
+        "path_lengths",
+        "How many steps lie between two words that are n apart, in one or more layers of each kind?",
+        "match",
+        answer={
+            "recurrent layer": "n",
+            "stacked convolutions, kernel k, no dilation": "n / k",
+            "stacked dilated convolutions": "log n",
+            "self-attention": "1",
+        },
+        why="Attention makes the distance constant. Logarithmic is what dilated convolutions reach (ByteNet, WaveNet).",
+    ),
+    Question(
+        "what_teacher_forcing_is",
+        "What is teacher forcing?",
+        "single",
+        [
+            right(
+                "In training, the decoder is given the true previous word, whatever it would have written itself.",
+                "Yes. It learns every place at once, and an early error does not spoil the rest of the sentence.",
+            ),
+            wrong(
+                "The decoder is given the word that it is to predict.",
+                "Then there would be nothing left to predict. It is the word before.",
+            ),
+            wrong(
+                "A larger model's outputs are learned instead of the data.",
+                "That is distillation. The teacher here is the data.",
+            ),
+            wrong(
+                "The loss is counted only where the decoder was wrong.",
+                "The loss counts everywhere; a right word simply costs little.",
+            ),
+        ],
+    ),
+    Question(
+        "is_a_transformer_a_cnn",
+        "Someone says: a Transformer is a CNN plus attention. What is right?",
+        "single",
+        [
+            right(
+                "It has neither recurrence nor convolution over positions; only attention moves anything between words.",
+                "Yes. Its feed-forward part works on each word alone.",
+            ),
+            wrong(
+                "True: its feed-forward layers are convolutions over neighbouring words.",
+                "They can be described as convolutions of kernel size 1, and a kernel of size 1 sees no neighbour.",
+            ),
+            wrong(
+                "True of the encoder, while the decoder is recurrent.",
+                "The decoder writes word by word, but each word is computed by attention, not from a hidden state.",
+            ),
+            wrong(
+                "It is an LSTM plus attention.",
+                "That came before it (Bahdanau et al.). The Transformer dropped the recurrence.",
+            ),
+        ],
+    ),
+    Question(
+        "everything_is_next_word",
+        "Translation can be put as next-word prediction. Can deciding whether a review is friendly? How?",
+        "open",
+        answer="Yes. Write the review, then a sentence such as “All in all, this was”, and ask which next word is likelier, “great” or “awful”. A model that predicts text has to use what it read. Training on pairs of review and such an ending makes it explicit. What it costs: one has to choose the wording, and the model may prefer a word for other reasons, for instance because it is frequent.",
+    ),
+    Question(
+        "bidirectional_decoder",
+        "The encoder of lesson 01 reads in both directions. Why can the decoder not do that?",
+        "open",
+        answer="When the decoder writes word t, the words after it do not exist yet. In training they do, but a decoder that read them would learn to copy and be helpless when it writes by itself. The encoder has the whole source from the start, so nothing is given away by reading it backwards too.",
+    ),
+]

@@ -1,0 +1,530 @@
+"""Lesson 03, self-attention with vectors."""
+
+import math
+
+import torch
+
+from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+
+
+def simple_self_attention(x):
+    """Let every word become a mixture of all words, by how alike they are.
+
+    Parameters
+    ----------
+    x : Tensor of shape (T, D)
+
+    Returns
+    -------
+    y : Tensor of shape (T, D)
+    """
+    weights = (x @ x.T).softmax(dim=-1)
+    return weights @ x
+
+
+def attend(query, keys, values):
+    """Look something up softly: score every key, turn scores into weights, mix the values.
+
+    Parameters
+    ----------
+    query : Tensor of shape (K,)
+    keys : Tensor of shape (S, K)
+    values : Tensor of shape (S, D_v)
+
+    Returns
+    -------
+    context : Tensor of shape (D_v,)
+    weights : Tensor of shape (S,)
+        They sum to 1.
+    """
+    scores = keys @ query / math.sqrt(query.shape[-1])
+    weights = scores.softmax(dim=-1)
+    return weights @ values, weights
+
+
+def kernel_regression(x, known_x, known_y, width):
+    """Estimate y at x as an average of known values, near ones counting most.
+
+    Parameters
+    ----------
+    x : Tensor of shape (T,)
+        Where to estimate.
+    known_x, known_y : Tensor of shape (S,)
+    width : float
+        Of the Gaussian kernel.
+
+    Returns
+    -------
+    y : Tensor of shape (T,)
+    """
+    scores = -((x[:, None] - known_x) ** 2) / (2 * width**2)
+    return scores.softmax(dim=-1) @ known_y
+
+
+def _draw_rows(generator):
+    return [
+        (torch.randn(shape, generator=generator) * 0.8,)
+        for shape in [(2, 3), (4, 3), (5, 2), (3, 6)]
+    ]
+
+
+def _simple(scale=1.0, weigh=lambda scores: scores.softmax(-1)):
+    """Make a self-attention that goes wrong in the ways asked for."""
+    return lambda x: weigh(x @ x.T * (x.shape[-1] ** -0.5 if scale == "root" else scale)) @ x
+
+
+def _simple_by_loops(x):
+    rows = []
+    for query in x:
+        powers = [torch.exp((query * key).sum()) for key in x]
+        rows.append(sum(p * key for p, key in zip(powers, x, strict=True)) / sum(powers))
+    return torch.stack(rows)
+
+
+def _without_itself(x):
+    scores = (x @ x.T).masked_fill(torch.eye(len(x), dtype=torch.bool), -math.inf)
+    return scores.softmax(-1) @ x
+
+
+def _draw_lookup(generator):
+    def normal(*shape):
+        return torch.randn(shape, generator=generator)
+
+    return [
+        (normal(k), normal(s, k), normal(s, d_v)) for s, k, d_v in [(2, 3, 2), (4, 3, 3), (5, 8, 2)]
+    ]
+
+
+def _attend(scale="root", weigh=lambda scores: scores.softmax(-1), mix="values"):
+    """Make a soft look-up that goes wrong in the ways asked for."""
+
+    def look_up(query, keys, values):
+        width, length = len(query), len(keys)
+        divisor = {"root": width**0.5, "none": 1, "width": width, "length": length**0.5}[scale]
+        weights = weigh(keys @ query / divisor)
+        return weights @ (values if mix == "values" else keys), weights
+
+    return look_up
+
+
+def _hard(query, keys, values):
+    weights = torch.nn.functional.one_hot((keys @ query).argmax(), len(keys)).float()
+    return weights @ values, weights
+
+
+def _attend_by_hand(query, keys, values):
+    powers = [math.exp(float((query * key).sum()) / math.sqrt(len(query))) for key in keys]
+    weights = torch.tensor([power / sum(powers) for power in powers])
+    return sum(w * value for w, value in zip(weights, values, strict=True)), weights
+
+
+def _draw_regression(generator):
+    def uniform(n):
+        return torch.rand(n, generator=generator) * 4 - 2
+
+    return [
+        (uniform(t), uniform(s), torch.randn(s, generator=generator), width)
+        for t, s, width in [(2, 3, 0.8), (3, 3, 1.5), (5, 4, 0.6)]
+    ]
+
+
+def _regress(score=lambda d, w: -(d**2) / (2 * w**2), axis=-1):
+    """Make a kernel regression that goes wrong in the ways asked for."""
+    return lambda x, kx, ky, w: score(x[:, None] - kx, w).softmax(axis) @ ky
+
+
+EXERCISES = [
+    Exercise(
+        name="simple_self_attention",
+        title="self-attention without parameters",
+        task="Score every word against every word by a dot product, turn each row into weights, mix the words. No scaling, nothing to learn.",
+        minutes=6,
+        difficulty=2,
+        importance=5,
+        reference=simple_self_attention,
+        draw=_draw_rows,
+        mistakes=[
+            Mistake(
+                "softmax over the wrong axis",
+                _simple(weigh=lambda s: s.softmax(0)),
+                "The softmax runs down the columns. Word i shares out one unit of weight in row i: use dim=-1. (The scores are symmetric here, the weights are not.)",
+            ),
+            Mistake(
+                "no softmax",
+                _simple(weigh=lambda s: s),
+                "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1.",
+            ),
+            Mistake(
+                "divided by √D",
+                _simple(scale="root"),
+                "The scores are scaled. That is right from the six steps on; this first version has no scaling.",
+            ),
+            Mistake(
+                "softmax over all scores at once",
+                _simple(weigh=lambda s: s.flatten().softmax(0).view_as(s)),
+                "All weights together sum to 1. Every word has its own unit of weight: a softmax for each row.",
+            ),
+            Mistake(
+                "sigmoid instead of softmax",
+                _simple(weigh=torch.sigmoid),
+                "Each score is squashed by itself, so a row does not sum to 1. A softmax lets the words compete.",
+            ),
+            Mistake(
+                "divided by the sum",
+                _simple(weigh=lambda s: s / s.sum(-1, keepdim=True)),
+                "The scores are divided by their sum without exp. Scores may be negative, and so are these weights. softmax takes exp first.",
+            ),
+            Mistake(
+                "weights instead of the mixture",
+                lambda x: (x @ x.T).softmax(-1),
+                "These are the weights, (T, T). One product is missing: the weights mix the words, weights @ x.",
+            ),
+            Mistake(
+                "own word left out",
+                _without_itself,
+                "A word does not look at itself here. In self-attention it may, and usually it looks at itself most.",
+            ),
+            Mistake(
+                "all words alike",
+                lambda x: x.mean(0).expand(x.shape),
+                "Every word becomes the plain average: the weights do not depend on the scores.",
+            ),
+            Mistake(
+                "divided by √D + softmax over the wrong axis",
+                _simple(scale="root", weigh=lambda s: s.softmax(0)),
+            ),
+            Mistake("divided by √D + no softmax", _simple(scale="root", weigh=lambda s: s)),
+        ],
+        also_right=[
+            _simple_by_loops,
+            lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
+            lambda x: torch.nn.functional.scaled_dot_product_attention(
+                x[None], x[None], x[None], scale=1.0
+            )[0],
+        ],
+        hints=[
+            "Three lines: scores (T, T), weights (T, T), result (T, D).",
+            "x @ x.T holds the dot product of every word with every word.",
+            "weights = (x @ x.T).softmax(dim=-1), then weights @ x.",
+        ],
+        look_at="x comes in three times: as what asks, as what is asked, and as what is handed over. The next exercise gives each part its own name.",
+    ),
+    Exercise(
+        name="attend",
+        title="one query, the six steps",
+        task="Look up one query among keys and values: score, divide by √d_k, softmax, weigh, sum. Return context and weights.",
+        minutes=8,
+        difficulty=2,
+        importance=5,
+        reference=attend,
+        draw=_draw_lookup,
+        mistakes=[
+            Mistake(
+                "no scaling",
+                _attend(scale="none"),
+                "The scores are not divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax.",
+            ),
+            Mistake(
+                "divided by d_k",
+                _attend(scale="width"),
+                "The scores are divided by d_k, not by its square root.",
+            ),
+            Mistake(
+                "divided by the root of the number of keys",
+                _attend(scale="length"),
+                "The root is taken of how many keys there are. It is the width of a key, d_k, that counts.",
+            ),
+            Mistake(
+                "keys instead of values",
+                _attend(mix="keys"),
+                "The weights mix the keys. Keys are for finding; what is handed over are the values: weights @ values.",
+            ),
+            Mistake(
+                "no softmax",
+                _attend(weigh=lambda s: s),
+                "The scores mix the values as they are. A softmax must turn them into weights that sum to 1.",
+            ),
+            Mistake(
+                "sigmoid instead of softmax",
+                _attend(weigh=torch.sigmoid),
+                "Each score is squashed by itself; the weights do not sum to 1. A softmax lets the keys compete.",
+            ),
+            Mistake(
+                "only the best key",
+                _hard,
+                "This is a hard look-up: all weight on one key. The soft one gives every key its share, and has a gradient.",
+            ),
+            Mistake(
+                "values not summed",
+                lambda q, k, v: (
+                    (k @ q / len(q) ** 0.5).softmax(0)[:, None] * v,
+                    (k @ q / len(q) ** 0.5).softmax(0),
+                ),
+                "The values are weighed but not added up: the last of the six steps. weights @ values does both.",
+            ),
+            Mistake(
+                "scores instead of weights",
+                lambda q, k, v: (attend(q, k, v)[0], k @ q / len(q) ** 0.5),
+                "The context is right. As second result the weights are asked for, after the softmax, and these are the scores.",
+            ),
+            Mistake(
+                "results exchanged",
+                lambda q, k, v: attend(q, k, v)[::-1],
+                "Both are right, in the wrong order: first the context, then the weights.",
+            ),
+            Mistake("no scaling + keys instead of values", _attend(scale="none", mix="keys")),
+            Mistake("no scaling + no softmax", _attend(scale="none", weigh=lambda s: s)),
+        ],
+        also_right=[
+            _attend_by_hand,
+            lambda q, k, v: (
+                torch.einsum("s,sd->d", (k * q).sum(1).div(len(q) ** 0.5).softmax(0), v),
+                (k * q).sum(1).div(len(q) ** 0.5).softmax(0),
+            ),
+        ],
+        hints=[
+            "One score for each key: keys @ query has shape (S,).",
+            "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
+            "weights @ values is the weighted sum; return it and the weights.",
+        ],
+        look_at="keys @ query is a matrix times a vector: all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
+    ),
+    Exercise(
+        name="kernel_regression",
+        title="attention as kernel regression",
+        task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of all of them.",
+        minutes=7,
+        difficulty=3,
+        importance=2,
+        reference=kernel_regression,
+        draw=_draw_regression,
+        mistakes=[
+            Mistake(
+                "width not squared",
+                _regress(lambda d, w: -(d**2) / (2 * w)),
+                "The width has to be squared, like the distance: 2 * width**2.",
+            ),
+            Mistake(
+                "factor 2 forgotten",
+                _regress(lambda d, w: -(d**2) / w**2),
+                "The 2 in 2 · width² is missing.",
+            ),
+            Mistake(
+                "distance not squared",
+                _regress(lambda d, w: -d.abs() / (2 * w**2)),
+                "The distance is not squared. With its plain size the kernel is Laplace's and has a sharp peak.",
+            ),
+            Mistake(
+                "far points count most",
+                _regress(lambda d, w: d**2 / (2 * w**2)),
+                "The sign is missing: with a plus, far points weigh most.",
+            ),
+            Mistake(
+                "over the wrong axis",
+                _regress(axis=0),
+                "The weights are shared out among the places to estimate. They have to sum to 1 over the known points: dim=-1.",
+            ),
+            Mistake(
+                "not divided by the sum",
+                lambda x, kx, ky, w: (-((x[:, None] - kx) ** 2) / (2 * w**2)).exp() @ ky,
+                "The weights do not sum to 1. Divide by their sum; a softmax of −distance² / (2 · width²) does both at once.",
+            ),
+            Mistake(
+                "nearest point only",
+                lambda x, kx, ky, w: ky[(x[:, None] - kx).abs().argmin(1)],
+                "Only the nearest point counts. That is the limit of a very small width.",
+            ),
+            Mistake(
+                "over the wrong axis + width not squared",
+                _regress(lambda d, w: -(d**2) / (2 * w), axis=0),
+            ),
+        ],
+        also_right=[
+            lambda x, kx, ky, w: (lambda p: (p * ky).sum(1) / p.sum(1))(
+                torch.exp(-0.5 * ((x[:, None] - kx[None]) / w) ** 2)
+            ),
+            lambda x, kx, ky, w: torch.stack(
+                [(-0.5 * ((one - kx) / w) ** 2).softmax(0).dot(ky) for one in x]
+            ),
+        ],
+        hints=[
+            "x[:, None] - known_x holds every difference: a row for each x, a column for each known point.",
+            "exp divided by the sum of exp is a softmax. What goes into it?",
+            "(-(x[:, None] - known_x) ** 2 / (2 * width**2)).softmax(dim=-1) @ known_y",
+        ],
+        look_at="Queries are the x, keys the known x, values the known y; only the score differs: a distance instead of a dot product. The width is a temperature.",
+    ),
+]
+
+QUESTIONS = [
+    Question(
+        "sign_of_a_dot_product",
+        "Two vectors have a large negative dot product. What does that say about them?",
+        "single",
+        [
+            right(
+                "They are long and point in nearly opposite directions.",
+                "Yes: the sign tells the direction, the size also the lengths.",
+            ),
+            wrong(
+                "They have nothing to do with each other.",
+                "That is a dot product near 0: a right angle.",
+            ),
+            wrong(
+                "One of them must be wrong; similarity is never negative.",
+                "A distance is never negative. A dot product may be.",
+            ),
+            wrong(
+                "They are far apart, in whatever direction.",
+                "Far apart is a matter of distance. (10, 0) and (1, 0) are far apart and have a positive dot product.",
+            ),
+        ],
+    ),
+    Question(
+        "what_the_weights_multiply",
+        "A query is compared with the keys, and a softmax makes weights. What do the weights multiply?",
+        "single",
+        [
+            right("The values.", "Yes. Keys are for being found, values for being handed over."),
+            wrong("The keys.", "A common mistake. The keys have done their work in the scores."),
+            wrong("The query.", "The query asks; the answer is made of what the others hold."),
+            wrong(
+                "The embeddings, before any projection.",
+                "Only in the version without parameters, where keys, values and embeddings are the same thing.",
+            ),
+        ],
+    ),
+    Question(
+        "by_pencil",
+        "A query (2, 0, 1) meets the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is the largest score, before any scaling?",
+        "number",
+        [
+            wrong("1", "That is the first key: 0 + 0 + 1."),
+            wrong("3", "That is the third key: 2 + 0 + 1. Look at the second."),
+            wrong(
+                "2.31",
+                "That is the largest score already divided by √3; the question is about before.",
+            ),
+        ],
+        answer=4,
+        why="2 · 2 + 0 · 1 + 1 · 0 = 4, for the second key.",
+    ),
+    Question(
+        "what_permuting_does",
+        "The words of a sentence are shuffled before self-attention without positions. What happens to the outputs?",
+        "single",
+        [
+            right(
+                "They are the same vectors, shuffled in the same way.",
+                "Yes, exactly the same: it sees a set, not a sequence.",
+            ),
+            wrong(
+                "They change, since every word has other neighbours now.",
+                "Nobody knows about neighbours here. Only the vectors count.",
+            ),
+            wrong(
+                "Nothing at all happens to them.",
+                "Each output goes with its word, so they are shuffled too.",
+            ),
+            wrong(
+                "They become random.", "Every output is still the same mixture of the same words."
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_one_context",
+        "One query of width K attends to S keys of width K with values of width D. What is the shape of the context?",
+        "shape",
+        [
+            wrong("(K)", "That is the shape of the query. What comes out is a mixture of values."),
+            wrong("(S)", "That is the shape of the weights: one for each key."),
+            wrong("(S, D)", "Those are the weighed values before they are summed."),
+        ],
+        answer="(D)",
+        why="A weighted sum of S values of width D is one vector of width D.",
+    ),
+    Question(
+        "six_steps",
+        "Put the six steps for one word in order.",
+        "order",
+        answer=[
+            "project to query, keys and values",
+            "score: dot products of the query with every key",
+            "divide by √d_k",
+            "softmax",
+            "multiply each value by its weight",
+            "sum",
+        ],
+        why="Project, score, scale, softmax, weigh, sum. Scaling after the softmax would be too late: the weights would no longer sum to 1.",
+    ),
+    Question(
+        "roles",
+        "What is what, in a soft dictionary?",
+        "match",
+        answer={
+            "query": "what a word is looking for",
+            "key": "what a word can be found by",
+            "value": "what a word hands over once found",
+            "weight": "how much of it is taken",
+        },
+        why="Query asks, key answers whether it fits, value is what one gets, weight is how much of it.",
+    ),
+    Question(
+        "why_three_projections",
+        "Why does each word get three vectors instead of one?",
+        "multiple",
+        [
+            right(
+                "So that what it looks for may differ from what it can be found by.",
+                "True: a verb looks for its subject and need not look like one.",
+            ),
+            right(
+                "So that a word need not be found mostly by itself.",
+                "True: with one vector the diagonal usually dominates, since nothing is more like a word than itself.",
+            ),
+            right(
+                "So that there is something to learn.",
+                "True: without projections attention has no parameter.",
+            ),
+            wrong(
+                "Because the softmax needs three inputs.",
+                "It needs scores, whatever they come from.",
+            ),
+        ],
+    ),
+    Question(
+        "where_embeddings_come_from",
+        "Where do the input vectors of a Transformer's words come from?",
+        "single",
+        [
+            right(
+                "From a table that is learned with everything else.",
+                "Yes. word2vec or GloVe could fill it at the start, but need not.",
+            ),
+            wrong(
+                "From word2vec, always.",
+                "That was common before. In a Transformer the table starts at random and is learned with the model.",
+            ),
+            wrong(
+                "From hand-made features.",
+                "Ours with the films were made by hand to see what a dot product does. Real ones are learned.",
+            ),
+            wrong(
+                "They are one-hot vectors.",
+                "A one-hot vector picks a row of the table; what goes on is that row.",
+            ),
+        ],
+    ),
+    Question(
+        "temperature_to_zero",
+        "What becomes of the soft look-up when the scores are divided by a temperature that goes to 0? Why not use that, if we want one answer?",
+        "open",
+        answer="All the weight goes to the key with the largest score: an ordinary dictionary look-up. It has no useful gradient, since a small change of the query changes nothing until another key wins, and then everything. The soft version can be learned: each key that helped a little is pushed to help more.",
+    ),
+    Question(
+        "does_a_map_explain",
+        "Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?",
+        "open",
+        answer="It means that a vector has a large dot product with itself: its squared length. That follows from the arithmetic, whatever the words mean, and long vectors show it most. Only with learned queries and keys does it become a choice of the model, and even then a weight says where something was taken from, not what it was used for.",
+    ),
+]
