@@ -416,8 +416,8 @@ QUESTIONS = [
         "match",
         answer={
             "recurrent layer": "n",
-            "stacked convolutions, kernel k, no dilation": "n / k",
-            "stacked dilated convolutions": "log n",
+            "convolutions of kernel k": "n / k",
+            "dilated convolutions": "log n",
             "self-attention": "1",
         },
         why="Attention makes the distance constant. Logarithmic is what dilated convolutions reach (ByteNet, WaveNet).",

@@ -196,6 +196,10 @@ EXERCISES = [
                 "that are positive and sum to 1.",
             ),
             Mistake("no scaling + softmax over the wrong axis", _attention(scale=False, axis=-2)),
+            Mistake(
+                "no scaling + mask ignored",
+                lambda q, k, v, mask=None: _attention(scale=False)(q, k, v),
+            ),
             Mistake("no scaling + mask inverted", _attention(scale=False, polarity=False)),
             Mistake(
                 "no scaling + weights set to zero afterwards",
