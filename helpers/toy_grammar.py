@@ -16,7 +16,7 @@ ELIDED = {"le": "l'", "la": "l'", "ne": "n'", "que": "qu'"}
 
 
 class Word(NamedTuple):
-    """A word, its `text` and its `key`; nouns have a `number`, so that a pronoun can point at one."""
+    """A word: `text` and `key`; nouns have a `number`, so that a pronoun can point at one."""
 
     text: str
     key: int

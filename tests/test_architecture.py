@@ -49,7 +49,7 @@ TABLE = {
     "exercises": (ANYTHING, {"IPython", "ipywidgets", "numpy"}),
     "train_translator": (ANYTHING, {"sacrebleu", "safetensors", "tqdm"}),
 }
-LONGEST_FILE = 480  # lines; training.py, with its long docstrings, is the longest
+LONGEST_FILE = 490  # lines; training.py, with its long docstrings, is the longest
 LONGEST_FUNCTION = 40  # lines of code, without the docstring
 SLOWEST_IMPORT = 3.0  # seconds, torch included
 

@@ -18,32 +18,40 @@ class TooLong(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds=SECONDS):
+def time_limit(seconds=None):
     """Stop the block after so many seconds by raising `TooLong` inside it.
 
-    On Linux and macOS, and so in Colab, a timer signal does it; it fires again every tenth of a
-    second, so that a bare ``except:`` in a loop is left too. On Windows, and outside the main
-    thread, a helper thread raises the exception. Neither can break into one single long operation
-    of PyTorch: that ends first.
+    On Linux and macOS, and so in Colab, a timer signal does it, in the main thread; on Windows,
+    and outside the main thread, a helper thread. Neither can break into one single long operation
+    of PyTorch (that ends first), nor into a loop that catches everything with a bare ``except:``
+    and goes on; for that there is the stop button.
 
     Parameters
     ----------
-    seconds : float
+    seconds : float, default=SECONDS
     """
+    seconds = SECONDS if seconds is None else seconds
     main = threading.current_thread() is threading.main_thread()
-    if main and hasattr(signal, "setitimer"):
+    with _by_signal(seconds) if main and hasattr(signal, "setitimer") else _by_thread(seconds):
+        yield
 
-        def stop(*_):
-            raise TooLong
 
-        before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        return
+@contextlib.contextmanager
+def _by_signal(seconds):
+    def stop(*_):
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _by_thread(seconds):
     thread_id = ctypes.c_ulong(threading.get_ident())
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     timer = threading.Timer(seconds, raise_in, (thread_id, ctypes.py_object(TooLong)))
