@@ -203,6 +203,8 @@ def test_a_check_is_quick(name):
 
 def strided(tensor):
     """The same numbers in another order of memory."""
+    if tensor.dim() == 0:
+        return torch.stack([tensor, tensor])[1]
     return tensor.mT.contiguous().mT if tensor.dim() > 1 else tensor.repeat_interleave(2)[::2]
 
 

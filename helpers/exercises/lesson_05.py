@@ -425,7 +425,8 @@ QUESTIONS = [
         "single",
         [
             right(
-                "There is no row for token 512 and beyond; the text must be cut or split.", "Yes."
+                "There is no row for token 512 and beyond; the text must be cut or split.",
+                "Yes. The limit of 512 words in BERT is the length of its table.",
             ),
             wrong(
                 "The table goes on by its formula.",
