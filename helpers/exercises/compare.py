@@ -98,12 +98,23 @@ def parts(value):
 
 def _tensor(value):
     if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided or value.is_complex() or value.device.type == "meta":
+            raise TypeError("an unusual tensor")
         return value.detach().cpu()
     if isinstance(value, list) and any(isinstance(part, torch.Tensor) for part in value):
         return torch.stack([_tensor(part) for part in value])
     if isinstance(value, numpy.ndarray | numpy.generic | int | float | bool | list | tuple):
         return torch.as_tensor(numpy.asarray(value))
     raise TypeError(type(value).__name__)
+
+
+def like(got, wanted):
+    """See a result in the form of what was wanted: a list as a tuple, one number as a scalar."""
+    if isinstance(wanted, tuple) and isinstance(got, list) and len(got) == len(wanted):
+        return tuple(got)
+    if isinstance(wanted, torch.Tensor) and isinstance(got, torch.Tensor) and wanted.dim() == 0:
+        return got.reshape(()) if got.numel() == 1 else got
+    return got
 
 
 def same(got, wanted, tolerance=TOLERANCE):

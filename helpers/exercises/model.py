@@ -161,7 +161,7 @@ def find(name, kind):
     import difflib
 
     known = catalogue()[0 if kind == "exercise" else 1]
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4) or sorted(known)[:5]
         raise ValueError(f"there is no {kind} {name!r}. Did you mean {', '.join(near)}?")
     return known[name]

@@ -5,8 +5,9 @@ import random
 
 import ipywidgets as widgets
 
-from helpers.exercises import panels, progress
+from helpers.exercises import panels
 from helpers.exercises.model import find
+from helpers.exercises.progress import record
 from helpers.widgets.fallback import StaticFallback
 
 WIDE = widgets.Layout(width="auto", max_width="760px")
@@ -90,7 +91,7 @@ class Quiz(StaticFallback, widgets.VBox):
             self.said.value = panels.panel("open", "Give an answer first.", "No answer yet")
             return
         right, explanations = result
-        progress.record("questions", self.question.name, right)
+        record("questions", self.question.name, right)
         body = "<br>".join(html.escape(text) for text in explanations if text)
         self.said.value = panels.panel("right" if right else "wrong", body)
 
@@ -295,7 +296,7 @@ class Open(Quiz):
             note = "Write a sentence of your own first; the model answer waits."
             self.said.value = panels.panel("open", note, "No answer yet")
             return
-        progress.record("questions", self.question.name, True)
+        record("questions", self.question.name, True)
         body = html.escape(self.question.answer)
         self.said.value = panels.panel("solution", body, "A model answer")
 
