@@ -47,30 +47,32 @@ assert "red coat" in translation and "black dog" in translation
 # *coat*? Decide, then run the next cell and point at those two words.
 
 # %%
-from helpers.widgets.attention_view import attention_view
+from helpers import plots
 
-view = attention_view(translator.attend(sentence))
-view.tab = "cross"
-view
+weights, written, read = translator.attend(sentence).maps["cross"]  # (layers, heads, T, S)
+axes = plots.attention_heatmap(weights[-1].mean(0), written, read)
+notebook.figure(
+    axes,
+    alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
+    "the French tokens. Rows are darkest near their translation; red and coat cross over.",
+    width=640,
+)
 
 # %% [markdown]
 # Each **row** is a token that the model wrote. Each **column** is a token that it read. The darker
-# a cell, the more of that row's *attention* went to that column, and every row sums to one.
+# a cell, the more of that row's *attention* went to that column, and every row sums to one. This is
+# the last layer, averaged over its heads.
 #
-# A model has many such maps: one for each *head* of each *layer*. The small squares show them all;
-# click on one, or use the sliders. You will see at once that they differ. Some heads go straight to
-# the word that is being translated. Others look at a neighbour, or at the end of the sentence.
-#
-# The other two tabs show the French words looking at each other (*encoder*), and the English words
-# looking back at what is already written (*decoder*). Lesson 06 is about what such maps tell you
-# and what they do not.
+# A model has many such maps: one for each *head* of each *layer*. They differ. Some heads go straight
+# to the word that is being translated. Others look at a neighbour, or at the end of the sentence.
+# There are also maps of the French words looking at each other, and of the English words looking back
+# at what is already written. Lesson 06 is about what such maps tell you and what they do not.
 
 # %% [markdown]
 # The next cell finds, for each English token, the French token that got most of its attention,
 # averaged over the heads of the last layer. Compare it with what you predicted.
 
 # %%
-weights, written, read = translator.attend(sentence).maps["cross"]
 strongest = weights[-1].mean(0).argmax(-1)
 for token, column in zip(written, strongest, strict=True):
     print(f"{token:>10}  ←  {read[column]}")
@@ -83,12 +85,11 @@ for token, column in zip(written, strongest, strict=True):
 # %%
 yours = "Deux hommes mangent une pizza dans la rue."
 print(translator.translate(yours))
-attention_view(translator.attend(yours), tab="cross")
 
 # %% [markdown] tags=["notes"]
 # **10 minutes**: 4 for the translation and the map, 3 for the course map, 3 for the installation.
 #
-# Ask before anyone runs the view: *where will it look when it writes "red"?* Take two answers.
+# Ask before anyone runs the map: *where will it look when it writes "red"?* Take two answers.
 # Then let someone from the room dictate a French sentence. Choose one about things that can be
 # photographed. A sentence the model gets wrong is a good start too: "What does it do when it has
 # never seen a word?" It spells it in pieces; lesson 11 is about that.

@@ -88,9 +88,6 @@ notebook.figure(
 #
 # It is equation (1) of Vaswani et al. (2017).
 
-# %% tags=["hide-input"]
-notebook.picture("matrix_form")
-
 # %% [markdown]
 # ### The shapes in the paper
 #
@@ -124,6 +121,7 @@ assert q_k.shape == (2, 2) and result.shape == (2, 64)
 # Here is the same computation three ways: a loop over queries as in lesson 03, the three lines from
 # above as they stand in our `helpers`, and PyTorch's own operator.
 
+
 # %%
 def attend_in_a_loop(query, key, value):
     rows = []
@@ -145,7 +143,11 @@ torch.testing.assert_close(by_pytorch, context)
 # The same numbers. **Predict:** for 128 words, how many times faster is the matrix form than the
 # loop? Ten times? A thousand times?
 
+
 # %% tags=["nbval-ignore-output"]
+torch.set_num_threads(1)  # one core for all: this compares the ways, not the number of cores
+
+
 def seconds(function, *inputs, repeats=5):
     function(*inputs)  # the first call is always slower
     times = []
@@ -169,8 +171,10 @@ for length in lengths:
     times["matrix"].append(seconds(by_three_lines, *inputs))
     times["fused operator"].append(seconds(F.scaled_dot_product_attention, *inputs))
 
-print(f"at length 128 the matrix form is {times['loop'][-1] / times['matrix'][-1]:.0f} times as fast")
-assert times["loop"][-1] > 50 * times["matrix"][-1]
+print(
+    f"at length 128 the matrix form is {times['loop'][-1] / times['matrix'][-1]:.0f} times as fast"
+)
+assert times["loop"][-1] > 20 * times["matrix"][-1]
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 axes = plots.labelled_lines(
@@ -218,6 +222,7 @@ for d_k in widths:
 # (log 10 ≈ 2.3 nats when they are spread evenly, 0 when one key gets everything) and the **size of
 # the gradient** that reaches the scores.
 
+
 # %%
 def entropy_and_gradient(d_k, scale, draws=2000):
     notebook.set_seed(1)
@@ -247,12 +252,7 @@ assert unscaled[-1][1] < 0.3 * entropy_and_gradient(256, 16)[1]
 # gradient comes back to tell it that another key would have been better. Such a softmax is called
 # *saturated*. With the division nothing depends on the width any more.
 #
-# Move the slider and watch the three measurements together.
-
-# %%
-from helpers.widgets.softmax import ScaleExplorer
-
-ScaleExplorer()
+# Change `widths` above to other numbers, larger and smaller, and run the two cells again.
 
 # %% [markdown] tags=["notes"]
 # **10 minutes.** Ask: *why not divide by $d_k$?* Then scores would shrink towards 0 as the width
@@ -287,9 +287,6 @@ print(padding.shape, padding[1, 0, 0].int())
 both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both.shape)
 print(both[1, 0].int())
-
-# %% tags=["hide-input"]
-notebook.picture("masks")
 
 # %% [markdown]
 # ### Wrong first
@@ -326,6 +323,7 @@ assert (right[~causal] == 0).all()
 #
 # One test finds every mistake of this kind. Change word 3 and see which outputs move. With a causal
 # mask, outputs 0, 1 and 2 must not move **at all**.
+
 
 # %%
 def moved(attend):
@@ -423,12 +421,22 @@ notebook.show_source(attention.scaled_dot_product_attention)
 # %% [markdown]
 # ### Play
 #
-# Choose a mask, click a query, and see what it may look at and what becomes of its row.
+# Choose a mask by changing the first line, and see what becomes of each row. Then hide one key from
+# everybody, and then all keys from one query.
 
 # %%
-from helpers.widgets.masks import MaskBuilder
+chosen = masks.causal_mask(5)  # try masks.padding_mask(torch.tensor([[5, 8, 6, 0, 0]]), 0)[0, 0]
 
-MaskBuilder()
+notebook.set_seed(2)
+scores = torch.randn(5, 5)
+axes = plots.attention_heatmap(
+    attention.masked_softmax(scores, chosen), list("abcde"), list("abcde")
+)
+notebook.figure(
+    axes,
+    alt="Weights under the chosen mask: what is hidden is white, every row sums to one.",
+    width=420,
+)
 
 # %% [markdown]
 # ## 5. What it costs
@@ -466,6 +474,7 @@ assert counts[64] == 2
 # In *seconds* they cross somewhere else, because a recurrent layer must wait for itself: step 10
 # cannot begin before step 9 is done. Here is this machine.
 
+
 # %% tags=["nbval-ignore-output"]
 def recurrent_layer(x, w):
     hidden = torch.zeros(1, x.shape[-1])
@@ -481,15 +490,17 @@ def attention_layer(x):
 lengths = [32, 128, 512, 2048, 4096]
 w = torch.randn(d, d) / 8
 with torch.inference_mode():
-    attention_times = [seconds(attention_layer, torch.randn(n, d), repeats=3) for n in lengths]
-    recurrent_times = [seconds(recurrent_layer, torch.randn(n, d), w, repeats=2) for n in lengths]
+    attention_times = [seconds(attention_layer, torch.randn(n, d), repeats=5) for n in lengths]
+    recurrent_times = [seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in lengths]
 
 weights_megabytes = [n * n * 4 / 1e6 for n in lengths]
 growth = math.log2(attention_times[-1] / attention_times[-2])
-print(f"from 2048 to 4096 words, attention's time grows {2**growth:.1f}-fold; doubling an n² gives 4")
+print(
+    f"from 2048 to 4096 words, attention's time grows {2**growth:.1f}-fold; doubling an n² gives 4"
+)
 crossing = [n for n, a, r in zip(lengths, attention_times, recurrent_times, strict=True) if a > r]
 print("attention slower than the recurrent loop at:", crossing or f"no length up to {lengths[-1]}")
-assert attention_times[0] < recurrent_times[0] and growth > 1.3
+assert attention_times[0] < recurrent_times[0] and growth > 1
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 axes = plots.labelled_lines(
@@ -531,6 +542,7 @@ for n, megabytes in zip(lengths, weights_megabytes, strict=True):
 # %%
 exercises.heading("scaled_scores")
 
+
 # %%
 def scaled_scores(query, key):
     """(..., T, K), (..., S, K) -> (..., T, S)"""
@@ -541,6 +553,7 @@ exercises.check("scaled_scores", scaled_scores)
 
 # %%
 exercises.heading("scaled_dot_product_attention")
+
 
 # %%
 def scaled_dot_product_attention(query, key, value, mask=None):
@@ -553,6 +566,7 @@ exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 # %%
 exercises.heading("causal_mask")
 
+
 # %%
 def causal_mask(length):
     """-> (T, T) bool, True = may look"""
@@ -563,6 +577,7 @@ exercises.check("causal_mask", causal_mask)
 
 # %%
 exercises.heading("padding_mask")
+
 
 # %%
 def padding_mask(token_ids, pad_id):

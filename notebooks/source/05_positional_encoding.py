@@ -141,6 +141,7 @@ assert nearest > 0.5
 # going $k$ positions further turns the point by a fixed angle, $k$ times the frequency. **The turn
 # does not depend on where you start.** One matrix therefore moves *every* position by $k$:
 
+
 # %%
 def shift_matrix(k, d_model):
     frequency = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
@@ -187,14 +188,6 @@ notebook.figure(
     width=480,
 )
 
-# %% [markdown]
-# Move the sliders: a frequency, a shift, and the turn that belongs to it.
-
-# %%
-from helpers.widgets.positions import PositionExplorer
-
-PositionExplorer()
-
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 2 and 3. The circle helps everybody: draw the hand of a clock for each
 # pair. The second hand, the minute hand and the hour hand together tell the time.
@@ -222,6 +215,7 @@ torch.testing.assert_close(entered[0, 3] - entered[1, 3], (batch[0, 3] - batch[1
 # %% [markdown]
 # Does this repair *dog bites man*?
 
+
 # %%
 def read_with_positions(sentence):
     words = sentence.split()
@@ -242,6 +236,7 @@ assert difference > 0.1
 # read back the position, and another to read back the word. Half of the pairs are used to fit the
 # maps, the other half to test them. Beside it stands the alternative: half the width for the word,
 # half for the position, side by side (*concatenated*).
+
 
 # %%
 def read_back(x, labels, train):
@@ -266,9 +261,7 @@ for width in (64, 256, 512):
     halves = [torch.randn(n_words, width // 2)[word]]
     halves.append(sinusoidal_positions(n_positions, width // 2)[position])
     beside = torch.cat(halves, dim=1)
-    accuracy[width] = [
-        read_back(x, y, train) for x in (added, beside) for y in (position, word)
-    ]
+    accuracy[width] = [read_back(x, y, train) for x in (added, beside) for y in (position, word)]
     print(f"D = {width:>3}   added: position {accuracy[width][0]:4.0%}, word {accuracy[width][1]:4.0%}"
           f"   concatenated: position {accuracy[width][2]:4.0%}, word {accuracy[width][3]:4.0%}")  # fmt: skip
 
@@ -310,7 +303,9 @@ def equivariant(x, with_positions):
     )
 
 
-print("along time, still a bag of words: ", equivariant(x, lambda x: x + sinusoidal_positions(6, 8)))
+print(
+    "along time, still a bag of words: ", equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
+)
 print("along batch, still a bag of words:",
       equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None]))  # fmt: skip
 assert not equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
@@ -361,6 +356,7 @@ torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
 # accuracies. What is the best anyone could do *without* knowing the order? The letter to name is one
 # of the seven others, so one in seven, about 14 %.
 
+
 # %%
 class Reverser(nn.Module):
     def __init__(self, with_positions, n_letters=20, d_model=64):
@@ -404,7 +400,9 @@ def train_reverser(with_positions, steps=400):
 # %% tags=["nbval-ignore-output"]
 with_positions = train_reverser(True)
 without_positions = train_reverser(False)
-print(f"with positions: {with_positions:.1%}   without: {without_positions:.1%}   chance: {1 / 7:.1%}")
+print(
+    f"with positions: {with_positions:.1%}   without: {without_positions:.1%}   chance: {1 / 7:.1%}"
+)
 assert with_positions > 0.95
 assert abs(without_positions - 1 / 7) < 0.03
 

@@ -49,9 +49,6 @@ assert scores.softmax(-1).max() < 0.5
 # a unit of its own, keep the two answers in two places. That is all there is to multi-head attention:
 # several small attentions side by side, and a matrix that puts their answers together.
 
-# %% tags=["hide-input"]
-notebook.picture("heads_concatenated")
-
 # %% [markdown] tags=["notes"]
 # **5 minutes.** Ask before you run: *could a deeper network do it with one head a layer?* Yes, one
 # question after the other. Heads let a layer ask several questions at once.
@@ -126,7 +123,10 @@ torch.testing.assert_close(by_einsum, by_list)
 # its matrices transposed, hence the `.T`.
 
 # %%
-ours, theirs = MultiHeadAttention(D, H).double(), nn.MultiheadAttention(D, H, batch_first=True).double()
+ours, theirs = (
+    MultiHeadAttention(D, H).double(),
+    nn.MultiheadAttention(D, H, batch_first=True).double(),
+)
 with torch.no_grad():
     stacked = torch.cat([w_q, w_k, w_v], dim=1).T  # (3D, D)
     ours.qkv_proj.weight.copy_(stacked)
@@ -200,14 +200,19 @@ minilm = load_minilm()
 tired = "The animal didn't cross the street because it was too tired."
 wide = "The animal didn't cross the street because it was too wide."
 
-from helpers.widgets.attention_view import attention_view
-
-attention_view(minilm.attend(tired), layer=3, head=1, selected=10)
-
+weights, tokens, _ = minilm.attend(tired).maps["encoder"]  # (6 layers, 12 heads, T, T)
+axes = plots.attention_heatmap(weights[3, 1], tokens, tokens, title="layer 4, head 2")
+notebook.figure(
+    axes,
+    alt="Attention of MiniLM's layer 4, head 2 over the sentence that ends in tired. The row of the "
+    "word it is darkest at animal.",
+    width=640,
+)
 
 # %% [markdown]
 # Now by score. For every head: how much more does *it* look at *animal* than at *street* when the
 # sentence ends in *tired*, compared with *wide*?
+
 
 # %%
 def weights_and_tokens(text):
@@ -245,7 +250,16 @@ assert to_street[wide][3, 1] > to_street[tired][3, 1]
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
 places = ["street", "river", "bridge", "road", "field", "garden"]
-reasons = {"tired": 0, "hungry": 0, "scared": 0, "old": 0, "wide": 1, "long": 1, "narrow": 1, "muddy": 1}
+reasons = {
+    "tired": 0,
+    "hungry": 0,
+    "scared": 0,
+    "old": 0,
+    "wide": 1,
+    "long": 1,
+    "narrow": 1,
+    "muddy": 1,
+}
 
 right = torch.zeros(6, 12)
 by_kind = {0: torch.zeros(6, 12), 1: torch.zeros(6, 12)}
@@ -306,7 +320,9 @@ for text in texts:
 
 for job, score in jobs.items():
     layer, head = divmod(score.argmax().item(), 12)
-    print(f"{job:>14}: layer {layer + 1} head {head + 1:>2} gives it {score.max():.0%} of its weight")
+    print(
+        f"{job:>14}: layer {layer + 1} head {head + 1:>2} gives it {score.max():.0%} of its weight"
+    )
 assert jobs["previous word"].max() > 0.9
 
 # %% [markdown] tags=["notes"]
@@ -396,12 +412,14 @@ assert sharpness[row, head] > 0.6
 # about what a model uses. Test it by intervening. The debate is worth reading in the original: Jain
 # and Wallace (2019) against, Wiegreffe and Pinter (2019) in reply.
 #
-# Switch heads on and off yourself, and watch the translation.
+# Switch heads off yourself, and watch the translation. Which head does it take to lose a colour?
 
-# %%
-from helpers.widgets.heads import HeadSwitches
+# %% tags=["nbval-ignore-output"]
+place, silent = model.decoder_layers[2].cross_attention, [0, 1]  # change both
 
-HeadSwitches(translator)
+with heads_off(place, silent):
+    print("without:", translator.translate(CAPTIONS[0][0]))
+print("whole:  ", translator.translate(CAPTIONS[0][0]))
 
 # %% [markdown] tags=["notes"]
 # **12 minutes.** The exact numbers depend on the bundled weights; the pattern does not. If you are
@@ -504,7 +522,9 @@ exercises.quiz("how_many_heads")
 # %%
 notebook.set_seed(0)
 layer = MultiHeadAttention(8, 2)
-jacobian = torch.autograd.functional.jacobian(lambda v: layer.project_query(v[None, None])[0, :, 0], torch.randn(8))
+jacobian = torch.autograd.functional.jacobian(
+    lambda v: layer.project_query(v[None, None])[0, :, 0], torch.randn(8)
+)
 print("queries of head 1 by input components:", tuple(jacobian[0].shape))
 assert (jacobian.abs() > 0).all()
 

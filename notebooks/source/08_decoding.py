@@ -41,9 +41,6 @@ model, tokenizer = translator.model, translator.tokenizer
 # with the decoder's vector gives one number for each token, the **logits**. A softmax makes
 # **probabilities** of them, its logarithm **log-probabilities**.
 
-# %% tags=["hide-input"]
-notebook.picture("final_linear_softmax")
-
 # %%
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 src_ids = translator.encode([sentence])  # (1, S)
@@ -59,7 +56,9 @@ best = probabilities.topk(5).indices
 for name, numbers in [
     ("logit", logits), ("log-probability", log_probabilities), ("probability", probabilities)
 ]:  # fmt: skip
-    row = "  ".join(f"{t} {n:.2f}" for t, n in zip(tokenizer.tokens(best), numbers[best], strict=True))
+    row = "  ".join(
+        f"{t} {n:.2f}" for t, n in zip(tokenizer.tokens(best), numbers[best], strict=True)
+    )
     print(f"{name:>15}:  {row}")
 
 # %% [markdown]
@@ -105,9 +104,6 @@ print(f"tying saves {tied:,} parameters; the model has {total:,}")
 # predictions for all positions in one pass. When writing, the next input is known only after the last
 # output: one pass for each token.
 
-# %% tags=["hide-input"]
-notebook.picture("training_and_inference_decoder")
-
 # %% [markdown]
 # **Predict:** the same model, the same prefix: do the two ways give the same logits?
 
@@ -127,6 +123,7 @@ print(f"{len(english)} passes or one: the same logits")
 # They must be: with the causal mask, position $t$ never saw what came after it. That is what the mask
 # is for. And the shift? Without it, input $t$ *is* target $t$: the mask lets a position see itself, and
 # the answer lies in front of it. Take both away, one at a time, in a toy that copies what it may see:
+
 
 # %%
 def best_guess_without_learning(inputs, targets, mask):
@@ -183,9 +180,6 @@ assert written == translator.translate(sentence)
 # search** keeps the best few beginnings. At every step each of them proposes all its continuations,
 # and the best few *of all* stay.
 
-# %% tags=["hide-input"]
-notebook.picture("beam_tree")
-
 # %% [markdown]
 # A small tree first, with a made-up model of four tokens, to see greedy lose. **Predict** with the
 # numbers in the cell: which sentence does greedy find, and which is likelier?
@@ -216,7 +210,9 @@ def probability_of(ids):
 
 by_greedy = decoding.greedy(tiny_model, 1, BOS, EOS, max_len=5)[0]
 by_beam = decoding.beam(tiny_model, 1, BOS, EOS, 5, beam_size=2, length_penalty=0.0)[0][0].ids
-print(f"greedy {by_greedy}: {probability_of(by_greedy):.2f}   beam {by_beam}: {probability_of(by_beam):.2f}")
+print(
+    f"greedy {by_greedy}: {probability_of(by_greedy):.2f}   beam {by_beam}: {probability_of(by_beam):.2f}"
+)
 assert probability_of(by_beam) > probability_of(by_greedy)
 
 # %% [markdown]
@@ -283,7 +279,9 @@ assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
 
 # %% tags=["nbval-ignore-output"]
 better, worse = [], []
-for source, reference, g, b in zip(french, references, ways["greedy"][0], ways["beam 4"][0], strict=True):
+for source, reference, g, b in zip(
+    french, references, ways["greedy"][0], ways["beam 4"][0], strict=True
+):
     gain = metrics.bleu([b], [reference]) - metrics.bleu([g], [reference])
     if abs(gain) > 1:
         (better if gain > 0 else worse).append((abs(gain), source, reference, g, b))
@@ -325,6 +323,7 @@ assert torch.isinf(decoding.top_p_filter(logits, 0.8)).sum() == 3
 #
 # Does a sampler draw what it should? Count.
 
+
 # %%
 def constant_model(prefix, rows=None):
     return logits.expand(len(prefix), -1)
@@ -338,12 +337,18 @@ torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.01, rtol=0)
 print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
 
 # %% [markdown]
-# Type a sentence, turn the dials, step through the decoding: candidates, choice, cross-attention.
+# Type a sentence of your own and turn the dials.
 
-# %%
-from helpers.widgets.decoding import DecodingExplorer
+# %% tags=["nbval-ignore-output"]
+yours, temperature, top_p = "Deux enfants jouent dans la neige.", 1.0, 0.9  # change them
 
-DecodingExplorer(translator)
+for seed in range(4):
+    with torch.inference_mode():
+        ids = decoding.sample(
+            model.decoder_step(translator.encode([yours])), 1, BOS, EOS, 40,
+            temperature=temperature, top_p=top_p, generator=torch.Generator().manual_seed(seed),
+        )  # fmt: skip
+    print(tokenizer.decode(ids[0]))
 
 # %% [markdown]
 # ## 6. The cache
@@ -353,6 +358,7 @@ DecodingExplorer(translator)
 # goes through once, and its keys and values are kept. Queries of old positions are never needed again.
 #
 # **Predict:** for 64 tokens, how many positions go through the decoder with and without?
+
 
 # %%
 def positions_computed(n_tokens, cached):
