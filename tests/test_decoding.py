@@ -96,6 +96,52 @@ def test_sentences_end_at_eos_and_leave_the_batch():
     assert sizes == [3, 3, 3, 2, 1]
 
 
+@few
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_a_beam_over_a_batch_is_each_sentence_alone(seed, beam_size):
+    """Each row's own table follows it through every reordering and every drop."""
+    torch.manual_seed(seed)
+    tables = torch.randn(3, V, V) * 2
+    tables[:, :, :2] = -math.inf
+
+    def owned(tables):
+        owners = torch.arange(len(tables))
+
+        def step(prefix, rows=None):
+            nonlocal owners
+            owners = owners if rows is None else owners[rows]
+            return tables[owners, prefix[:, -1]]
+
+        return step
+
+    together = decoding.beam(owned(tables), 3, BOS, EOS, 6, beam_size=beam_size)
+    for i in range(3):
+        alone = decoding.beam(owned(tables[i : i + 1]), 1, BOS, EOS, 6, beam_size=beam_size)[0]
+        assert [h.ids for h in alone] == [h.ids for h in together[i]]
+    greedy = decoding.greedy(owned(tables), 3, BOS, EOS, 6)
+    for i in range(3):
+        assert decoding.greedy(owned(tables[i : i + 1]), 1, BOS, EOS, 6)[0] == greedy[i]
+
+
+@few
+@given(st.integers(0, 10_000), st.integers(1, 5))
+def test_beam_step_by_loops(seed, beam_size):
+    torch.manual_seed(seed)
+    log_probs, scores = torch.randn(2, 3, 4).log_softmax(-1), torch.randn(2, 3)
+    found = decoding.beam_step(log_probs, scores, beam_size)
+    for b in range(2):
+        pairs = [
+            ((scores[b, i] + log_probs[b, i, v]).item(), i, v) for i in range(3) for v in range(4)
+        ]
+        expected = sorted(pairs, reverse=True)[:beam_size]
+        got = zip(*(part[b].tolist() for part in found), strict=True)
+        for (score, beam, token), (their_score, their_beam, their_token) in zip(
+            expected, got, strict=True
+        ):
+            assert (beam, token) == (their_beam, their_token)
+            assert score == pytest.approx(their_score, abs=1e-6)
+
+
 def test_max_len_cuts():
     def never_ends(prefix, rows=None):
         return torch.eye(V)[3].expand(len(prefix), V)

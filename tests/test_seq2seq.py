@@ -83,6 +83,75 @@ def test_bahdanau_asks_with_the_state_before_the_step():
     )
 
 
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_the_gradient_of_an_output_by_later_words_is_exactly_zero(attention):
+    model = small(attention)
+    vectors = model.decoder.embedding(TGT).detach().requires_grad_()
+    model.decoder.embedding.forward = lambda ids: vectors
+    model(SRC, TGT)[:, 1].sum().backward()
+    assert (vectors.grad[:, 2] == 0).all()
+    assert (vectors.grad[:, :2] != 0).any(-1).all()
+
+
+def test_bahdanau_weights_react_to_the_state_and_to_each_encoder_state():
+    attention = small("additive").decoder.attention
+    state, states = torch.randn(1, 8).double(), torch.randn(1, 4, 8).double()
+    weights = attention(state, states)[1]
+    assert not torch.allclose(attention(state + 1, states)[1], weights)
+    for i in range(4):
+        moved = states.clone()
+        moved[:, i] += 1
+        assert (attention(state, moved)[1] != weights).all()  # one softmax ties them all
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_bahdanau_by_a_loop(cell):
+    model = small("additive", cell)
+    states, last, mask = model.encode(SRC)
+    decoder, hidden = model.decoder, model.decoder.begin(last)
+    query, keys = decoder.attention.query_proj, decoder.attention.key_proj
+    for t in range(3):
+        state = (hidden[0] if cell == "lstm" else hidden)[-1]
+        contexts = []
+        for b, length in enumerate([4, 3, 2]):
+            scores = [
+                decoder.attention.energy(torch.tanh(query(state[b]) + keys(states[b, i])))
+                for i in range(length)
+            ]
+            weights = torch.cat(scores).softmax(0)
+            contexts.append(sum(weights[i] * states[b, i] for i in range(length)))
+        word = decoder.embedding(TGT[:, t])
+        output, hidden = decoder.rnn(torch.cat([word, torch.stack(contexts)], -1)[:, None], hidden)
+        torch.testing.assert_close(model.output_proj(output[:, 0]), model(SRC, TGT)[:, t])
+
+
+def test_luong_mixes_the_context_with_the_state_after_the_step():
+    model = small("dot")
+    states, last, _ = model.encode(SRC)
+    output, _ = model.decoder.rnn(model.decoder.embedding(TGT), model.decoder.begin(last))
+    for b, length in enumerate([4, 3, 2]):
+        weights = (states[b, :length] @ output[b, 1]).softmax(0)
+        mixed = torch.cat([weights @ states[b, :length], output[b, 1]])
+        expected = model.output_proj(torch.tanh(model.decoder.combine(mixed)))
+        torch.testing.assert_close(expected, model(SRC, TGT)[b, 1])
+
+
+def test_kept_positions_are_rows_of_the_whole():
+    model, keep = small(), TGT != 0
+    torch.testing.assert_close(model(SRC, TGT, keep), model(SRC, TGT)[keep])
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_searches_agree_with_and_without_a_cache(attention):
+    model = small(attention)
+    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
+    assert decoding.greedy(cached, 3, 1, 2, 8) == decoding.greedy(plain, 3, 1, 2, 8)
+    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
+    both = (decoding.beam(step, 3, 1, 2, 8) for step in (cached, plain))
+    for one, other in zip(*both, strict=True):
+        assert [h.ids for h in one] == [h.ids for h in other]
+
+
 def test_plain_decoder_by_a_loop_of_cells():
     model = small("none")
     _, last, _ = model.encode(SRC)
