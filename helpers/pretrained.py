@@ -103,7 +103,7 @@ class Translator:
         return text
 
     @torch.inference_mode()
-    def translate(self, text, beam_size=1, length_penalty=1.0, batch_size=64):
+    def translate(self, text, beam_size=1, length_penalty=1.4, batch_size=64):
         """Translate a text, or a list of texts.
 
         Parameters
@@ -111,7 +111,7 @@ class Translator:
         text : str or list of str
         beam_size : int, default=1
             1 decodes greedily.
-        length_penalty : float, default=1.0
+        length_penalty : float, default=1.4
             For beams: 0 compares sums of log-probabilities, which favours short outputs.
         batch_size : int, default=64
             Sentences decoded together.

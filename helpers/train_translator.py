@@ -32,7 +32,8 @@ def arguments(argv=None):
     option("--dropout", type=float, default=0.3)
     option("--norm", choices=["pre", "post"], default="pre", help="where LayerNorm stands")
     option("--bpe-dropout", type=float, default=0.1, help="share of merges skipped in training")
-    option("--epochs", type=int, default=60)
+    option("--epochs", type=int, default=43)
+    option("--plain-epochs", type=int, default=5, help="the last ones, without skipped merges")
     option("--peak-rate", type=float, default=1.5e-3)
     option("--warmup-steps", type=int, default=800)
     option("--decay", choices=["inverse_sqrt", "linear"], default="linear")
@@ -91,15 +92,6 @@ def train_translator(args, say=print):
     translator = Translator(model, tokenizer, card=card_of(args, model))
     say(translator)
 
-    def encode(pairs, dropout=0.0):
-        return [
-            (
-                tokenizer.encode(source, eos=True, dropout=dropout),
-                tokenizer.encode(target, bos=True, eos=True, dropout=dropout),
-            )
-            for source, target in pairs
-        ]
-
     def validation_bleu(_):
         bleu = metrics.bleu(
             translator.translate([clean(pair.source) for pair in val_texts]),
@@ -108,17 +100,32 @@ def train_translator(args, say=print):
         say(f"validation BLEU {bleu:.2f}", flush=True)
         return bleu
 
+    def encode_epoch(epoch):
+        plain = epoch >= args.epochs - args.plain_epochs
+        return encode_pairs(tokenizer, texts, 0.0 if plain else args.bpe_dropout)
+
     history = train(
         model,
-        encode(texts),
-        encode(val_texts),
+        encode_pairs(tokenizer, texts),
+        encode_pairs(tokenizer, val_texts),
         settings_of(args),
         score=validation_bleu,
         checkpoint=args.out / "checkpoint.pt",
-        encode=(lambda epoch: encode(texts, args.bpe_dropout)) if args.bpe_dropout else None,
+        encode=encode_epoch if args.bpe_dropout else None,
         progress=not args.quiet,
     )
     return translator, history
+
+
+def encode_pairs(tokenizer, pairs, dropout=0.0):
+    """Turn `pairs` of texts into ids by a `tokenizer`; a share `dropout` of merges is skipped."""
+    return [
+        (
+            tokenizer.encode(source, eos=True, dropout=dropout),
+            tokenizer.encode(target, bos=True, eos=True, dropout=dropout),
+        )
+        for source, target in pairs
+    ]
 
 
 def config_of(args, vocab_size):
