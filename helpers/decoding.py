@@ -165,6 +165,8 @@ def top_p_filter(logits, p):
     """
     if not 0 < p <= 1:
         raise ValueError(f"p is a probability above 0, up to 1; got {p}.")
+    if p == 1:
+        return logits  # rounded sums can pass 1 too early and would drop the unlikeliest
     ordered, order = logits.sort(dim=-1, descending=True)
     probabilities = ordered.softmax(-1)
     before = probabilities.cumsum(-1) - probabilities  # what the likelier ones have together
@@ -275,7 +277,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
     Raises
     ------
     ValueError
-        If there is no sentence, no token to write, or no beam.
+        If there is no sentence, no token to write, no beam, or a trace of several sentences.
 
     Source
     ------
@@ -284,6 +286,8 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
     _check_request(n, max_len)
     if beam_size < 1:
         raise ValueError(f"a beam holds at least one beginning; got beam_size={beam_size}.")
+    if trace is not None and n != 1:
+        raise ValueError(f"a trace follows the beam of one sentence; got n={n}.")
     finished = [[] for _ in range(n)]
     prefix, rows = torch.full((n, 1), bos_id), None
     scores = torch.zeros(n, 1)  # at first one beginning a sentence
@@ -297,13 +301,12 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         _collect(
             finished, alive, prefix, candidates, parents, ends, eos_id, length_penalty, beam_size
         )
-        if trace is not None:
-            kept = zip(parents[0].tolist(), tokens[0].tolist(), candidates[0].tolist(), strict=True)
-            trace.steps.append(list(kept)[: beam_size + int(ends[0].sum())])
         # The best candidates that do not end become the new beams.
         scores, place = candidates.masked_fill(ends, -math.inf).topk(
             min(beam_size, n_candidates), dim=-1
         )
+        if trace is not None:
+            trace.steps.append(_kept(parents[0], tokens[0], candidates[0], ends[0], place[0]))
         parents, tokens = parents.gather(1, place), tokens.gather(1, place)
         going_on = _undecided(finished, alive, scores, length, max_len, length_penalty, beam_size)
         rows = (parents + torch.arange(len(alive))[:, None] * log_probs.shape[1])[going_on]
@@ -315,9 +318,18 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
     return [sorted(some, key=lambda h: -h.score)[:beam_size] for some in finished]
 
 
+def _kept(parents, tokens, log_probs, ends, going_on):
+    """List what the trace shows: candidates that end among the best, and the new beams."""
+    kept = ends & (torch.arange(len(ends)) < len(going_on))
+    kept[going_on] = True
+    kept &= log_probs > -math.inf
+    columns = (column[kept].tolist() for column in (parents, tokens, log_probs))
+    return list(zip(*columns, strict=True))
+
+
 def _collect(finished, alive, prefix, scores, parents, ends, eos_id, penalty, beam_size):
     """Move candidates that end among the best `beam_size` to the finished hypotheses."""
-    ends = ends & (torch.arange(ends.shape[1]) < beam_size)
+    ends = ends & (scores > -math.inf) & (torch.arange(ends.shape[1]) < beam_size)
     beams = len(prefix) // len(alive)
     for row, place in ends.nonzero().tolist():
         ids = prefix[row * beams + parents[row, place], 1:].tolist() + [eos_id]
@@ -343,7 +355,9 @@ def _undecided(finished, alive, scores, length, max_len, penalty, beam_size):
         some = sorted((h.score for h in finished[sentence]), reverse=True)
         # A log-probability only falls; the penalty can lift it at most to that of full length.
         reach = best / length_norm(max_len if penalty > 0 else length + 1, penalty)
-        going_on.append(len(some) < beam_size or reach > some[beam_size - 1])
+        # A beam of one has nothing left once it has ended: that makes it greedy.
+        better = beam_size > 1 and reach > some[beam_size - 1] if len(some) >= beam_size else True
+        going_on.append(best > -math.inf and better)
     return torch.tensor(going_on)
 
 

@@ -294,7 +294,7 @@ class Seq2Seq(nn.Module):
                 states, last, mask = states[rows], last[rows], mask[rows]
                 hidden = _rows_of(hidden, rows)
             start = hidden if cached else self.decoder.begin(last)
-            new = prefix[:, done if cached else 0 :]
+            new = prefix[:, done if cached else 0 :].to(states.device)
             output, after, _ = self.decoder(new, states, last, mask, start)
             if cached:
                 hidden, done = after, prefix.shape[1]

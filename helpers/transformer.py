@@ -229,6 +229,7 @@ class Transformer(nn.Module):
                 memory, memory_mask = memory[rows], memory_mask[rows]
                 for layer_cache in cache if cached else ():
                     layer_cache.reorder(rows)
+            prefix = prefix.to(memory.device)
             hidden = self.decode(prefix, memory, memory_mask, cache if cached else None)
             return self.output_proj(hidden[:, -1])
 

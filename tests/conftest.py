@@ -16,6 +16,14 @@ import torch
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
+def pytest_collection_modifyitems(items):
+    """Leave out what needs the real captions where nobody has said where they are."""
+    if not os.environ.get("COURSE_DATA"):
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(pytest.mark.skip(reason="COURSE_DATA is not set"))
+
+
 @pytest.fixture(autouse=True)
 def same_random_numbers():
     """Start every test with the same random numbers, whichever tests ran before."""

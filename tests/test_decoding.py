@@ -207,6 +207,37 @@ def test_beam_step_by_hand():
     assert tokens.tolist() == [0, 0, 1]
 
 
+def test_a_beam_of_one_stops_where_greedy_does():
+    """A longer sentence may score better once divided by its length; greedy never looks for it."""
+    for seed in range(300):
+        step = table_model(seed)
+        beams = decoding.beam(step, 2, BOS, EOS, 7, beam_size=1)
+        assert [beam[0].ids for beam in beams] == decoding.greedy(step, 2, BOS, EOS, 7)
+
+
+def test_what_cannot_be_is_no_hypothesis():
+    def one_way(prefix, rows=None):
+        token = 3 if prefix.shape[1] < 4 else EOS
+        return torch.full((len(prefix), V), -math.inf).index_fill(1, torch.tensor([token]), 0.0)
+
+    found = decoding.beam(one_way, 1, BOS, EOS, 6, beam_size=3)[0]
+    assert [h.ids for h in found] == [[3, 3, 3, EOS]]
+
+
+def test_top_p_of_one_keeps_a_large_vocabulary_whole():
+    logits = torch.randn(20, 8000, generator=torch.Generator().manual_seed(0)) * 3
+    assert torch.equal(decoding.top_p_filter(logits, 1.0), logits)
+
+
+def test_trace_shows_no_more_beams_than_there_are():
+    for seed in range(50):
+        trace = decoding.BeamTrace()
+        decoding.beam(table_model(seed), 1, BOS, EOS, 6, beam_size=2, trace=trace)
+        for kept in trace.steps:
+            assert sum(token != EOS for _, token, _ in kept) <= 2
+            assert [p for _, _, p in kept] == sorted((p for _, _, p in kept), reverse=True)
+
+
 def test_trace_tells_what_was_kept():
     trace = decoding.BeamTrace()
     best = decoding.beam(table_model(3), 1, BOS, EOS, 5, beam_size=2, trace=trace)[0][0]
@@ -224,6 +255,8 @@ def test_errors():
             call(step, 1, BOS, EOS, 0)
     with pytest.raises(ValueError, match="beam_size=0"):
         decoding.beam(step, 1, BOS, EOS, 5, beam_size=0)
+    with pytest.raises(ValueError, match="the beam of one sentence; got n=2"):
+        decoding.beam(step, 2, BOS, EOS, 5, trace=decoding.BeamTrace())
     with pytest.raises(ValueError, match="temperature must be positive"):
         decoding.sample(step, 1, BOS, EOS, 5, temperature=0)
     with pytest.raises(ValueError, match="k=0"):
