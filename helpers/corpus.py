@@ -68,14 +68,15 @@ def multi30k(split, source="fr", target="en"):
     Elliott et al. (2016), "Multi30K: Multilingual English-German Image Descriptions"; French:
     Elliott et al. (2017), "Findings of the Second Shared Task on Multimodal Machine Translation".
     """
-    sides = []
-    for language in (source, target):
-        name = f"{split}.{language}"
-        if name not in MULTI30K_SHA256:
+    for language in (source, target):  # before anything is downloaded
+        if f"{split}.{language}" not in MULTI30K_SHA256:
             raise ValueError(
                 f'Multi30k has the splits "train", "val", "test_2016_flickr" in "en" and "fr"; '
                 f"got split={split!r}, language {language!r}."
             )
+    sides = []
+    for language in (source, target):
+        name = f"{split}.{language}"
         path = cached_file(name + ".gz", MULTI30K, MULTI30K_SHA256[name], MULTI30K_BYTES[name])
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             sides.append([line.strip() for line in lines])
