@@ -85,7 +85,8 @@ def check(name, answer):
 
 def in_notebook():
     """Say whether there is a notebook to show a panel; a terminal gets printed text."""
-    return "ipykernel" in sys.modules and "IPython" in sys.modules
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
 
 
 def _check(exercise, answer):
