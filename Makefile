@@ -41,7 +41,8 @@ images: $(STAMP)
 
 bench: $(STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt
-	$(PY) -m pytest -s tests/benchmarks
+	OMP_NUM_THREADS=$$($(PY) -c "import os; print(os.cpu_count())") \
+		$(PY) -m pytest -p no:nbval tests/benchmarks
 
 colab: $(STAMP) $(COLAB_STAMP)
 	$(PY) -m pytest tests/colab

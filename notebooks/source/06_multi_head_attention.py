@@ -286,6 +286,8 @@ assert accuracy[best] > 0.9
 
 # %%
 axes = plots.signed_heatmap(accuracy - 0.5, x_label="head", y_label="layer", title="above chance")
+axes.set_xticks(range(12), range(1, 13))
+axes.set_yticks(range(6), range(1, 7))
 notebook.figure(
     axes,
     alt="Layers by heads, coloured by antecedent accuracy minus one half: one head of layer 4 stands "
@@ -374,6 +376,7 @@ assert (change < 0.1 * whole).float().mean() > 0.7
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 axes = plots.signed_heatmap(change, x_label="head", y_label="layer", title="change in loss, nats")
+axes.set_xticks(range(4), range(1, 5))
 axes.set_yticks(range(9), [f"{kind} {i % 3 + 1}" for i, (kind, _) in enumerate(layers)])
 notebook.figure(
     axes,
