@@ -1,6 +1,7 @@
 """How good, how sure, how well aligned."""
 
 import math
+from collections import Counter
 
 import sacrebleu
 import torch
@@ -21,18 +22,98 @@ def bleu(hypotheses, references):
     Raises
     ------
     ValueError
-        If the lists are empty or differ in length.
+        If the lists are empty or differ in length, or one string came instead of a list.
 
     Source
     ------
     Post (2018), "A Call for Clarity in Reporting BLEU Scores"; Papineni et al. (2002).
     """
-    if not hypotheses or len(hypotheses) != len(references):
+    _check_paired("BLEU", hypotheses, references)
+    return sacrebleu.corpus_bleu(list(hypotheses), [list(references)]).score
+
+
+def bleu_signature():
+    """Name the settings of `bleu`, to print beside every score.
+
+    Returns
+    -------
+    signature : str
+    """
+    score = sacrebleu.BLEU()
+    score.corpus_score(["a"], [["a"]])  # it knows the number of references only afterwards
+    return str(score.get_signature())
+
+
+def exact_match(hypotheses, references):
+    """Measure the share of hypotheses that equal their reference.
+
+    Parameters
+    ----------
+    hypotheses, references : list of str, or of token sequences
+        One reference for each hypothesis. Token lists and tuples compare by their tokens.
+
+    Returns
+    -------
+    share : float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If the lists are empty or differ in length.
+    """
+    _check_paired("Exact match", hypotheses, references)
+    pairs = zip(hypotheses, references, strict=True)
+    return sum(list(one) == list(other) for one, other in pairs) / len(hypotheses)
+
+
+def distinct_n(sentences, n=2):
+    """Measure how varied a set of sentences is: different n-grams among all n-grams.
+
+    Parameters
+    ----------
+    sentences : list of str
+        Words are separated by spaces.
+    n : int, default=2
+
+    Returns
+    -------
+    share : float
+        From 0 (or where no sentence has n words) to 1, where no n-gram comes twice.
+
+    Raises
+    ------
+    ValueError
+        If n is below 1, or one string came instead of a list.
+
+    Source
+    ------
+    Li et al. (2016), "A Diversity-Promoting Objective Function for Neural Conversation Models".
+    """
+    _check_list("distinct_n", sentences)
+    if n < 1:
+        raise ValueError(f"n counts the words of an n-gram, 1 or more; got {n}.")
+    grams = [
+        tuple(words[i : i + n])
+        for words in map(str.split, sentences)
+        for i in range(len(words) - n + 1)
+    ]
+    return len(set(grams)) / len(grams) if grams else 0.0
+
+
+def _check_list(what, sentences):
+    if isinstance(sentences, str):  # a string is a list of letters: it would score them
+        raise ValueError(f"{what} takes a list of sentences; got the single string {sentences!r}.")
+
+
+def _check_paired(what, hypotheses, references):
+    _check_list(what, hypotheses)
+    _check_list(what, references)
+    if not len(hypotheses) or len(hypotheses) != len(references):
         raise ValueError(
-            f"BLEU compares each hypothesis with one reference; got {len(hypotheses)} hypotheses "
+            f"{what} compares each hypothesis with one reference; got {len(hypotheses)} hypotheses "
             f"and {len(references)} references."
         )
-    return sacrebleu.corpus_bleu(list(hypotheses), [list(references)]).score
 
 
 def perplexity(mean_nats):
@@ -45,8 +126,12 @@ def perplexity(mean_nats):
     Returns
     -------
     perplexity : float
+        Infinite where the number would be too large for a float.
     """
-    return math.exp(mean_nats)
+    try:
+        return math.exp(mean_nats)
+    except OverflowError:  # a diverged training has a loss in the thousands
+        return math.inf
 
 
 def attention_entropy(weights):
@@ -66,30 +151,46 @@ def attention_entropy(weights):
 def alignment_error_rate(weights, alignments):
     """Score attention as an alignment: each target word is linked to its strongest source word.
 
-    With A the links found and S the true ones, the rate is 1 - 2 |A and S| / (|A| + |S|). (All our
-    true links are sure ones; the general form tells sure from possible.)
+    With A the links found, S the sure and P the possible ones (every sure one is possible), the
+    rate is 1 - (|A and S| + |A and P|) / (|A| + |S|). A true link is sure where its target word
+    has no other. Where a target word comes from several source words (*does* from *ne* and *pas*)
+    one strongest word cannot name them all: those links are possible, either one will do.
 
     Parameters
     ----------
     weights : list of Tensor of shape (target_len, source_len)
-        One for each sentence, without special tokens.
+        One for each sentence, without special tokens. A row of zeros makes no link.
     alignments : list of sets of (source index, target index)
+        The true links.
 
     Returns
     -------
     rate : float
         0 is perfect, 1 is nothing right.
 
+    Raises
+    ------
+    ValueError
+        If there is nothing to compare, or weights and alignments differ in number.
+
     Source
     ------
     Och and Ney (2003), "A Systematic Comparison of Various Statistical Alignment Models", eq. (32).
     """
-    found = right = true = 0
-    for rows, alignment in zip(weights, alignments, strict=True):
-        links = {(source, target) for target, source in enumerate(rows.argmax(-1).tolist())}
-        found, true = found + len(links), true + len(alignment)
-        right += len(links & alignment)
-    return 1 - 2 * right / (found + true)
+    if len(weights) != len(alignments):
+        raise ValueError(f"got {len(weights)} maps of weights and {len(alignments)} alignments.")
+    n_found = n_sure = right = 0
+    for rows, possible in zip(weights, alignments, strict=True):
+        links_of = Counter(target for _, target in possible)
+        sure = {link for link in possible if links_of[link[1]] == 1}
+        strength, sources = rows.max(-1)
+        strongest = zip(sources.tolist(), range(len(rows)), strict=True)
+        found = {link for link in strongest if strength[link[1]] > 0}
+        n_found, n_sure = n_found + len(found), n_sure + len(sure)
+        right += len(found & sure) + len(found & set(possible))
+    if not n_found + n_sure:
+        raise ValueError("no link was found and none is true: there is nothing to compare.")
+    return 1 - right / (n_found + n_sure)
 
 
 def antecedent_accuracy(weights, antecedents, candidates=None):
@@ -106,7 +207,12 @@ def antecedent_accuracy(weights, antecedents, candidates=None):
     Returns
     -------
     accuracy : float
-        From 0 to 1.
+        From 0 to 1. Of two equally strong links, the first counts.
+
+    Raises
+    ------
+    ValueError
+        If no sentence has a pronoun: a share of nothing is not a number.
     """
     right = total = 0
     for i, (rows, links) in enumerate(zip(weights, antecedents, strict=True)):
@@ -118,4 +224,6 @@ def antecedent_accuracy(weights, antecedents, candidates=None):
             else:
                 strongest = row.argmax().item()
             right, total = right + (strongest == antecedent), total + 1
+    if not total:
+        raise ValueError("no sentence has a pronoun; give sentences whose antecedents are known.")
     return right / total

@@ -22,6 +22,39 @@ def test_bleu_error():
         metrics.bleu([], [])
 
 
+def test_one_string_is_not_a_list_of_letters():
+    for score in (metrics.bleu, metrics.exact_match):
+        with pytest.raises(ValueError, match="takes a list of sentences"):
+            score("a b", "a b")
+    with pytest.raises(ValueError, match="takes a list of sentences"):
+        metrics.distinct_n("a b")
+
+
+def test_signature_names_the_settings():
+    signature = metrics.bleu_signature()
+    assert all(part in signature for part in ("nrefs:1", "case:mixed", "tok:13a", "version:"))
+
+
+def test_exact_match_by_hand():
+    assert metrics.exact_match(["a b", "A b", "a"], ["a b", "a b", "a b"]) == pytest.approx(1 / 3)
+    assert metrics.exact_match([["a", "b"]], [("a", "b")]) == 1  # tokens, list or tuple
+    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
+        metrics.exact_match(["a"], ["a", "b"])
+
+
+def test_distinct_n_by_hand():
+    sentences = ["a b a b", "a b"]  # ab, ba, ab and ab: two of four differ
+    assert metrics.distinct_n(sentences) == 0.5
+    assert metrics.distinct_n(sentences, n=1) == pytest.approx(2 / 6)
+    assert metrics.distinct_n(sentences, n=5) == 0
+    with pytest.raises(ValueError, match="got 0"):
+        metrics.distinct_n(sentences, n=0)
+
+
+def test_perplexity_of_a_diverged_model_is_infinite():
+    assert metrics.perplexity(5000.0) == math.inf
+
+
 def test_perplexity_is_the_fair_choice():
     assert metrics.perplexity(math.log(6)) == pytest.approx(6)
 
@@ -39,6 +72,33 @@ def test_alignment_error_rate_by_hand():
     # Strongest links: (0,0), (1,1), (0,2). Two of three are right, of three true ones.
     assert metrics.alignment_error_rate([weights], [truth]) == pytest.approx(1 - 2 * 2 / (3 + 3))
     assert metrics.alignment_error_rate([weights], [{(0, 0), (1, 1), (0, 2)}]) == 0
+
+
+def test_alignment_error_rate_lets_either_of_two_words_do():
+    # ne(0) dort(1) pas(2) / does(0) not(1) sleep(2)
+    truth = {(0, 0), (2, 0), (0, 1), (2, 1), (1, 2)}
+    for first, second in ((0, 0), (0, 2), (2, 2)):
+        weights = torch.eye(3)[[first, second, 1]]
+        assert metrics.alignment_error_rate([weights], [truth]) == 0
+    # "does" looks at "dort": of A = 3 and S = 1, two are possible and one is sure.
+    weights = torch.eye(3)[[1, 2, 1]]
+    assert metrics.alignment_error_rate([weights], [truth]) == pytest.approx(1 - (1 + 2) / (3 + 1))
+
+
+def test_alignment_error_rate_edges():
+    truth = {(0, 0), (1, 1)}
+    weights = torch.tensor([[1.0, 0.0], [0.0, 0.0]])  # the second row links nothing
+    assert metrics.alignment_error_rate([weights], [truth]) == pytest.approx(1 - (1 + 1) / (1 + 2))
+    assert metrics.alignment_error_rate([torch.eye(2).flip(0)], [truth]) == 1
+    with pytest.raises(ValueError, match="nothing to compare"):
+        metrics.alignment_error_rate([], [])
+    with pytest.raises(ValueError, match="1 maps of weights and 2 alignments"):
+        metrics.alignment_error_rate([weights], [truth, truth])
+
+
+def test_antecedent_accuracy_of_nothing():
+    with pytest.raises(ValueError, match="no sentence has a pronoun"):
+        metrics.antecedent_accuracy([torch.eye(2)], [[]])
 
 
 def test_antecedent_accuracy_by_hand():
