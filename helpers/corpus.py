@@ -161,12 +161,25 @@ class ToyPair(NamedTuple):
         Which words are translations of each other.
     antecedents : tuple of (side, pronoun index, antecedent index)
         For every pronoun, on the "source" and on the "target" side, the noun it stands for.
+    nouns : tuple of (side, index)
+        Every noun: what a pronoun could stand for.
     """
 
     source: tuple
     target: tuple
     alignment: frozenset
     antecedents: tuple
+    nouns: tuple
+
+    @property
+    def source_text(self):
+        """The source as one writes it: nothing between l' and its noun, nor before the stop."""
+        return _as_written(self.source)
+
+    @property
+    def target_text(self):
+        """The target as one writes it."""
+        return _as_written(self.target)
 
 
 class Splits(NamedTuple):
@@ -178,7 +191,7 @@ class Splits(NamedTuple):
 
 
 def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
-    """Write `n` different toy pairs, of all lengths in turn.
+    """Write `n` different toy pairs, short and long ones mixed.
 
     Parameters
     ----------
@@ -208,9 +221,10 @@ def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
     most_clauses = max(1, round(longest / 9))
     while len(pairs) < n:
         fr, en, pronouns = grammar.sentence(1 + int(grammar.chance() * most_clauses))
-        pair = _pair(fr, en, pronouns) if source == "fr" else _pair(en, fr, pronouns)
-        if shortest <= len(pair.source) <= longest and pair.source not in pairs:
-            pairs[pair.source] = pair
+        first, second = (fr, en) if source == "fr" else (en, fr)
+        tokens = tuple(word.text for word in first)
+        if shortest <= len(tokens) <= longest and tokens not in pairs:
+            pairs[tokens] = _pair(first, second, pronouns)
             failures = 0
         elif (failures := failures + 1) > 10_000:
             raise ValueError(
@@ -224,14 +238,20 @@ def _pair(source, target, pronouns):
     places = defaultdict(list)
     for j, word in enumerate(target):
         places[word.key].append(j)
-    alignment = frozenset((i, j) for i, word in enumerate(source) for j in places[word.key])
+    alignment = frozenset([(i, j) for i, word in enumerate(source) for j in places[word.key]])
+    sides = (("source", source), ("target", target))
     antecedents = tuple(
         (side, [word.key for word in words].index(key), [w.number for w in words].index(number))
         for key, number in pronouns
-        for side, words in (("source", source), ("target", target))
+        for side, words in sides
     )
+    nouns = tuple((side, i) for side, words in sides for i, w in enumerate(words) if w.number >= 0)
     texts = (tuple(word.text for word in words) for words in (source, target))
-    return ToyPair(*texts, alignment, antecedents)
+    return ToyPair(*texts, alignment, antecedents, nouns)
+
+
+def _as_written(tokens):
+    return " ".join(tokens).replace("' ", "'").replace(" .", ".")
 
 
 def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr"):

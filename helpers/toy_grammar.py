@@ -24,13 +24,17 @@ class Word(NamedTuple):
 
 
 class NounPhrase(NamedTuple):
-    """A `noun` with what belongs to it, as words of `fr` and `en`; `plural`, and its `number`."""
+    """A `noun` with what belongs to it, as words of `fr` and `en`; `plural`, and its `number`.
+
+    `extended` tells that a place or a relative clause follows the noun.
+    """
 
     fr: list
     en: list
     noun: words.Noun
     plural: bool
     number: int
+    extended: bool
 
 
 class Grammar:
@@ -61,24 +65,38 @@ class Grammar:
         fr, en : list of Word
         pronouns : list of (fr pronoun's key, antecedent's number)
         """
-        self.keys, self.numbers, self.pronouns = count(), count(), []
-        fr, en = [], []
+        self.keys, self.numbers, self.pronouns, self.used = count(), count(), [], set()
+        fr, en, joint, joints = [], [], None, words.JOINTS
         for i in range(n_clauses):
             if i:
-                joint_fr, joint_en = self.pick(words.JOINTS)
+                # The same joint never comes twice in a row, and "while" only once.
+                joint = self.pick([other for other in joints if other != joint])
+                if joint is words.WHILE:
+                    joints = words.JOINTS[:-1]
                 key = next(self.keys)
-                fr += [Word(text, key) for text in joint_fr.split()]
-                en.append(Word(joint_en, key))
-            clause = self.because if self.chance() < 0.3 else self.clause
-            clause_fr, clause_en = clause()
+                fr += [Word(text, key) for text in joint[0].split()]
+                en.append(Word(joint[1], key))
+            # What does not happen takes no time: after "while" nothing is denied.
+            if joint is words.WHILE:
+                clause_fr, clause_en = self.clause(may_deny=False)
+            else:
+                clause_fr, clause_en = self.because() if self.chance() < 0.3 else self.clause()
             fr += clause_fr
             en += clause_en
         stop = next(self.keys)
         return _elide([*fr, Word(".", stop)]), _an([*en, Word(".", stop)]), self.pronouns
 
+    def unused(self, nouns):
+        """Draw a noun that the sentence does not have yet, as long as there is one."""
+        noun = self.pick(nouns)
+        if noun in self.used:
+            noun = self.pick([other for other in nouns if other not in self.used] or nouns)
+        self.used.add(noun)
+        return noun
+
     def noun_phrase(self, nouns, sizes, colours, extras=True, plural=None, definite=None):
         """Write article, adjectives and noun; sometimes with a place or a relative clause."""
-        noun = self.pick(nouns)
+        noun = self.unused(nouns)
         plural = self.chance() < 0.35 if plural is None else plural
         definite = plural or (self.chance() < 0.7 if definite is None else definite)
         number, article, key = next(self.numbers), next(self.keys), next(self.keys)
@@ -101,14 +119,16 @@ class Grammar:
         if colours and self.chance() < 0.35:
             colour, colour_key = self.pick(colours), next(self.keys)
             fr.append(Word(colour.form(gender, plural), colour_key))
-            en.append(Word(colour.en, colour_key))
+            en.insert(1 if colour.opinion else len(en), Word(colour.en, colour_key))
         en.append(en_noun)
-        if extras:
-            self.add_extra(fr, en, plural)
-        return NounPhrase(fr, en, noun, plural, number)
+        extended = extras and self._add_extra(fr, en, plural, noun in words.PEOPLE)
+        return NounPhrase(fr, en, noun, plural, number, extended)
 
-    def add_extra(self, fr, en, plural):
-        """Append a place or a relative clause, which puts the verb far from its subject."""
+    def _add_extra(self, fr, en, plural, human):
+        """Append a place or a relative clause, which puts the verb far from its subject.
+
+        Say whether one was appended: most nouns get none.
+        """
         draw = self.chance()
         if draw < 0.15:
             place_fr, place_en = self.place()
@@ -119,20 +139,27 @@ class Grammar:
             verb_fr, verb_en = self.verb(self.pick(words.TOWARDS), plural)
             thing = self.thing()
             fr += [Word("qui", key), *verb_fr, *thing.fr]
-            en += [Word("that", key), *verb_en, *thing.en]
+            en += [Word("who" if human else "that", key), *verb_en, *thing.en]
         elif draw < 0.35:  # whom somebody sees
             key = next(self.keys)
             other = self.being(extras=False)
-            verb_fr, verb_en = self.verb(self.pick(words.TOWARDS), other.plural)
+            verb_fr, verb_en = self.verb(self.towards_being(), other.plural)
             fr += [Word("que", key), *other.fr, *verb_fr]
             en += [Word("that", key), *other.en, *verb_en]
+        return draw < 0.35
+
+    def towards_being(self):
+        """Draw a verb whose object is a person or an animal."""
+        return words.FOLLOWS if self.chance() < 1 / 6 else self.pick(words.TOWARDS)
 
     def place(self):
         """Write where somebody is."""
-        where_fr, where_en = self.pick(words.WHERE)
-        key = next(self.keys)
-        room = self.noun_phrase(words.ROOMS, (), (), extras=False, plural=False, definite=True)
-        return [Word(where_fr, key), *room.fr], [Word(where_en, key), *room.en]
+        building = self.chance() < 0.5
+        where_fr, where_en = self.pick(words.OUTSIDE) if building else words.INSIDE
+        key, rooms = next(self.keys), words.BUILDINGS if building else words.ROOMS
+        room = self.noun_phrase(rooms, (), (), extras=False, plural=False, definite=True)
+        en = [Word(text, key) for text in where_en.split()]
+        return [Word(where_fr, key), *room.fr], [*en, *room.en]
 
     def being(self, extras=True, definite=None):
         """Write a person or an animal."""
@@ -161,13 +188,13 @@ class Grammar:
         does = Word("do" if plural else "does", no)
         return [Word("ne", no), *fr, Word("pas", no)], [does, Word("not", no), *en]
 
-    def clause(self):
-        """Write subject, verb and perhaps an object."""
-        negated = self.chance() < 0.25
+    def clause(self, may_deny=True):
+        """Write subject, verb and perhaps an object; nothing is negated unless `may_deny`."""
+        negated = may_deny and self.chance() < 0.25
         if self.chance() < 0.35:
             subject = self.being()
             fr, en = self.verb(self.pick(words.ALONE), subject.plural, negated)
-            if self.chance() < 0.3:
+            if not subject.extended and self.chance() < 0.3:  # nobody is in two places
                 place_fr, place_en = self.place()
                 fr, en = fr + place_fr, en + place_en
             return subject.fr + fr, subject.en + en
@@ -177,9 +204,11 @@ class Grammar:
             subject, verb = self.person(), self.pick(words.TOWARDS_THINGS)
             object_ = self.thing(definite=definite)
         else:
-            subject, verb = self.being(), self.pick(words.TOWARDS)
-            seen = self.being if self.chance() < 0.5 else self.thing
-            object_ = seen(extras=False, definite=definite)
+            subject = self.being()
+            if self.chance() < 0.5:
+                verb, object_ = self.towards_being(), self.being(extras=False, definite=definite)
+            else:
+                verb, object_ = self.pick(words.TOWARDS), self.thing(definite=definite)
         fr, en = self.verb(verb, subject.plural, negated)
         return subject.fr + fr + object_.fr, subject.en + en + object_.en
 
@@ -192,7 +221,10 @@ class Grammar:
         animal = self.noun_phrase(
             words.ANIMALS, words.SIZES, words.COLOURS_OF_ANIMALS, False, plural=False, definite=True
         )
-        way = self.noun_phrase(words.WAYS, (), (), extras=False, plural=False, definite=True)
+        # Mostly of the other gender, so that il and elle tell which of the two is meant.
+        other = [way for way in words.WAYS if way.feminine != animal.noun.feminine]
+        ways = other if self.chance() < 0.6 else words.WAYS
+        way = self.noun_phrase(ways, (), (), extras=False, plural=False, definite=True)
         fr, en = self.verb(words.CROSSES, plural=False, negated=True)
         of_animal = self.chance() < 0.5
         meant = animal if of_animal else way

@@ -17,7 +17,8 @@ class Adjective(NamedTuple):
     """The French forms of an adjective, `masculine` and `feminine`, and its English one, `en`.
 
     `before` says that it stands before the French noun; `masculine_vowel` is the masculine form
-    before a vowel, where that differs (*vieil*).
+    before a vowel, where that differs (*vieil*). `opinion` says that English puts it before the
+    others (*a curious young girl*).
     """
 
     masculine: str
@@ -25,6 +26,7 @@ class Adjective(NamedTuple):
     en: str
     before: bool = False
     masculine_vowel: str = ""
+    opinion: bool = False
 
     def form(self, feminine, plural):
         """Return the French form; plural forms take an s unless they end in one or in x."""
@@ -87,11 +89,14 @@ WAYS = (
 # Places one can be in.
 ROOMS = (
     Noun("jardin", "jardins", "garden", "gardens", False),
-    Noun("maison", "maisons", "house", "houses", True),
     Noun("parc", "parcs", "park", "parks", False),
-    Noun("cour", "cours", "courtyard", "courtyards", True),
     Noun("forêt", "forêts", "forest", "forests", True),
+)
+# Places one can also be in front of, and behind.
+BUILDINGS = (
+    Noun("maison", "maisons", "house", "houses", True),
     Noun("château", "châteaux", "castle", "castles", False),
+    Noun("école", "écoles", "school", "schools", True),
 )
 
 SIZES = (
@@ -102,8 +107,8 @@ SIZES = (
 # "Une vieille fille" is a spinster and "un grand homme" a great man: people take other adjectives.
 AGES = (Adjective("jeune", "jeune", "young", True),)
 MOODS = (
-    Adjective("curieux", "curieuse", "curious"),
-    Adjective("sérieux", "sérieuse", "serious"),
+    Adjective("curieux", "curieuse", "curious", opinion=True),
+    Adjective("sérieux", "sérieuse", "serious", opinion=True),
 )
 COLOURS = (
     Adjective("rouge", "rouge", "red"),
@@ -116,7 +121,7 @@ COLOURS = (
 )
 COLOURS_OF_ANIMALS = (COLOURS[1], COLOURS[2], COLOURS[6])
 
-# What only an animal can be too much of, and what only a way can.
+# What only an animal can be too much of, and what only a way can. ("Dangerous" would fit both.)
 STATES_OF_ANIMALS = (
     Adjective("fatigué", "fatiguée", "tired"),
     Adjective("malade", "malade", "ill"),
@@ -124,7 +129,7 @@ STATES_OF_ANIMALS = (
 )
 STATES_OF_WAYS = (
     Adjective("large", "large", "wide"),
-    Adjective("dangereux", "dangereuse", "dangerous"),
+    Adjective("encombré", "encombrée", "crowded"),
     Adjective("glissant", "glissante", "slippery"),
 )
 
@@ -141,16 +146,18 @@ TOWARDS = (  # takes anybody or anything as its object
     Verb("regarde", "regardent", "watches", "watch"),
     Verb("cherche", "cherchent", "looks for", "look for"),
     Verb("trouve", "trouvent", "finds", "find"),
-    Verb("aime", "aiment", "likes", "like"),
-    Verb("suit", "suivent", "follows", "follow"),
+    Verb("touche", "touchent", "touches", "touch"),
 )
+FOLLOWS = Verb("suit", "suivent", "follows", "follow")  # nobody follows a lamp
 TOWARDS_THINGS = (
-    Verb("porte", "portent", "carries", "carry"),
+    Verb("cache", "cachent", "hides", "hide"),
     Verb("achète", "achètent", "buys", "buy"),
     Verb("vend", "vendent", "sells", "sell"),
     Verb("dessine", "dessinent", "draws", "draw"),
 )
 CROSSES = Verb("traverse", "traversent", "crosses", "cross")
 
-WHERE = (("dans", "in"), ("devant", "outside"), ("derrière", "behind"))
-JOINTS = (("et", "and"), ("mais", "but"), ("pendant que", "while"))
+INSIDE = ("dans", "in")
+OUTSIDE = (INSIDE, ("devant", "in front of"), ("derrière", "behind"))
+WHILE = ("pendant que", "while")
+JOINTS = (("et", "and"), ("mais", "but"), WHILE)

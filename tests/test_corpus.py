@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from helpers import corpus
+from helpers import corpus, toy_lexicon
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,15 @@ def test_lengths_and_types(pairs):
     assert all(100 <= len(some) <= 200 for some in types)
 
 
-def test_every_source_has_one_translation_in_both_directions(pairs):
-    for source in ("fr", "en"):
-        found = corpus.toy_corpus(4000, seed=2, source=source)
-        assert len({p.source for p in found}) == len(found)
-    targets = {}
-    for pair in pairs:
-        assert targets.setdefault(pair.target, pair.source) == pair.source
+def test_every_source_has_one_translation_in_both_directions():
+    # Short sentences of several seeds, so that the same sentence is written more than once.
+    french, english, written = {}, {}, 0
+    for seed in range(4):
+        for pair in corpus.toy_corpus(1500, seed, lengths=(4, 6)):
+            assert english.setdefault(pair.source, pair.target) == pair.target
+            assert french.setdefault(pair.target, pair.source) == pair.source
+            written += 1
+    assert written > 1.2 * len(english)
 
 
 def test_every_word_is_aligned(pairs):
@@ -83,6 +85,50 @@ def test_pronouns_agree_with_their_antecedent(pairs):
             assert pair.source[pronoun] == ("elle" if is_feminine else "il")
             seen[pair.source[pronoun]] += 1
     assert min(seen.values()) > 100
+
+
+def test_nouns_are_what_a_pronoun_could_stand_for(pairs):
+    for pair in pairs[:500]:
+        nouns = set(pair.nouns)
+        for side, pronoun, antecedent in pair.antecedents:
+            assert (side, antecedent) in nouns
+            assert (side, pronoun) not in nouns
+        assert sum(side == "source" for side, _ in nouns) * 2 == len(nouns)
+
+
+def test_the_gender_of_a_pronoun_mostly_tells_its_antecedent(pairs):
+    known = {noun.fr: noun.feminine for noun in (*toy_lexicon.ANIMALS, *toy_lexicon.WAYS)}
+    differ = total = 0
+    for pair in pairs:
+        for side, pronoun, _ in pair.antecedents:
+            if side == "source":
+                animal, way = [word for word in pair.source[:pronoun] if word in known][-2:]
+                differ, total = differ + (known[animal] != known[way]), total + 1
+    assert total > 1000
+    assert differ / total > 0.7
+
+
+def test_what_a_reader_would_wince_at(pairs):
+    people = "|".join(word for noun in toy_lexicon.PEOPLE for word in (noun.en, noun.en_plural))
+    verbs = "|".join(text for verb in toy_lexicon.TOWARDS for text in (verb.en, verb.en_bare))
+    for pair in pairs:
+        french, english = pair.source_text, pair.target_text
+        assert not re.search(r"young (curious|serious)", english)  # opinion comes before age
+        assert not re.search(rf"\b({people}) that ({verbs})\b", english)  # a person is *who*
+        assert english.count("while") <= 1
+        joints = [word for word in pair.target if word in ("and", "but", "while")]
+        assert all(a != b for a, b in zip(joints, joints[1:], strict=False))
+        denied = re.search(r"pendant qu[e'] ?([^,]*?)( et | mais |\.$)", french)
+        assert not (denied and " pas " in denied[1])
+        french_nouns = [pair.source[i] for side, i in pair.nouns if side == "source"]
+        assert len(set(french_nouns)) == len(french_nouns)
+
+
+def test_text_is_written_as_one_writes_it(pairs):
+    pair = next(p for p in pairs if "l'" in p.source)
+    assert re.search(r"\bl'\w", pair.source_text)
+    assert pair.source_text.endswith(".")
+    assert not re.search(r"' | \.", pair.source_text + pair.target_text)
 
 
 def test_no_vowel_meets_an_unelided_word(pairs):
