@@ -1,0 +1,211 @@
+"""What the attention view accepts, checked; and how its weights travel to the browser."""
+
+from dataclasses import dataclass
+
+import numpy
+
+from helpers.widgets.readable import readable
+
+MOST_WEIGHTS = 16_000_000  # some 20 MB to the browser
+LONG = 64  # keys; in longer rows weights are smaller and get finer steps
+NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
+
+
+@dataclass(frozen=True)
+class Map:
+    """One kind of attention of one model, with the tokens on both sides.
+
+    Parameters
+    ----------
+    name : str
+        Its key, for instance ``"encoder"``; empty if there is only one.
+    weights : array of shape (layers, heads, queries, keys)
+    raw_queries, raw_keys : list of str
+        The tokens as they came.
+    """
+
+    name: str
+    weights: numpy.ndarray
+    raw_queries: list
+    raw_keys: list
+
+    @property
+    def label(self):
+        """The name for people."""
+        return NAMES.get(self.name, self.name.replace("_", " ").capitalize()) or "Attention"
+
+    @property
+    def queries(self):
+        """The query tokens, readable."""
+        return readable(self.raw_queries)
+
+    @property
+    def keys(self):
+        """The key tokens, readable."""
+        return readable(self.raw_keys)
+
+
+def read_maps(weights, query_tokens=None, key_tokens=None):
+    """Turn whatever `attention_view` was given into checked maps.
+
+    Parameters
+    ----------
+    weights : Attention, dict, tensor, array, or one tensor for each layer
+        See `attention_view`.
+    query_tokens, key_tokens : sequence of str, default=None
+        See `attention_view`.
+
+    Returns
+    -------
+    maps : list of Map
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no attention; the message says what came and what to do.
+    """
+    maps = getattr(weights, "maps", weights)
+    if isinstance(maps, dict):
+        if query_tokens is not None or key_tokens is not None:
+            raise ValueError("these weights bring their own tokens: leave the other arguments out")
+        return [_one_of_several(name, entry) for name, entry in maps.items()] or _refuse_nothing()
+    return [_checked("", weights, query_tokens, key_tokens)]
+
+
+def _refuse_nothing():
+    raise ValueError("there is no attention in here: the dict of maps is empty")
+
+
+def _one_of_several(name, entry):
+    try:
+        weights, query_tokens, key_tokens = entry
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"map {name!r}: expected three things, (weights, query_tokens, key_tokens)"
+        ) from None
+    return _checked(str(name), weights, query_tokens, key_tokens)
+
+
+def _checked(name, weights, query_tokens, key_tokens):
+    here = f"map {name!r}: " if name else ""
+    weights = _four_axes(_to_array(weights, here), here)
+    n_queries, n_keys = weights.shape[2:]
+    if key_tokens is None and n_queries == n_keys:
+        key_tokens = query_tokens
+    queries = _tokens(query_tokens, n_queries, "query", here, weights.shape)
+    keys = _tokens(key_tokens, n_keys, "key", here, weights.shape)
+    _check_numbers(weights, queries, here)
+    return Map(name, weights, queries, keys)
+
+
+def _to_array(weights, here):
+    if isinstance(weights, (list, tuple)) and any(hasattr(w, "shape") for w in weights):
+        return _stack_layers([_to_array(layer, here) for layer in weights], here)
+    if hasattr(weights, "detach"):  # a tensor, on whatever device and in whatever precision
+        weights = weights.detach().float().cpu().numpy()
+    try:
+        array = numpy.asarray(weights)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        return array.astype(numpy.float32)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{here}weights must be a tensor or an array of numbers, or what `attend` returned; "
+            f"got {type(weights).__name__}"
+        ) from None
+
+
+def _stack_layers(layers, here):
+    """Stack one array a layer, as Hugging Face's models give them: (1, heads, queries, keys)."""
+    shapes = {layer.shape for layer in layers}
+    if len(shapes) > 1:
+        raise ValueError(f"{here}the layers differ in shape: {sorted(shapes)}")
+    stacked = numpy.stack(layers)
+    return stacked[:, 0] if stacked.ndim == 5 and stacked.shape[1] == 1 else stacked
+
+
+def _four_axes(weights, here):
+    if weights.ndim == 5 and weights.shape[0] == 1:
+        weights = weights[0]  # a batch of one sentence
+    if weights.ndim not in (2, 3, 4):
+        batch = " For a batch, choose one sentence: weights[0]." if weights.ndim == 5 else ""
+        raise ValueError(
+            f"{here}weights must have the shape (layers, heads, queries, keys), (heads, queries, "
+            f"keys) or (queries, keys); got {weights.shape}.{batch}"
+        )
+    weights = weights.reshape((1,) * (4 - weights.ndim) + weights.shape)
+    if 0 in weights.shape:
+        raise ValueError(f"{here}there is nothing to show in weights of shape {weights.shape}")
+    if weights.size > MOST_WEIGHTS:
+        raise ValueError(
+            f"{here}{weights.size:,} weights are too many for a browser (at most "
+            f"{MOST_WEIGHTS:,}): show some layers only, for instance weights[-1:]"
+        )
+    return weights
+
+
+def _tokens(tokens, n, side, here, shape):
+    if tokens is None:
+        return [str(i) for i in range(n)]
+    if isinstance(tokens, str):
+        raise TypeError(
+            f"{here}{side}_tokens must be a list of tokens, not one string: try .split()"
+        )
+    # What cannot be written to a file, half of a surrogate pair, is spelt out.
+    tokens = [str(t).encode("utf-8", "backslashreplace").decode("utf-8") for t in tokens]
+    if len(tokens) != n:
+        axis = "rows (queries)" if side == "query" else "columns (keys)"
+        raise ValueError(
+            f"{here}{len(tokens)} {side} tokens, but the weights have {n} {axis}: their shape is "
+            f"{shape}"
+        )
+    return tokens
+
+
+def _check_numbers(weights, queries, here):
+    def where(bad):
+        layer, head, query, _ = numpy.argwhere(bad)[0]
+        return f"in layer {layer}, head {head}, row {query} ({queries[query]!r})"
+
+    broken = ~numpy.isfinite(weights)
+    if broken.any():
+        raise ValueError(
+            f"{here}weights are NaN or infinite {where(broken)}. A row that may look nowhere "
+            f"gives 0/0 in a softmax; the course's own attention gives zeros."
+        )
+    negative = weights < 0
+    if negative.any():
+        value = weights[negative][0]
+        raise ValueError(
+            f"{here}weights are negative ({value:.3g}) {where(negative)}. Are these scores? "
+            f"Then show scores.softmax(-1)."
+        )
+
+
+def pack(maps):
+    """Write the weights of all maps as small whole numbers, bit behind bit.
+
+    Parameters
+    ----------
+    maps : list of Map
+
+    Returns
+    -------
+    data : bytes
+    bits : int
+        The width of a number: 10, which is exact to three decimals, or 12 for long texts.
+    scales : list of float
+        For each map, what a weight of 1 became.
+    """
+    bits = 12 if max(m.weights.shape[3] for m in maps) > LONG else 10
+    scales = [_scale(m.weights, bits) for m in maps]
+    codes = [numpy.rint(m.weights.ravel() * s) for m, s in zip(maps, scales, strict=True)]
+    codes = numpy.concatenate(codes).astype("<u2")
+    each = numpy.unpackbits(codes.view(numpy.uint8).reshape(-1, 2), axis=1, bitorder="little")
+    return numpy.packbits(each[:, :bits], bitorder="little").tobytes(), bits, scales
+
+
+def _scale(weights, bits):
+    # Weights above 1 are no fractions, but some models rescale theirs (dropout in training).
+    fine = 1000 if bits == 10 else 4000
+    return min(fine, (2**bits - 1) / max(float(weights.max()), 1e-9))

@@ -1,0 +1,241 @@
+"""The attention view as a still picture, for wherever no kernel runs.
+
+Written as SVG, not drawn by matplotlib: the reader's own fonts show every script, Arabic joined
+and from the right, Chinese without empty boxes; a few kB; sharp at any size.
+"""
+
+import base64
+import html
+import struct
+import unicodedata
+import zlib
+
+import numpy
+
+PAPER, INK, MUTED, QUERY, KEY = "#ffffff", "#1d2733", "#56616d", "#1f6fb2", "#b25a06"
+RAMP = ((0.0, (243, 248, 253)), (0.68, (31, 111, 178)), (1.0, (8, 48, 107)))
+LONGEST = 18  # characters of a label
+FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+MOST_TILES = 16  # pixels of one head in the overview
+STEPS = 32  # of the ramp: enough to the eye, and few compress well
+
+
+def picture(one, layer, head, selected=None, side="query"):
+    """Draw one head's map, and all heads at a glance beside it.
+
+    Parameters
+    ----------
+    one : Map
+        The attention to draw.
+    layer, head : int
+        Which head, counted from 0.
+    selected : int or None, default=None
+        A token to frame.
+    side : str, default="query"
+        Whether that token is a ``"query"`` or a ``"key"``.
+
+    Returns
+    -------
+    svg : str
+    """
+    weights = one.weights[layer, head]
+    queries, keys = [_short(t) for t in one.queries], [_short(t) for t in one.keys]
+    cell = max(8, min(40, 620 // max(weights.shape)))
+    left = 24 + max(_width(t) for t in queries)
+    top = 52 + max(_width(t) for t in keys)
+    parts = [_text(16, 30, title(one, layer, head), weight=600)]
+    parts += _labels(queries, keys, cell, left, top)
+    parts.append(_image(_levels(weights), left, top, cell * len(keys), cell * len(queries)))
+    if selected is not None:
+        parts.append(_frame(selected, side, weights.shape, cell, left, top))
+    width, height = left + cell * len(keys) + 24, top + cell * len(queries) + 20
+    if one.weights.shape[0] * one.weights.shape[1] > 1:
+        overview, across, down = _overview(one.weights, layer, head, width + 16, top)
+        parts += overview
+        width, height = width + 16 + across, max(height, top + down + 20)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="16">'
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+    )
+    return head + "".join(parts) + "</svg>"
+
+
+def title(one, layer, head):
+    """Name a head in words, counted from one as people count.
+
+    Parameters
+    ----------
+    one : Map
+        The attention it belongs to.
+    layer, head : int
+        Counted from 0.
+
+    Returns
+    -------
+    title : str
+    """
+    n_layers, n_heads = one.weights.shape[:2]
+    parts = [one.label]
+    parts += [f"layer {layer + 1} of {n_layers}"] if n_layers > 1 else []
+    parts += [f"head {head + 1} of {n_heads}"] if n_heads > 1 else []
+    return ", ".join(parts)
+
+
+def alt_text(one, layer, head, most=12):
+    """Say in words what the map shows: where each query looks most.
+
+    Parameters
+    ----------
+    one : Map
+        The attention to describe.
+    layer, head : int
+        Which head, counted from 0.
+    most : int, default=12
+        How many queries to name.
+
+    Returns
+    -------
+    text : str
+    """
+    weights = one.weights[layer, head]
+    rows = [
+        f"{query} at {one.keys[row.argmax()]} ({row.max():.2f})"
+        for query, row in zip(one.queries[:most], weights, strict=False)
+    ]
+    more = f"; and {len(weights) - most} more" if len(weights) > most else ""
+    return (
+        f"Attention map. {title(one, layer, head)}: rows are queries, columns are keys. "
+        f"Each query looks most: {', '.join(rows)}{more}."
+    )
+
+
+def as_html(one, layer, head, selected=None, side="query"):
+    """Wrap the picture as an image with alt text, which no front end takes away.
+
+    Parameters
+    ----------
+    one : Map
+        The attention to draw.
+    layer, head : int
+        Which head, counted from 0.
+    selected : int or None, default=None
+        A token to frame.
+    side : str, default="query"
+        Whether that token is a ``"query"`` or a ``"key"``.
+
+    Returns
+    -------
+    html : str
+    """
+    svg = picture(one, layer, head, selected, side).encode("utf-8")
+    data = base64.b64encode(svg).decode("ascii")
+    alt = html.escape(alt_text(one, layer, head))
+    return f'<img alt="{alt}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def _short(text):
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _width(text):
+    """Guess a label's width in pixels: the font is not known here."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return int(9.2 * len(text) + 7 * wide) + 4
+
+
+def _text(x, y, text, fill=INK, anchor="start", weight=400, turn=""):
+    # Isolated, so that a right-to-left token keeps its place.
+    style = "unicode-bidi:isolate;white-space:pre"
+    return (
+        f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" '
+        f'style="{style}"{turn}>{html.escape(text)}</text>'
+    )
+
+
+def _labels(queries, keys, cell, left, top):
+    step = -(-18 // cell)  # every label where they fit, else every second, third …
+    for q in range(0, len(queries), step):
+        yield _text(left - 8, top + (q + 0.5) * cell + 5, queries[q], anchor="end")
+    for k in range(0, len(keys), step):
+        x = left + (k + 0.5) * cell + 5
+        yield _text(x, top - 8, keys[k], turn=f' transform="rotate(-90 {x:g} {top - 8})"')
+    yield _text(left - 8, top - 8, "queries ↓", QUERY, "end")
+    yield _text(left - 8, top - 28, "keys →", KEY, "end")
+
+
+def _levels(weights):
+    """Turn weights into steps of the colour ramp; a head that spreads evenly stays pale."""
+    even = min(1.0, 4 / weights.shape[1])
+    share = weights / max(float(weights.max()), even)
+    return numpy.rint(share.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
+
+
+def _palette():
+    stops, colours = zip(*RAMP, strict=True)
+    steps = numpy.linspace(0, 1, STEPS)
+    ramp = numpy.stack([numpy.interp(steps, stops, [c[i] for c in colours]) for i in range(3)], -1)
+    return numpy.rint(ramp).astype(numpy.uint8).tobytes() + bytes.fromhex(PAPER[1:])
+
+
+def _image(levels, x, y, width, height):
+    data = base64.b64encode(_png(levels)).decode("ascii")
+    return (
+        f'<image x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
+        f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+        f'href="data:image/png;base64,{data}"/>'
+    )
+
+
+def _png(levels):
+    """Write steps of the ramp, of shape (rows, columns), as a PNG with a palette."""
+    rows, columns = levels.shape
+    lines = numpy.concatenate([numpy.zeros((rows, 1), numpy.uint8), levels], 1)
+
+    def chunk(kind, body):
+        check = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + check
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0))
+    body = chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
+    palette = chunk(b"PLTE", _palette())
+    return b"\x89PNG\r\n\x1a\n" + head + palette + body + chunk(b"IEND", b"")
+
+
+def _frame(selected, side, shape, cell, left, top):
+    row = side == "query"
+    x, y = (left, top + selected * cell) if row else (left + selected * cell, top)
+    width, height = (shape[1] * cell, cell) if row else (cell, shape[0] * cell)
+    return (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
+        f'stroke="{QUERY if row else KEY}" stroke-width="2.5"/>'
+    )
+
+
+def _overview(weights, layer, head, x, y):
+    """Draw every head small, a row for each layer, the open one framed."""
+    n_layers, n_heads = weights.shape[:2]
+    pitch = max(18, min(48, 430 // n_heads))
+    tiles = [[_tile(weights[i, j]) for j in range(n_heads)] for i in range(n_layers)]
+    # One picture of all, with a seam of paper after every tile.
+    atlas = numpy.concatenate([numpy.concatenate(row, axis=1) for row in tiles], axis=0)
+    frame = (
+        f'<rect x="{x + head * pitch - 2:g}" y="{y + layer * pitch - 2:g}" width="{pitch}" '
+        f'height="{pitch}" fill="none" stroke="{KEY}" stroke-width="2.5"/>'
+    )
+    words = _text(x, y - 12, "All heads, a row for each layer", MUTED)
+    image = _image(atlas, x, y, n_heads * pitch, n_layers * pitch)
+    return [words, image, frame], max(n_heads * pitch, 270) + 16, n_layers * pitch
+
+
+def _tile(weights):
+    """Shrink a map by its largest weights, or a thin diagonal would vanish; add the seam."""
+    for axis in (0, 1):
+        n = weights.shape[axis]
+        if n > MOST_TILES:
+            starts = numpy.arange(MOST_TILES) * n // MOST_TILES
+            weights = numpy.maximum.reduceat(weights, starts, axis=axis)
+    # Whatever its size, a head takes the same room: the seam must look alike everywhere.
+    rows = numpy.arange(MOST_TILES) * weights.shape[0] // MOST_TILES
+    columns = numpy.arange(MOST_TILES) * weights.shape[1] // MOST_TILES
+    return numpy.pad(_levels(weights[rows][:, columns]), ((0, 2), (0, 2)), constant_values=STEPS)

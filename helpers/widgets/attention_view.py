@@ -1,0 +1,171 @@
+"""Attention you can touch: every layer and head of a model, as a heatmap or as lines.
+
+The drawing is done in the browser (`helpers/static/attention_*.js`); Python holds the weights and
+the state. Nothing is fetched from anywhere.
+"""
+
+from pathlib import Path
+
+import anywidget
+import traitlets
+
+from helpers.widgets.attention_maps import pack, read_maps
+from helpers.widgets.attention_picture import as_html
+from helpers.widgets.fallback import StaticFallback
+
+STATIC = Path(__file__).resolve().parent.parent / "static"
+PARTS = ("attention_data.js", "attention_draw.js", "attention_view.js")
+
+
+def _source(*names):
+    """Join the files into one, without comments and indentation: it travels with every view."""
+    lines = [line.strip() for name in names for line in _read(name).splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _read(name):
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+class AttentionView(StaticFallback, anywidget.AnyWidget):
+    """The widget behind `attention_view`. Its traits can be set and observed.
+
+    Layers, heads and tokens are counted from 0 here, as everywhere in Python; the view itself
+    counts from one, as people do.
+
+    Parameters
+    ----------
+    maps : list of Map
+        What to show; see `attention_maps.read_maps`.
+    **state
+        First values of the traits: `tab` (name of the map), `layer`, `head`, `view`
+        (``"heatmap"`` or ``"lines"``), `selected` (index of the pinned token or None) and `side`
+        (``"query"`` or ``"key"``: where that token stands).
+
+    Raises
+    ------
+    ValueError
+        If a trait is set to something that is not there.
+    """
+
+    _esm = _source(*PARTS)
+    _css = _source("attention_view.css")
+
+    tab = traitlets.Unicode().tag(sync=True)
+    layer = traitlets.Int(0).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+    view = traitlets.Enum(("heatmap", "lines"), "heatmap").tag(sync=True)
+    selected = traitlets.Int(None, allow_none=True).tag(sync=True)
+    side = traitlets.Enum(("query", "key"), "query").tag(sync=True)
+    _maps = traitlets.List().tag(sync=True)
+    _data = traitlets.Bytes().tag(sync=True)
+    _bits = traitlets.Int(10).tag(sync=True)
+
+    def __init__(self, maps, **state):
+        self.maps = {one.name: one for one in maps}
+        data, bits, scales = pack(maps)
+        described = [_described(one, scale) for one, scale in zip(maps, scales, strict=True)]
+        tab = state.pop("tab", None) or maps[0].name
+        super().__init__(_maps=described, _data=data, _bits=bits, tab=tab, **state)
+
+    @property
+    def map(self):
+        """The open map, with `.weights`, `.queries` and `.keys`."""
+        return self.maps[self.tab]
+
+    @property
+    def weights(self):
+        """The weights on show, an array of shape (queries, keys)."""
+        return self.map.weights[self.layer, self.head]
+
+    def static_html(self):
+        """Return the view as it stands as a picture with alt text."""
+        return as_html(self.map, self.layer, self.head, self.selected, self.side)
+
+    @traitlets.validate("tab")
+    def _valid_tab(self, proposal):
+        if proposal.value not in self.maps:
+            raise ValueError(f"there is no tab {proposal.value!r}; there are {list(self.maps)}")
+        return proposal.value
+
+    @traitlets.validate("layer", "head")
+    def _valid_head(self, proposal):
+        name = proposal.trait.name
+        n = self.map.weights.shape[0 if name == "layer" else 1]
+        if not -n <= proposal.value < n:
+            raise ValueError(f"{name} must be between 0 and {n - 1}; got {proposal.value}")
+        return proposal.value % n  # -1 is the last one, as everywhere in Python
+
+    @traitlets.validate("selected")
+    def _valid_token(self, proposal):
+        if proposal.value is None:
+            return None
+        n = self._n_tokens()
+        if not 0 <= proposal.value < n:
+            raise ValueError(
+                f"selected must be None or between 0 and {n - 1}, a {self.side}; "
+                f"got {proposal.value}"
+            )
+        return proposal.value
+
+    def _n_tokens(self):
+        return self.map.weights.shape[2 if self.side == "query" else 3]
+
+    @traitlets.observe("tab", "side")
+    def _stay_inside(self, _):
+        """Maps differ in size: after a change, point at nothing that is not there."""
+        n_layers, n_heads = self.map.weights.shape[:2]
+        with self.hold_sync():
+            self.layer = min(self.layer, n_layers - 1)
+            self.head = min(self.head, n_heads - 1)
+            if self.selected is not None and self.selected >= self._n_tokens():
+                self.selected = None
+
+
+def _described(one, scale):
+    layers, heads = one.weights.shape[:2]
+    return {
+        "name": one.name,
+        "label": one.label,
+        "layers": layers,
+        "heads": heads,
+        "queries": one.queries,
+        "keys": one.keys,
+        "raw_queries": one.raw_queries,
+        "raw_keys": one.raw_keys,
+        "scale": scale,
+    }
+
+
+def attention_view(weights, query_tokens=None, key_tokens=None, **state):
+    """Show attention so that it can be explored: layers, heads, tokens, numbers.
+
+    Three ways in: ``attention_view(translator.attend("…"))``,
+    ``attention_view(minilm.attend("…"))``, ``attention_view(weights, query_tokens, key_tokens)``.
+
+    Parameters
+    ----------
+    weights : Attention, dict, tensor, array, or one tensor for each layer
+        What `attend` returned; or a dict of name to (weights, query_tokens, key_tokens), a tab
+        for each; or weights of shape (layers, heads, queries, keys), (heads, queries, keys) or
+        (queries, keys). Fractions, zero or more; each row belongs to one query.
+    query_tokens : sequence of str, length queries, default=None
+        Who looks. By default they are numbered.
+    key_tokens : sequence of str, length keys, default=None
+        Who is looked at. By default the queries, if there are as many.
+    **state
+        What to open: `tab`, `layer`, `head`, `view` (``"heatmap"`` or ``"lines"``), `selected`
+        (index of a token), `side` (``"query"`` or ``"key"``).
+
+    Returns
+    -------
+    view : AttentionView
+        Last in a cell, it shows itself. Its traits `tab`, `layer`, `head`, `view`, `selected` and
+        `side` can be set and observed; `.weights` is the map on show.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the weights are no attention weights or the tokens do not fit them.
+    """
+    return AttentionView(read_maps(weights, query_tokens, key_tokens), **state)

@@ -1,0 +1,182 @@
+"""Attention as kernel regression (Nadaraya–Watson): the temperature is the kernel's width."""
+
+import torch
+import traitlets
+from helpers.attention import masked_softmax
+from helpers.metrics import attention_entropy
+from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+
+from helpers.widgets.explorer import Explorer
+from helpers.widgets.svg import RULE, Plot, Sheet, number
+
+N_POINTS = 24
+LOW, HIGH = 0.0, 6.0
+
+
+def sample_points(n_points=N_POINTS, seed=0):
+    """Draw noisy points around a curve: 0.6 x + sin 2x.
+
+    Parameters
+    ----------
+    n_points : int
+    seed : int
+
+    Returns
+    -------
+    x, y : Tensor of shape (n_points,)
+        x ascending, from 0 to 6.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(n_points, generator=generator, dtype=torch.float64).sort().values * HIGH
+    noise = 0.3 * torch.randn(n_points, generator=generator, dtype=torch.float64)
+    return x, true_curve(x) + noise
+
+
+def true_curve(x):
+    """Return the curve under the points, 0.6 x + sin 2x.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Returns
+    -------
+    y : Tensor of the same shape
+    """
+    return 0.6 * x + torch.sin(2 * x)
+
+
+def kernel_regression(queries, keys, values, width):
+    """Estimate a value at each query: an average of the values, the near ones counting most.
+
+    It is attention with the score −(query − key)² / (2 width²).
+
+    Parameters
+    ----------
+    queries : Tensor of shape (T,)
+    keys, values : Tensor of shape (S,)
+    width : float
+        Of the Gaussian kernel, in units of the keys.
+
+    Returns
+    -------
+    estimates : Tensor of shape (T,)
+    weights : Tensor of shape (T, S)
+        Every row sums to 1.
+
+    Raises
+    ------
+    ValueError
+        If the width is not positive.
+
+    Source
+    ------
+    Nadaraya (1964), "On Estimating Regression"; Watson (1964), "Smooth Regression Analysis".
+    """
+    if width <= 0:
+        raise ValueError(f"a kernel needs a width above 0; got {width}.")
+    scores = -((queries[:, None] - keys) ** 2) / (2 * width**2)
+    weights = masked_softmax(scores)
+    return weights @ values, weights
+
+
+class KernelRegression(Explorer):
+    """Move a query along a line and see which points it attends to; make the kernel wider.
+
+    Parameters
+    ----------
+    **state : traits
+        `query` (0 to 6), `width` (0.02 to 5) and `curve` (bool: draw the true curve).
+    """
+
+    query = traitlets.Float(2.0, min=LOW, max=HIGH).tag(state=True)
+    width = traitlets.Float(0.3, min=0.02, max=5.0).tag(state=True)
+    curve = traitlets.Bool(True).tag(state=True)
+
+    def build(self):
+        """Make the controls."""
+        self._keys, self._values = sample_points()
+        self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
+        self.slider("query", "Query x", step=0.05)
+        self.slider("width", "Kernel width h", log=True, digits=2)
+        self.switch("curve", "Show the curve the points come from")
+        self.button("Start again", self.reset)
+
+    def compute(self):
+        """Weigh the points for the query, and estimate the whole curve."""
+        query = torch.tensor([self.query], dtype=torch.float64)
+        estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
+        estimates, _ = kernel_regression(self._grid, self._keys, self._values, self.width)
+        return {
+            "weights": weights[0],
+            "estimate": estimate.item(),
+            "estimates": estimates,
+            "effective": attention_entropy(weights).exp().item(),
+            "error": (estimates - true_curve(self._grid)).square().mean().sqrt().item(),
+            "temperature": 2 * self.width**2,
+        }
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        found = self.numbers
+        return (
+            f"{N_POINTS} noisy points on a curve. With a kernel of width {number(self.width)}, "
+            f"the query at x = {number(self.query)} spreads its weight over about "
+            f"{number(found['effective'], 1)} points and gives {number(found['estimate'])}; "
+            f"the estimated curve is off by {number(found['error'])} on average."
+        )
+
+    def draw(self):
+        """Draw points, estimate and, below, every point's weight."""
+        sheet = Sheet(920, 440)
+        plot = Plot(sheet, 60, 20, 560, 250, (LOW, HIGH), (-0.8, 5.2))
+        plot.ticks(up=(0, 2, 4))
+        self._draw_points(sheet, plot)
+        bars = Plot(sheet, 60, 300, 560, 90, (LOW, HIGH), (0, 1))
+        bars.ticks(across=range(7), up=(0, 1))
+        for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
+            x, y = bars.x(key), bars.y(weight)
+            sheet.line(x, bars.y(0), x, y, ORANGE, 5)
+        sheet.text(66, 294, "weight of each point", ORANGE)
+        sheet.text(620, 431, "x: query and keys", GREY, anchor="end")
+        self._draw_numbers(sheet)
+        return sheet
+
+    def _draw_points(self, sheet, plot):
+        """Draw points as strong as their weight, the estimated curve and the query."""
+        weights = self.numbers["weights"]
+        top = weights.max()
+        if self.curve:
+            plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
+        x = plot.x(self.query)
+        sheet.line(x, 20, x, 390, BLUE, 1.5, "6 4")
+        points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
+        for key, value, share in points:
+            at = plot.x(key), plot.y(value)
+            if share > 0.02:
+                sheet.line(*at, x, plot.y(self.numbers["estimate"]), ORANGE, round(2.5 * share, 2))
+            sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
+        plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
+        plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
+        sheet.text(x + (8 if self.query < 5 else -8), 36, "query", BLUE,
+                   anchor="start" if self.query < 5 else "end")  # fmt: skip
+
+    def _draw_numbers(self, sheet):
+        """Write what the picture comes to, in a column at the right."""
+        found = self.numbers
+        sheet.line(650, 24, 650, 416, RULE)
+        lines = [
+            (GREEN, "● points: key x, value y", True),
+            (PURPLE, "● estimate: the context", True),
+            (PURPLE, f"   {number(found['estimate'])} at x = {number(self.query)}", False),
+            (ORANGE, "│ weights: softmax of", True),
+            (ORANGE, "   −(x − key)² / 2h²", False),
+            (ORANGE, f"   largest {number(found['weights'].max())}", False),
+            (ORANGE, f"   about {number(found['effective'], 1)} points count", False),
+            (BLUE, "Temperature 2h²", True),
+            (BLUE, f"   {found['temperature']:.3g}", False),
+            (GREY, "Off the true curve by", True),
+            (GREY, f"   {number(found['error'])} on average", False),
+        ]
+        for i, (colour, words, bold) in enumerate(lines):
+            sheet.text(668, 44 + 35 * i, words, colour, bold=bold)

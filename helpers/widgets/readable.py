@@ -1,0 +1,96 @@
+"""Tokens as people read them: without a tokenizer's marks, and with what is invisible shown."""
+
+import re
+import unicodedata
+
+SPECIAL = re.compile(r"<[^<>]*>|\[[A-Z]+\d*\]")
+STARTS = ("Ġ", "▁", " ")  # GPT-2's, SentencePiece's and a plain space before a word
+VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "": "∅"}
+JOINERS = "\u200c\u200d"  # inside Persian words and emoji they are part of the spelling
+
+
+def readable(tokens):
+    """Turn a tokenizer's tokens into labels: word beginnings plain, continuations with a hyphen.
+
+    Understands the marks of byte-level encodings (Ġ), SentencePiece (▁), WordPiece (##) and of
+    the first byte-pair encoding (</w>). Special tokens such as `<eos>` and `[CLS]` stay.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The tokens of one text, in order.
+
+    Returns
+    -------
+    labels : list of str
+        One for each token; nothing invisible, nothing empty.
+    """
+    tokens = [str(token) for token in tokens]
+    if any(_is_byte_level(token) for token in tokens):
+        tokens = [_from_bytes(token) for token in tokens]
+    starts = any(len(t) > 1 and t.startswith(STARTS) for t in tokens)
+    ends = any(t.endswith("</w>") for t in tokens)
+    return [
+        _label(token, i > 0 and _continues(token, tokens[i - 1], starts, ends))
+        for i, token in enumerate(tokens)
+    ]
+
+
+def _continues(token, before, starts, ends):
+    if SPECIAL.fullmatch(token) or not any(c.isalnum() for c in token):
+        return False
+    if starts:
+        return not token.startswith(STARTS) and not _separates(before)
+    return ends and not before.endswith("</w>") and not SPECIAL.fullmatch(before)
+
+
+def _separates(before):
+    """Tell whether the next token begins a word even without a mark: after `<bos>` or a line."""
+    return bool(SPECIAL.fullmatch(before)) or before.isspace() or before in ("Ġ", "▁")
+
+
+def _label(token, continues):
+    if token.startswith("##") and len(token) > 2:
+        token, continues = token[2:], True
+    elif len(token) > 1 and token.startswith(STARTS):
+        token = token[1:]
+    if token.endswith("</w>") and token != "</w>":
+        token = token.removesuffix("</w>")
+    token = "␣" if token in ("Ġ", "▁") else token
+    if token in VISIBLE or token.isspace():
+        return "".join(VISIBLE.get(c, "␣") for c in token) or VISIBLE[""]
+    shown = "".join(c if _has_shape(c, token) else f"U+{ord(c):04X}" for c in token)
+    return f"-{shown}" if continues else shown
+
+
+def _has_shape(character, token):
+    if character in JOINERS:
+        return len(token) > 1
+    return character.isprintable() or character == "\u00a0"
+
+
+def _byte_letters():
+    """Which letter byte-level encodings write for each byte (Radford et al. 2019)."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    rest = [byte for byte in range(256) if byte not in plain]
+    letters = {chr(byte): byte for byte in plain}
+    return letters | {chr(256 + i): byte for i, byte in enumerate(rest)}
+
+
+BYTE_LETTERS = _byte_letters()
+
+
+def _is_byte_level(token):
+    return "Ġ" in token or "Ċ" in token
+
+
+def _from_bytes(token):
+    """Read a byte-level token back as text where its bytes make whole characters."""
+    if SPECIAL.fullmatch(token) or any(c not in BYTE_LETTERS for c in token):
+        return token
+    raw = bytes(BYTE_LETTERS[c] for c in token)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"0x{raw.hex().upper()}"  # a piece of a character
+    return unicodedata.normalize("NFC", text)

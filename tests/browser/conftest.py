@@ -1,0 +1,144 @@
+"""A JupyterLab that runs for the tests, and pages of a real Chromium in it.
+
+Nothing may leave the machine: a page that asks for an address elsewhere fails its test.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60_000  # milliseconds; the machine may be busy training something
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """Start JupyterLab in an empty folder; give its address, token and folder."""
+    folder = tmp_path_factory.mktemp("lab")
+    token, port = secrets.token_hex(8), _free_port()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_CONFIG_DIR": str(folder / ".config")}
+    env.update(JUPYTER_DATA_DIR=str(folder / ".data"), IPYTHONDIR=str(folder / ".ipython"))
+    env.update(JUPYTERLAB_SETTINGS_DIR=str(folder / ".s"), JUPYTERLAB_WORKSPACES_DIR=f"{folder}/.w")
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"]
+    command += [f"--port={port}", f"--IdentityProvider.token={token}", "--expose-app-in-browser"]
+    command += [f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0"]
+    log = (folder / "lab.log").open("w")
+    server = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/api?token={token}", server)
+        yield f"http://127.0.0.1:{port}", token, folder
+    finally:
+        server.terminate()
+        server.wait(20)
+        log.close()
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_for(address, server, seconds=90):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            raise RuntimeError(f"JupyterLab ended at once, with {server.returncode}")
+        try:
+            return urllib.request.urlopen(address, timeout=5).read()
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.3)
+    raise TimeoutError(f"JupyterLab did not answer within {seconds} s")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Start a Chromium, once for all tests."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_notebook(lab, chromium):
+    """Give a function that runs cells in JupyterLab and returns the page.
+
+    ``open_notebook(["code", …], dark=False, size=(1280, 720))`` writes a notebook, opens it, runs
+    it and waits until the kernel rests. ``page.asked_elsewhere`` lists requests to other machines;
+    the test fails if there was one.
+    """
+    address, token, folder = lab
+    contexts, asked = [], []
+
+    def open_(cells, dark=False, size=(1280, 720)):
+        name = f"test_{secrets.token_hex(4)}.ipynb"
+        written = [nbformat.v4.new_code_cell(cell) for cell in cells]
+        written = nbformat.v4.new_notebook(cells=written, metadata={"kernelspec": KERNEL})
+        nbformat.write(written, folder / name)
+        context = chromium.new_context(viewport={"width": size[0], "height": size[1]})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("request", lambda request: _note(request.url, address, asked))
+        page.goto(f"{address}/doc/tree/{name}?token={token}")
+        page.wait_for_function("() => window.jupyterapp && document.querySelector('.jp-Notebook')")
+        if dark:
+            page.evaluate(
+                "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+            )
+        _run_all(page)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not asked, f"the page asked other machines for {asked}"
+
+
+def _note(url, address, asked):
+    own = (address, address.replace("http", "ws"), "data:", "blob:", "about:", "chrome")
+    if not url.startswith(own):
+        asked.append(url)
+
+
+def _run_all(page):
+    """Run every cell, once the kernel is there, and wait for the last one's number.
+
+    Asked to run before its kernel answers, JupyterLab shows a dialog and runs nothing.
+    """
+    page.wait_for_function(
+        """() => jupyterapp.shell.currentWidget?.sessionContext?.isReady
+              && jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
+    )
+    page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.jp-CodeCell .jp-InputArea-prompt')]
+              .every(prompt => /\\[\\d+\\]/.test(prompt.textContent))"""
+    )
