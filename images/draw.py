@@ -1,7 +1,8 @@
 """Draw the course's pictures: one picture, one function, one name. Run as ``make images``.
 
-Each function returns a matplotlib figure; the picture is named after it, and its alt text is the
-docstring's first line, written beside it.
+A picture's function stands in one of the modules beside this one, in their list ``PICTURES``. It
+returns a `Sheet` (a drawing), a list of sheets (a film) or a matplotlib figure. The picture is
+named after it, and its alt text is the docstring's first paragraph.
 """
 
 import inspect
@@ -11,36 +12,50 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from helpers import plots
-from helpers.pretrained import load_translator
+from images import charts, kit, models, moving, words
 
 HERE = Path(__file__).parent
+PICTURES = [*charts.PICTURES, *words.PICTURES, *models.PICTURES, *moving.PICTURES]
 
 
-def attention_of_a_translation():
-    """A heatmap: rows are English words as they are written, columns the French words read; red and coat cross over."""
-    plots.style()
-    sentence = "Une petite fille en manteau rouge joue avec un chien noir."
-    weights, written, read = load_translator().attend(sentence).maps["cross"]
-    return plots.attention_heatmap(weights[-1].mean(0), written, read).figure
+def alt_text(picture):
+    """Return what a picture shows: the first paragraph of its docstring.
+
+    Parameters
+    ----------
+    picture : function
+    """
+    return " ".join(inspect.getdoc(picture).split("\n\n")[0].split())
 
 
-PICTURES = [attention_of_a_translation]
+def draw(picture, folder=HERE):
+    """Draw one picture into a folder; return the names of the files written.
+
+    Parameters
+    ----------
+    picture : function
+    folder : Path, default=this one
+    """
+    drawn, alt, path = picture(), alt_text(picture), Path(folder) / picture.__name__
+    if isinstance(drawn, kit.Sheet | list):
+        svg = kit.film(drawn, alt) if isinstance(drawn, list) else kit.still(drawn, alt)
+        path.with_suffix(".svg").write_text(svg, encoding="utf-8")
+        return [f"{path.name}.svg"]
+    drawn.savefig(
+        path.with_suffix(".png"), dpi=110, bbox_inches="tight", metadata={"Software": None}
+    )
+    path.with_suffix(".txt").write_text(alt + "\n", encoding="utf-8")
+    return [f"{path.name}.png", f"{path.name}.txt"]
 
 
 def draw_all(folder=HERE):
-    """Draw every picture into a folder, with its alt text beside it.
+    """Draw every picture into a folder; return the names of the files written.
 
     Parameters
     ----------
     folder : Path, default=this one
     """
-    for picture in PICTURES:
-        figure = picture()
-        path = Path(folder) / f"{picture.__name__}.png"
-        figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None})
-        alt = inspect.getdoc(picture).splitlines()[0]
-        path.with_suffix(".txt").write_text(alt + "\n", encoding="utf-8")
+    return [name for picture in PICTURES for name in draw(picture, folder)]
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Sheet:
 
     def __init__(self, width, height):
         self.width, self.height = width, height
-        self._shapes = []
+        self.shapes = []
 
     def to_svg(self, alt):
         """Return the whole picture.
@@ -68,7 +68,7 @@ class Sheet:
             f'font-size="{TEXT}" fill="{INK}" '
             f'style="display: block; width: 100%; max-width: {self.width}px; height: auto">'
             f'<rect width="{self.width}" height="{self.height}" rx="8" fill="white"/>'
-            f"{''.join(self._shapes)}</svg>"
+            f"{''.join(self.shapes)}</svg>"
         )
 
     def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, opacity=1.0):
@@ -92,7 +92,7 @@ class Sheet:
         extra += f' fill="{colour}"' if colour != INK else ""
         words = html.escape(str(words), quote=False)
         # Spaces that line things up stay.
-        self._shapes.append(
+        self.shapes.append(
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'
         )
 
@@ -115,7 +115,7 @@ class Sheet:
         extra = f' stroke="{stroke}" stroke-width="{line}"' if stroke else ""
         extra += f' rx="{round}"' if round else ""
         extra += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
-        self._shapes.append(
+        self.shapes.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" '
             f'height="{max(height, 0):.1f}" fill="{fill}"{extra}/>'
         )
@@ -132,7 +132,7 @@ class Sheet:
             Lengths of dashes and gaps, such as "5 4".
         """
         extra = f' stroke-dasharray="{dash}"' if dash else ""
-        self._shapes.append(
+        self.shapes.append(
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
             f'stroke="{colour}" stroke-width="{width}"{extra}/>'
         )
@@ -155,7 +155,7 @@ class Sheet:
         extra = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         extra += f' stroke-dasharray="{dash}"' if dash else ""
         places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self._shapes.append(
+        self.shapes.append(
             f'<polyline points="{places}" fill="{fill}" stroke="{colour}" '
             f'stroke-width="{width}" stroke-linejoin="round"{extra}/>'
         )
@@ -191,7 +191,7 @@ class Sheet:
         line : float
             Width of the frame.
         """
-        self._shapes.append(
+        self.shapes.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" '
             f'stroke="{stroke}" stroke-width="{line}"/>'
         )
@@ -209,7 +209,7 @@ class Sheet:
         """
         share = (numpy.asarray(values, dtype=float) - low) / (high - low)
         encoded = base64.b64encode(_png(colours(share, bytes=True)[..., :3])).decode("ascii")
-        self._shapes.append(
+        self.shapes.append(
             f'<image x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
             f'preserveAspectRatio="none" style="image-rendering: pixelated" '
             f'href="data:image/png;base64,{encoded}"/>'
