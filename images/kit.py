@@ -1,0 +1,172 @@
+"""What the pictures share: boxes, tokens, vectors, matrices, arrows that bend, and films.
+
+Everything is drawn on a `Sheet` of the explorers, so that pictures and widgets look alike. A
+letter is never smaller than 16 pixels, which is 12 points.
+"""
+
+import html
+
+from helpers.plots import GREY, INK, tint
+from helpers.widgets.svg import TEXT, Sheet, number
+
+WIDE = 920  # pixels: the width of a notebook's page
+LINE = 22  # pixels from one line of text to the next
+
+
+def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):
+    """Draw a rounded box with words in its middle; a newline starts a new line.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    x, y, width, height : float
+    words : str
+    colour : str
+        Of the frame; the filling is its tint.
+    bold : bool
+    size : float
+    """
+    sheet.rect(x, y, width, height, tint(colour), colour, 2, 6)
+    lines = words.split("\n")
+    first = y + height / 2 - (len(lines) - 1) * LINE / 2 + size * 0.35
+    for i, line in enumerate(lines):
+        sheet.text(x + width / 2, first + i * LINE, line, INK, size, "middle", bold)
+
+
+def token(sheet, x, y, word, colour=GREY, width=96, height=34):
+    """Draw a word on a small card whose middle is (x, y).
+
+    Parameters
+    ----------
+    sheet : Sheet
+    x, y : float
+    word : str
+    colour : str
+    width, height : float
+    """
+    sheet.rect(x - width / 2, y - height / 2, width, height, "white", colour, 2, 6)
+    sheet.text(x, y + 6, word, INK, TEXT, "middle", bold=True)
+
+
+def cells(sheet, x, y, rows, colour, cell=34, numbers=True, digits=1, shades=None):
+    """Draw a matrix (a list of rows) as cells; a vector is a matrix of one row.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    x, y : float
+        The top left corner.
+    rows : list of list of float
+    colour : str
+    cell : float
+        Width and height of one cell.
+    numbers : bool
+        Write the numbers into the cells.
+    digits : int
+    shades : list of list of float, default=None
+        How strongly each cell is filled, 0 to 1; by default all the same.
+    """
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            share = 0.15 if shades is None else shades[i][j]
+            at = x + j * cell, y + i * cell
+            sheet.rect(*at, cell, cell, "white", colour, 1.5)
+            sheet.rect(*at, cell, cell, colour, colour, 1.5, opacity=share)
+            if numbers:
+                ink = "white" if share > 0.55 else INK
+                middle = at[0] + cell / 2, at[1] + cell / 2 + 6
+                sheet.text(*middle, number(value, digits), ink, TEXT, "middle")
+
+
+def elbow(sheet, points, colour=GREY, width=2.0):
+    """Draw a line through points that ends in an arrow's head.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    points : list of (x, y)
+    colour : str
+    width : float
+    """
+    sheet.path(points[:-1], colour, width)
+    sheet.arrow(*points[-2], *points[-1], colour, width)
+
+
+def plus(sheet, x, y, sign="+", colour=GREY):
+    """Draw a sum (or another sign) in a small circle.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    x, y : float
+    sign : str
+    colour : str
+    """
+    sheet.dot(x, y, 13, "white", colour, 2)
+    sheet.text(x, y + 6, sign, INK, TEXT, "middle", bold=True)
+
+
+def still(sheet, alt):
+    """Write a sheet as a picture file: with its size, and with its alt text inside.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    alt : str
+
+    Returns
+    -------
+    svg : str
+    """
+    return _file(sheet, "".join(sheet.shapes), alt)
+
+
+def film(sheets, alt, seconds=0.9, rest=2.0):
+    """Write sheets as one picture that shows them in turn, again and again.
+
+    Parameters
+    ----------
+    sheets : list of Sheet
+        Of one size.
+    alt : str
+    seconds : float
+        How long each is shown.
+    rest : float
+        How much longer the last one is.
+
+    Returns
+    -------
+    svg : str
+    """
+    total = seconds * len(sheets) + rest
+    frames = []
+    for i, sheet in enumerate(sheets):
+        start = i * seconds / total
+        end = (i + 1) * seconds / total if i + 1 < len(sheets) else 1
+        times, states = [0, start, end], ["hidden", "visible", "hidden"]
+        if i == 0:
+            times, states = times[1:], states[1:]
+        if i + 1 == len(sheets):
+            times, states = times[:-1], states[:-1]
+        # What does not play films (print, an old reader) sees the last frame only.
+        shown = "visible" if i + 1 == len(sheets) else "hidden"
+        frames.append(
+            f'<g visibility="{shown}"><animate attributeName="visibility" calcMode="discrete" '
+            f'dur="{total:.2f}s" repeatCount="indefinite" values="{";".join(states)}" '
+            f'keyTimes="{";".join(f"{t:.4f}" for t in times)}"/>{"".join(sheet.shapes)}</g>'
+        )
+    return _file(sheets[0], "".join(frames), alt)
+
+
+def _file(sheet, shapes, alt):
+    width, height = sheet.width, sheet.height
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" '
+        f"font-family=\"'DejaVu Sans', Verdana, Arial, sans-serif\" "
+        f'font-size="{TEXT}" fill="{INK}"><desc>{html.escape(alt)}</desc>'
+        f'<rect width="{width}" height="{height}" fill="white"/>{shapes}</svg>\n'
+    )
+
+
+__all__ = ["LINE", "WIDE", "Sheet", "box", "cells", "elbow", "film", "plus", "still", "token"]

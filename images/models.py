@@ -1,0 +1,3 @@
+"""The Transformer and its parts, as boxes and arrows."""
+
+PICTURES = []

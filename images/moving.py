@@ -1,0 +1,3 @@
+"""Films: what happens one step after the other."""
+
+PICTURES = []
