@@ -1,5 +1,7 @@
 """Lesson 01, sequence to sequence."""
 
+import math
+
 import torch
 
 from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
@@ -57,6 +59,23 @@ def receptive_field(kernel_size, dilations):
     positions : int
     """
     return 1 + sum((kernel_size - 1) * dilation for dilation in dilations)
+
+
+def layers_needed(distance, kernel_size):
+    """Count the layers of a plain convolution that link two positions.
+
+    Parameters
+    ----------
+    distance : int
+        Steps from one position to the other.
+    kernel_size : int
+        At least 2. Every layer looks at a position and at the kernel_size − 1 before it.
+
+    Returns
+    -------
+    layers : int
+    """
+    return math.ceil(distance / (kernel_size - 1))
 
 
 def _draw_rnn(generator):
@@ -310,6 +329,53 @@ EXERCISES = [
             "1 + sum((kernel_size - 1) * dilation for dilation in dilations)",
         ],
         look_at="With dilations 1, 2, 4, … the sum doubles with each layer, so distance n takes about log n layers. Without dilation it takes n/(k − 1), and with attention one.",
+    ),
+    Exercise(
+        name="layers_needed",
+        title="how many layers link two words",
+        task="A convolution looks at each position and at the kernel_size − 1 before it, without dilation. Return how many layers it takes until a position depends on the one that stands distance steps before it.",
+        minutes=4,
+        difficulty=2,
+        importance=2,
+        reference=layers_needed,
+        draw=lambda generator: [(1, 2), (4, 3), (5, 3), (12, 5), (13, 5), (40, 3)],
+        mistakes=[
+            Mistake(
+                "divided by the kernel",
+                lambda n, k: math.ceil(n / k),
+                "A kernel of size k reaches only k − 1 steps back, since one of its taps is the position itself.",
+            ),
+            Mistake(
+                "rounded down",
+                lambda n, k: n // (k - 1),
+                "Rounded down, the last layer stops short of the word. A part of a layer has to be a whole one.",
+            ),
+            Mistake(
+                "one layer too many",
+                lambda n, k: n // (k - 1) + 1,
+                "One too many where the distance divides evenly: round up, and only then.",
+            ),
+            Mistake(
+                "as if dilated",
+                lambda n, k: max(1, math.ceil(math.log(n + 1, k))),
+                "That is the count for dilations 1, k, k², …. Without dilation every layer adds the same k − 1 steps.",
+            ),
+            Mistake(
+                "one step a layer",
+                lambda n, k: n,
+                "That is a recurrent network, one step at a time. A kernel of size k goes k − 1 steps in a layer.",
+            ),
+        ],
+        also_right=[
+            lambda n, k: -(-n // (k - 1)),
+            lambda n, k: (n + k - 2) // (k - 1),
+        ],
+        hints=[
+            "One layer with a kernel of 3 reaches 2 steps back. Two layers?",
+            "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
+            "math.ceil(distance / (kernel_size - 1))",
+        ],
+        look_at="The count grows in proportion to the distance, like n/k. Dilation makes it grow like a logarithm, and attention needs one layer at any distance.",
     ),
 ]
 

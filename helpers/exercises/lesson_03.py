@@ -42,6 +42,27 @@ def attend(query, keys, values):
     return weights @ values, weights
 
 
+def one_word(x, i, w_q, w_k, w_v):
+    """Run self-attention for one word of a sentence, projections included.
+
+    Parameters
+    ----------
+    x : Tensor of shape (T, D)
+        A row for each word.
+    i : int
+        Which word looks.
+    w_q, w_k : Tensor of shape (D, K)
+    w_v : Tensor of shape (D, D_v)
+
+    Returns
+    -------
+    context : Tensor of shape (D_v,)
+    """
+    query, keys, values = x[i] @ w_q, x @ w_k, x @ w_v
+    weights = (keys @ query / query.shape[-1] ** 0.5).softmax(dim=-1)
+    return weights @ values
+
+
 def kernel_regression(x, known_x, known_y, width):
     """Estimate y at x as an average of known values, near ones counting most.
 
@@ -79,6 +100,37 @@ def _simple_by_loops(x):
         powers = [torch.exp((query * key).sum()) for key in x]
         rows.append(sum(p * key for p, key in zip(powers, x, strict=True)) / sum(powers))
     return torch.stack(rows)
+
+
+def _draw_word(generator):
+    def normal(*shape):
+        return torch.randn(shape, generator=generator) * 0.7
+
+    return [
+        (normal(t, d), i, normal(d, k), normal(d, k), normal(d, v))
+        for t, d, k, v, i in [(2, 2, 2, 2, 1), (4, 3, 3, 3, 0), (5, 4, 3, 2, 2)]
+    ]
+
+
+def _word(query=lambda x, w: w[0], keys=lambda x, w: w[1], values=lambda x, w: w[2], root=True):
+    """Make a self-attention of one word that goes wrong in the ways asked for."""
+
+    def attend_word(x, i, w_q, w_k, w_v):
+        w = (w_q, w_k, w_v)
+        q, k, v = x[i] @ query(x, w), x @ keys(x, w), x @ values(x, w)
+        return (k @ q / (len(q) ** 0.5 if root else 1)).softmax(-1) @ v
+
+    return attend_word
+
+
+def _word_without_projected_values(x, i, w_q, w_k, w_v):
+    return (x @ w_k @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(-1) @ x
+
+
+def _word_by_loops(x, i, w_q, w_k, w_v):
+    query = w_q.T @ x[i]
+    powers = [math.exp(float(query @ (w_k.T @ row)) / len(query) ** 0.5) for row in x]
+    return sum(p / sum(powers) * (w_v.T @ row) for p, row in zip(powers, x, strict=True))
 
 
 def _without_itself(x):
@@ -288,6 +340,66 @@ EXERCISES = [
             "weights @ values is the weighted sum; return it and the weights.",
         ],
         look_at="keys @ query is a matrix times a vector: all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
+    ),
+    Exercise(
+        name="one_word",
+        title="all six steps for one word",
+        task="Word i looks at its whole sentence: project to a query, to keys and to values, then the four steps of attend. Return the context.",
+        minutes=6,
+        difficulty=3,
+        importance=5,
+        reference=one_word,
+        draw=_draw_word,
+        mistakes=[
+            Mistake(
+                "every query",
+                lambda x, i, q, k, v: _word()(x, 0 if i else -1, q, k, v),
+                "This is another word's context. The query comes from row i of x, and from that row alone.",
+            ),
+            Mistake(
+                "query and key exchanged",
+                _word(query=lambda x, w: w[1], keys=lambda x, w: w[0]),
+                "The two projections are exchanged. W_Q makes the query of word i, W_K the keys of all words.",
+            ),
+            Mistake(
+                "keys instead of values",
+                lambda x, i, q, k, v: (
+                    (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5).softmax(-1) @ (x @ k)
+                ),
+                "The weights multiply the keys. Keys are for finding; what is mixed are the values, x @ w_v.",
+            ),
+            Mistake(
+                "values not projected",
+                _word_without_projected_values,
+                "The weights multiply the words themselves. Project them first: the values are x @ w_v.",
+            ),
+            Mistake(
+                "no scaling",
+                _word(root=False),
+                "The scores are not divided by the square root of the width of the query.",
+            ),
+            Mistake(
+                "one key matrix for both",
+                _word(query=lambda x, w: w[1]),
+                "The query was made with W_K. Then a word that is found easily also asks for itself; W_Q lets it ask for something else.",
+            ),
+            Mistake(
+                "no scaling + keys instead of values",
+                lambda x, i, q, k, v: (x @ k @ (x[i] @ q)).softmax(-1) @ (x @ k),
+            ),
+        ],
+        also_right=[
+            _word_by_loops,
+            lambda x, i, q, k, v: torch.nn.functional.scaled_dot_product_attention(
+                (x @ q)[None, i : i + 1], (x @ k)[None], (x @ v)[None]
+            )[0, 0],
+        ],
+        hints=[
+            "query = x[i] @ w_q has K numbers. Keys and values are made for every word at once.",
+            "keys @ query / query.shape[-1] ** 0.5 holds a score for each word. Softmax, then mix the values.",
+            "((x @ w_k) @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(dim=-1) @ (x @ w_v)",
+        ],
+        look_at="Only the query depends on i. Keys and values are the same whoever looks: lesson 04 makes them once for the whole sentence.",
     ),
     Exercise(
         name="kernel_regression",
