@@ -39,6 +39,10 @@ TABLE = {
         {"bert", "transformer", "tokenization", "decoding"},
         {"huggingface_hub", "safetensors", "tokenizers"},
     ),
+    "toy_models": (
+        {"batches", "corpus", "decoding", "seq2seq", "tokenization", "training", "transformer"},
+        {"safetensors"},
+    ),
     "plots": (set(), {"matplotlib", "numpy"}),
     "notebook": ({"plots"}, {"google", "IPython", "matplotlib", "numpy"}),
     "widgets": (

@@ -1,0 +1,286 @@
+"""The small translators of lessons 01, 02 and 09: one recipe, one set of data, trained and ready.
+
+``python -m helpers.toy_models gru additive`` trains two of them anew, one after the other, with
+the data, the seed and the number of epochs that all of them share, and writes their weights.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from helpers import corpus
+from helpers.batches import pad_batch
+from helpers.decoding import greedy
+from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.tokenization import BOS, EOS, WordVocabulary
+from helpers.training import TrainingSettings, train
+from helpers.transformer import Transformer, TransformerConfig
+
+WEIGHTS = Path(__file__).parent / "weights"
+RECURRENT = {
+    "rnn": {"cell": "rnn"},
+    "lstm": {"cell": "lstm"},
+    "gru": {},
+    "additive": {"attention": "additive"},
+    "dot": {"attention": "dot"},
+    "general": {"attention": "general"},
+    "concat": {"attention": "concat"},
+}
+TRANSFORMER = {"d_model": 128, "n_heads": 4, "n_layers": 2, "d_ff": 256, "dropout": 0.1}
+NAMES = (*RECURRENT, "transformer")
+N_TRAIN, N_VALIDATION, N_TEST = 20_000, 500, 1_500
+EPOCHS = 8
+LONGEST = 60  # tokens that a translation may have
+
+
+@dataclass
+class ToyTranslator:
+    """A model with its two vocabularies, and how it was trained.
+
+    Parameters
+    ----------
+    model : Seq2Seq or Transformer
+        In evaluation mode.
+    source, target : WordVocabulary
+    card : dict
+        "seconds", "threads", "parameters", "losses" (nats per token, one for each step) and
+        "validation_losses" (one for each epoch). Empty if it was never trained.
+    """
+
+    model: nn.Module
+    source: WordVocabulary
+    target: WordVocabulary
+    card: dict
+
+    def __repr__(self):
+        """Name the model and its size: nothing that differs from run to run."""
+        return f"ToyTranslator({type(self.model).__name__}, {self.n_parameters:,} parameters)"
+
+    @property
+    def n_parameters(self):
+        """How many numbers the model learned."""
+        return sum(p.numel() for p in self.model.parameters())
+
+    def encode(self, pairs):
+        """Turn pairs into ids, as `training.train` wants them.
+
+        Parameters
+        ----------
+        pairs : list of ToyPair
+
+        Returns
+        -------
+        ids : list of (source ids, target ids)
+        """
+        return [
+            (self.source.encode(p.source, eos=True), self.target.encode(p.target, True, True))
+            for p in pairs
+        ]
+
+    def translate(self, sentences, batch_size=250):
+        """Translate greedily.
+
+        Parameters
+        ----------
+        sentences : list of (str or sequence of str)
+            Words with spaces between them, or tuples of words.
+        batch_size : int, default=250
+
+        Returns
+        -------
+        translations : list of str
+        """
+        found = []
+        for i in range(0, len(sentences), batch_size):
+            part = [self.source.encode(s, eos=True) for s in sentences[i : i + batch_size]]
+            with torch.inference_mode():
+                step = self.model.decoder_step(pad_batch([(ids, [BOS, EOS]) for ids in part])[0])
+                ids = greedy(step, len(part), BOS, EOS, LONGEST)
+            found += [self.target.decode(one) for one in ids]
+        return found
+
+
+def toy_data():
+    """Return the splits that all toy translators share: 20,000 training pairs, seed 1.
+
+    Returns
+    -------
+    splits : Splits
+    """
+    return corpus.toy_splits(N_TRAIN, N_VALIDATION, N_TEST, seed=1)
+
+
+def settings(epochs=EPOCHS):
+    """Return the training settings that all toy translators share.
+
+    Parameters
+    ----------
+    epochs : int, default=8
+
+    Returns
+    -------
+    settings : TrainingSettings
+    """
+    return TrainingSettings(
+        epochs=epochs, peak_rate=4e-3, warmup_steps=50, decay="linear", batch_tokens=2048
+    )
+
+
+def new_toy(name, splits, seed=0):
+    """Make an untrained toy translator.
+
+    Parameters
+    ----------
+    name : {"rnn", "lstm", "gru", "additive", "dot", "general", "concat", "transformer"}
+    splits : Splits
+        Their training part gives the vocabularies.
+    seed : int, default=0
+        Of the first weights.
+
+    Returns
+    -------
+    toy : ToyTranslator
+    """
+    source = WordVocabulary.build(p.source for p in splits.train)
+    target = WordVocabulary.build(p.target for p in splits.train)
+    torch.manual_seed(seed)
+    return ToyTranslator(_model(name, len(source), len(target)), source, target, {})
+
+
+def _model(name, n_source, n_target):
+    if name not in NAMES:
+        raise ValueError(f"there is no toy translator {name!r}; there are: {', '.join(NAMES)}.")
+    sizes = {"src_vocab_size": n_source, "tgt_vocab_size": n_target}
+    if name == "transformer":
+        config = TransformerConfig(**sizes, **TRANSFORMER, norm_first=True, max_len=64)
+        return Transformer(config).eval()
+    return Seq2Seq(Seq2SeqConfig(**sizes, **RECURRENT[name])).eval()
+
+
+def train_toy(name, splits, epochs=EPOCHS, progress=True):
+    """Train a toy translator from the start.
+
+    Parameters
+    ----------
+    name : str
+        See `new_toy`.
+    splits : Splits
+    epochs : int, default=8
+    progress : bool, default=True
+        Show a bar with the loss and the time left.
+
+    Returns
+    -------
+    toy : ToyTranslator
+    """
+    toy = new_toy(name, splits)
+    start = time.perf_counter()
+    history = train(
+        toy.model,
+        toy.encode(splits.train),
+        toy.encode(splits.validation),
+        settings(epochs),
+        progress=progress,
+    )
+    toy.card = {
+        "seconds": time.perf_counter() - start,
+        "threads": torch.get_num_threads(),
+        "epochs": epochs,
+        "losses": history.losses,
+        "validation_losses": history.validation_losses,
+    }
+    toy.model.eval()
+    return toy
+
+
+def save_toy(toy, path):
+    """Write weights (16-bit), vocabularies and card into one file.
+
+    Parameters
+    ----------
+    toy : ToyTranslator
+    path : Path
+    """
+    card = {k: _rounded(v) for k, v in toy.card.items()}
+    about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
+    weights = {k: v.half().contiguous() for k, v in toy.model.state_dict().items()}
+    save_file(weights, path, {"toy": json.dumps(about, ensure_ascii=False)})
+
+
+def _rounded(value):
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def load_toy(name):
+    """Load a trained toy translator from the course's files.
+
+    Parameters
+    ----------
+    name : str
+        See `new_toy`.
+
+    Returns
+    -------
+    toy : ToyTranslator
+
+    Raises
+    ------
+    ValueError
+        If there is no model of that name.
+    FileNotFoundError
+        If its file is missing.
+    """
+    path = _path(name)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path.name} is not there. Train it with: python -m helpers.toy_models {name}"
+        )
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["toy"])
+        state = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
+    source, target = WordVocabulary(about["source"]), WordVocabulary(about["target"])
+    model = _model(name, len(source), len(target))
+    model.load_state_dict(state)
+    return ToyTranslator(model, source, target, about["card"])
+
+
+def _path(name):
+    if name not in NAMES:
+        raise ValueError(f"there is no toy translator {name!r}; there are: {', '.join(NAMES)}.")
+    return WEIGHTS / f"toy_{name}.safetensors"
+
+
+def main(arguments=None):
+    """Train toy translators and write their files.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(prog="python -m helpers.toy_models", description=__doc__)
+    parser.add_argument("names", nargs="+", choices=NAMES)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--threads", type=int, default=None)
+    chosen = parser.parse_args(arguments)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    splits = toy_data()
+    for name in chosen.names:
+        toy = train_toy(name, splits, chosen.epochs)
+        save_toy(toy, _path(name))
+        minutes = toy.card["seconds"] / 60
+        print(f"{name}: {toy.n_parameters:,} parameters, {minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()

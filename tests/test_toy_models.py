@@ -1,0 +1,71 @@
+"""The toy translators load, translate as well as the lessons say, and can be made again."""
+
+import pytest
+import torch
+
+from helpers import metrics, toy_models
+from helpers.corpus import Splits
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return toy_models.toy_data()
+
+
+def exact(toy, pairs):
+    written = toy.translate([pair.source for pair in pairs])
+    return metrics.exact_match(written, [" ".join(pair.target) for pair in pairs])
+
+
+@pytest.mark.parametrize("name", toy_models.NAMES)
+def test_the_bundled_ones_load_and_are_small(name):
+    toy = toy_models.load_toy(name)
+    assert (toy_models.WEIGHTS / f"toy_{name}.safetensors").stat().st_size < 2_000_000
+    assert not toy.model.training
+    assert toy.card["seconds"] > 0
+    assert len(toy.card["validation_losses"]) == toy.card["epochs"] == toy_models.EPOCHS
+    assert toy.card["validation_losses"][-1] < toy.card["validation_losses"][0]
+    assert f"{toy.n_parameters:,}" in repr(toy)
+
+
+@pytest.mark.parametrize("name", ["additive", "dot", "general", "concat", "transformer"])
+def test_attention_keeps_long_sentences(name, splits):
+    long = [pair for pair in splits.test if len(pair.source) > 20][:60]
+    assert exact(toy_models.load_toy(name), long) > 0.9
+
+
+def test_a_fixed_context_loses_them(splits):
+    gru = toy_models.load_toy("gru")
+    assert exact(gru, [p for p in splits.test if len(p.source) <= 8][:60]) > 0.8
+    assert exact(gru, [p for p in splits.test if len(p.source) > 20][:60]) < 0.4
+
+
+def test_vocabularies_are_those_of_the_data(splits):
+    toy = toy_models.load_toy("gru")
+    new = toy_models.new_toy("gru", splits)
+    assert toy.source.words == new.source.words
+    assert toy.target.words == new.target.words
+
+
+def test_trained_saved_and_loaded_again(splits, tmp_path, monkeypatch):
+    few = Splits(splits.train[:200], splits.validation[:20], splits.test[:5])
+    toy = toy_models.train_toy("dot", few, epochs=1, progress=False)
+    again = toy_models.train_toy("dot", few, epochs=1, progress=False)
+    assert toy.card["losses"] == again.card["losses"]
+    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
+    toy_models.save_toy(toy, tmp_path / "toy_dot.safetensors")
+    loaded = toy_models.load_toy("dot")
+    ids = torch.tensor([toy.encode(few.test)[0][0]])
+    close = torch.allclose(loaded.model(ids, ids), toy.model(ids, ids), atol=0.02)
+    assert close, "weights of 16 bits should give nearly the same logits"
+
+
+def test_says_what_there_is():
+    with pytest.raises(ValueError, match="there is no toy translator 'gpt'; there are: rnn, lstm"):
+        toy_models.load_toy("gpt")
+
+
+def test_says_how_to_make_a_missing_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"python -m helpers\.toy_models gru"):
+        toy_models.load_toy("gru")
