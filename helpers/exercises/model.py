@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+LAST_LESSON = 10  # the review's questions count as its
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -138,14 +140,15 @@ def catalogue():
     """
     exercises, questions = {}, {}
     for module in sorted(m.name for m in pkgutil.iter_modules([Path(__file__).parent])):
-        if not module.startswith("lesson_"):
+        if not module.startswith("lesson_") and module != "review":
             continue
         content = importlib.import_module(f"helpers.exercises.{module}")
         for found, collected in ((content.EXERCISES, exercises), (content.QUESTIONS, questions)):
             for item in found:
                 if item.name in collected:
                     raise ValueError(f"{module} has a second {item.name!r}; names are unique.")
-                object.__setattr__(item, "lesson", int(module[-2:]))
+                lesson = int(module[-2:]) if module != "review" else LAST_LESSON
+                object.__setattr__(item, "lesson", lesson)
                 collected[item.name] = item
     return exercises, questions
 

@@ -35,9 +35,13 @@ translator = load_translator()
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 translation = translator.translate(sentence)
 print(translation)
+from helpers.widgets.attention_view import attention_view
 
 # %%
 assert "red coat" in translation and "black dog" in translation
+
+# %% tags=["hide-input"]
+notebook.picture("black_box")
 
 # %% [markdown]
 # French says *manteau rouge*, coat red; English says *red coat*. So word number five of the
@@ -67,6 +71,13 @@ notebook.figure(
 # to the word that is being translated. Others look at a neighbour, or at the end of the sentence.
 # There are also maps of the French words looking at each other, and of the English words looking back
 # at what is already written. Lesson 06 is about what such maps tell you and what they do not.
+
+# %% [markdown]
+# Every head of every layer is in here. Hover over a word, change the layer and the head, or click one
+# of the small maps. **Find** a head that looks straight at the word being translated.
+
+# %%
+attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
 # The next cell finds, for each English token, the French token that got most of its attention,

@@ -27,6 +27,7 @@ import torch.nn.functional as F
 
 from helpers import attention, corpus, exercises, plots
 from helpers.tokenization import WordVocabulary
+from helpers.widgets.kernel_regression import KernelRegression
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 dot products 10 · 2 no parameters 12 · 3 soft dictionary 12 · 4 six steps 12 ·
@@ -156,7 +157,7 @@ assert share > 4 * chance
 # By hand first, for one word, then for all.
 
 # %%
-words = "the black cat sees a small dog .".split()
+words = ["the", "black", "cat", "sees", "a", "small", "dog", "."]
 x = embedding.weight.detach()[vocabulary.encode(words)]  # (T=8, D=16)
 
 i = words.index("cat")
@@ -239,9 +240,6 @@ print(prices["pear"])
 # weights and returns the mixture of **all** values. Keys and queries are now vectors.
 
 # %%
-notebook.picture("query_key_value")
-
-# %%
 keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): round fruit … dark fruit
 values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1): the prices
 query = torch.tensor([0.8, 0.5])  # (K=2,)
@@ -254,11 +252,7 @@ assert (weights @ values).item() == values[(keys @ query).argmax()].item()
 
 # %% [markdown]
 # At a high temperature all values count alike. Towards zero, the best key takes everything, and the
-# soft dictionary becomes a hard one. Move the slider and find the temperature at which the largest
-# weight passes 0.9.
-
-# %%
-SoftmaxTemperature()
+# soft dictionary becomes a hard one.
 
 # %% [markdown]
 # ### The same thing, fifty years older
@@ -268,8 +262,10 @@ SoftmaxTemperature()
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
-# Only the score differs from ours. The kernel's width $h$ plays the temperature: $2h^2$. Make it
-# narrow, then wide. Which width comes closest to the grey curve?
+# Only the score differs from ours. The kernel's width $h$ plays the temperature: $2h^2$.
+
+# %% [markdown]
+# Make the kernel narrow, then wide. Which width comes closest to the grey curve?
 
 # %%
 KernelRegression(width=0.3)
@@ -335,13 +331,6 @@ ours, _ = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
 theirs = F.scaled_dot_product_attention((x @ w_q)[None], (x @ w_k)[None], (x @ w_v)[None])[0]
 torch.testing.assert_close(ours[0], context)
 torch.testing.assert_close(theirs[0], context)
-
-# %% [markdown]
-# Step through it, choose another word, or type other vectors. **Try:** give *sleeps* the vector of
-# *cat*. What happens to the weights, and why?
-
-# %%
-SixSteps()
 
 # %% [markdown]
 # ## 5. Why three projections, and why small ones

@@ -31,6 +31,7 @@ from torch import nn
 from helpers import exercises, plots
 from helpers.attention import MultiHeadAttention, heads_off, scaled_dot_product_attention
 from helpers.pretrained import load_minilm, load_translator
+from helpers.widgets.attention_view import attention_view
 
 # %% [markdown]
 # ## 1. One unit of weight
@@ -208,6 +209,13 @@ notebook.figure(
     "word it is darkest at animal.",
     width=640,
 )
+
+# %% [markdown]
+# All 72 heads of the same sentence. Click *it* to pin its row, then walk through the heads. **Find**
+# another one whose row points at *animal*.
+
+# %%
+attention_view(minilm.attend(tired), layer=3, head=1, selected=10)
 
 # %% [markdown]
 # Now by score. For every head: how much more does *it* look at *animal* than at *street* when the

@@ -1,0 +1,140 @@
+# %% [markdown]
+# # Review: thirty questions
+#
+# Three questions for each lesson, one for what you would have to know half asleep, one for what is
+# easily confused, one for the day your own model does not work. **About 30 minutes.** Every option,
+# right or wrong, says why. Whatever you miss, the lesson's number is in the heading.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+from helpers import exercises
+
+# %% [markdown]
+# ## 01 Sequence to sequence
+
+# %%
+exercises.quiz("review_bottleneck")
+
+# %%
+exercises.quiz("review_path_convolution")
+
+# %%
+exercises.quiz("review_teacher_forcing")
+
+# %% [markdown]
+# ## 02 Bahdanau attention
+
+# %%
+exercises.quiz("review_bahdanau_inputs")
+
+# %%
+exercises.quiz("review_cost_of_cross")
+
+# %%
+exercises.quiz("review_alignment")
+
+# %% [markdown]
+# ## 03 Self-attention with vectors
+
+# %%
+exercises.quiz("review_diagonal")
+
+# %%
+exercises.quiz("review_what_is_mixed")
+
+# %%
+exercises.quiz("review_temperature")
+
+# %% [markdown]
+# ## 04 Self-attention with matrices
+
+# %%
+exercises.quiz("review_root")
+
+# %%
+exercises.quiz("review_mask_place")
+
+# %%
+exercises.quiz("review_cheaper")
+
+# %% [markdown]
+# ## 05 Positional encoding
+
+# %%
+exercises.quiz("review_no_positions")
+
+# %%
+exercises.quiz("review_shift_rotation")
+
+# %%
+exercises.quiz("review_bert_positions")
+
+# %% [markdown]
+# ## 06 Multi-head attention
+
+# %%
+exercises.quiz("review_heads_parameters")
+
+# %%
+exercises.quiz("review_whole_vector")
+
+# %%
+exercises.quiz("review_explanation")
+
+# %% [markdown]
+# ## 07 Encoder and decoder
+
+# %%
+exercises.quiz("review_post_norm")
+
+# %%
+exercises.quiz("review_memory")
+
+# %%
+exercises.quiz("review_norm_axis")
+
+# %% [markdown]
+# ## 08 Decoding
+
+# %%
+exercises.quiz("review_shift_and_mask")
+
+# %%
+exercises.quiz("review_cache")
+
+# %%
+exercises.quiz("review_length_penalty")
+
+# %% [markdown]
+# ## 09 Loss and training
+
+# %%
+exercises.quiz("review_log_v")
+
+# %%
+exercises.quiz("review_padding_loss")
+
+# %%
+exercises.quiz("review_schedule")
+
+# %% [markdown]
+# ## 10 Build a Transformer
+
+# %%
+exercises.quiz("review_first_bug")
+
+# %%
+exercises.quiz("review_weights_fit")
+
+# %%
+exercises.quiz("review_classifier")
+
+# %% [markdown]
+# ## How far you are
+
+# %% tags=["nbval-ignore-output"]
+exercises.progress()
