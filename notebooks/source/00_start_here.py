@@ -124,9 +124,10 @@ print(translator.translate(yours))
 # | 08 | Decoding | How do vectors become words? | 60 |
 # | 09 | Loss and training | How does it learn? | 60 |
 # | 10 | Assignment: build a Transformer | Can you put it together yourself? | 180 |
+# | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? | 45 |
+# | 91 | Review | What has stayed? | 30 |
 #
-# Lessons 04 to 08 are ready to open; 01 to 03, 09 and 10 are still being written, and their exercises
-# are there already. Each lesson needs the ones before it. If you know recurrent networks well, skim lesson 01 and begin
+# Each lesson needs the ones before it. If you know recurrent networks well, skim lesson 01 and begin
 # with its three measurements.
 
 # %% [markdown]

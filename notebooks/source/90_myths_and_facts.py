@@ -111,10 +111,20 @@ assert jacobian.abs().max() < 1e-6
 # %%
 logits = torch.randn(10)
 forms = [logits, logits.softmax(-1), logits.log_softmax(-1)]
-print("sums:", [f"{form.sum():.2f}" for form in forms], "argmax:", {form.argmax().item() for form in forms})
-assert math.isclose(forms[1].sum(), 1, abs_tol=1e-5) and len({form.argmax().item() for form in forms}) == 1
+print(
+    "sums:",
+    [f"{form.sum():.2f}" for form in forms],
+    "argmax:",
+    {form.argmax().item() for form in forms},
+)
+assert (
+    math.isclose(forms[1].sum(), 1, abs_tol=1e-5)
+    and len({form.argmax().item() for form in forms}) == 1
+)
 losses = [F.cross_entropy(form[None], torch.tensor([3])).item() for form in forms]
-assert math.isclose(losses[0], losses[2], abs_tol=1e-5) and not math.isclose(losses[0], losses[1], abs_tol=1e-2)
+assert math.isclose(losses[0], losses[2], abs_tol=1e-5) and not math.isclose(
+    losses[0], losses[1], abs_tol=1e-2
+)
 
 # %% [markdown]
 # **8 · "Masking sets weights to minus infinity, or to zero afterwards." (04)** *Scores* are set to −∞
@@ -124,8 +134,15 @@ assert math.isclose(losses[0], losses[2], abs_tol=1e-5) and not math.isclose(los
 scores, may_look = torch.randn(4, 4), masks.causal_mask(4)
 afterwards = scores.softmax(-1) * may_look
 before = attention.masked_softmax(scores, may_look)
-print("zeroed afterwards:", [f"{s:.2f}" for s in afterwards.sum(-1)], " before:", [f"{s:.2f}" for s in before.sum(-1)])
-assert not torch.allclose(afterwards.sum(-1), torch.ones(4)) and torch.allclose(before.sum(-1), torch.ones(4))
+print(
+    "zeroed afterwards:",
+    [f"{s:.2f}" for s in afterwards.sum(-1)],
+    " before:",
+    [f"{s:.2f}" for s in before.sum(-1)],
+)
+assert not torch.allclose(afterwards.sum(-1), torch.ones(4)) and torch.allclose(
+    before.sum(-1), torch.ones(4)
+)
 
 # %% [markdown]
 # **9 · "A mask's `True` means the same everywhere." (04)** In PyTorch's own two functions it means
@@ -136,7 +153,9 @@ x = torch.randn(1, 4, 8)
 torchs = nn.MultiheadAttention(8, 2, batch_first=True)
 _, hidden = torchs(x, x, x, attn_mask=may_look)  # here True = may NOT look
 _, shown = torchs(x, x, x, attn_mask=~may_look)
-print(f"weight of the first word on the last, its future: {hidden[0, 0, 3]:.2f} and {shown[0, 0, 3]:.2f}")
+print(
+    f"weight of the first word on the last, its future: {hidden[0, 0, 3]:.2f} and {shown[0, 0, 3]:.2f}"
+)
 fused = F.scaled_dot_product_attention(x, x, x, attn_mask=may_look)  # here True = takes part
 ours = attention.scaled_dot_product_attention(x, x, x, may_look)[0]
 torch.testing.assert_close(fused, ours)
@@ -172,7 +191,9 @@ print(tuple(embedded.shape), "->", tuple(placed.shape))
 # %%
 lengths = load_minilm().model.positions.table.detach().norm(dim=1)
 of_sinusoids = sinusoidal_positions(512, 384).norm(dim=1)
-print(f"BERT's rows: {lengths.min():.2f} to {lengths.max():.2f}; sinusoids: {of_sinusoids.min():.2f} to {of_sinusoids.max():.2f}")
+print(
+    f"BERT's rows: {lengths.min():.2f} to {lengths.max():.2f}; sinusoids: {of_sinusoids.min():.2f} to {of_sinusoids.max():.2f}"
+)
 assert lengths.max() > 1.2 * lengths.min() and of_sinusoids.max() < 1.001 * of_sinusoids.min()
 
 # %% [markdown]
@@ -183,7 +204,9 @@ assert lengths.max() > 1.2 * lengths.min() and of_sinusoids.max() < 1.001 * of_s
 # %%
 with torch.inference_mode():
     memory = model.encode(translator.encode([CAPTIONS[0][0]]))
-    keys = [layer.cross_attention.project_key_value(memory, memory)[0] for layer in model.decoder_layers]
+    keys = [
+        layer.cross_attention.project_key_value(memory, memory)[0] for layer in model.decoder_layers
+    ]
 print("one memory", tuple(memory.shape), "and", len(keys), "different sets of keys")
 assert not torch.allclose(keys[0], keys[1]) and not torch.allclose(keys[1], keys[2])
 
@@ -201,7 +224,10 @@ for norm_first in (False, True):
     x = 3 * torch.randn(1, 5, 16)
     y, _ = silenced(x)
     same = torch.allclose(y, x, atol=1e-5)
-    print("pre-norm: " if norm_first else "post-norm:", "x comes out as it went in" if same else "x comes out normalised")
+    print(
+        "pre-norm: " if norm_first else "post-norm:",
+        "x comes out as it went in" if same else "x comes out normalised",
+    )
     assert same is norm_first
 
 # %% [markdown]
@@ -241,7 +267,9 @@ embedded = rnn.model.decoder.embedding(torch.tensor([[4, 5, 6, 7]])).detach().re
 no_context = torch.zeros(1, 4, rnn.model.config.d_hidden)
 outputs, _ = rnn.model.decoder.rnn(torch.cat([embedded, no_context], -1))
 outputs[0, -1].sum().backward()
-print("RNN, attention cut: the last step still feels word 1:", bool((embedded.grad[0, 0] != 0).any()))
+print(
+    "RNN, attention cut: the last step still feels word 1:", bool((embedded.grad[0, 0] != 0).any())
+)
 x = torch.randn(1, 4, 16, requires_grad=True)
 EncoderLayer(16, 4, 32, 0.0, True)(x, torch.eye(4, dtype=torch.bool))[0][0, -1].sum().backward()
 print("Transformer layer, attention cut:", bool((x.grad[0, 0] != 0).any()))
@@ -260,7 +288,9 @@ for n in (128, 512, 2048):
 # **19 · "More heads, more parameters." (06)** With $d_k = d_{model} / h$ the size stays the same.
 
 # %%
-sizes = {h: sum(p.numel() for p in attention.MultiHeadAttention(512, h).parameters()) for h in (1, 8, 16)}
+sizes = {
+    h: sum(p.numel() for p in attention.MultiHeadAttention(512, h).parameters()) for h in (1, 8, 16)
+}
 print(sizes)
 assert len(set(sizes.values())) == 1
 
@@ -281,7 +311,9 @@ assert all(math.isclose(a / b, r) for a, b, r in zip(rates, rates[1:], (0.5, 2, 
 dropout = Dropout(0.25)
 ones = torch.ones(10_000)
 dropped = dropout.train()(ones)
-print(f"zero: {(dropped == 0).float().mean():.0%}, the others {dropped.max():.2f}, mean {dropped.mean():.2f}")
+print(
+    f"zero: {(dropped == 0).float().mean():.0%}, the others {dropped.max():.2f}, mean {dropped.mean():.2f}"
+)
 assert not list(dropout.parameters()) and torch.equal(dropout.eval()(ones), ones)
 assert abs(dropped.mean() - 1) < 0.05
 
@@ -311,7 +343,9 @@ def loss_without(layer=None, head=None):
         else:
             with attention.heads_off(model.decoder_layers[layer].cross_attention, [head]):
                 logits = model(src_ids, english[:, :-1])
-        return F.cross_entropy(logits.flatten(0, 1), english[:, 1:].flatten(), ignore_index=PAD).item()
+        return F.cross_entropy(
+            logits.flatten(0, 1), english[:, 1:].flatten(), ignore_index=PAD
+        ).item()
 
 
 maps = translator.attend(CAPTIONS[0][0]).maps["cross"][0]
@@ -319,7 +353,9 @@ whole, costs = loss_without(), []
 for layer, per_head in enumerate(maps):
     sharp = per_head.max(-1).values.mean(-1)  # (H,)
     costs.append(loss_without(layer, sharp.argmax().item()) - whole)
-    print(f"layer {layer + 1}: sharpest head has {sharp.max():.2f} on its best word; without it the loss moves {costs[-1]:+.2f}")
+    print(
+        f"layer {layer + 1}: sharpest head has {sharp.max():.2f} on its best word; without it the loss moves {costs[-1]:+.2f}"
+    )
 assert min(abs(cost) for cost in costs) < 0.1
 
 # %% [markdown]
@@ -329,7 +365,10 @@ assert min(abs(cost) for cost in costs) < 0.1
 # %%
 x = torch.randn(1, 64, 16, requires_grad=True)
 EncoderLayer(16, 4, 32, 0.0, True)(x)[0][0, -1].sum().backward()
-print("one layer, 64 words: the first word's gradient is", "not zero" if (x.grad[0, 0] != 0).any() else "zero")
+print(
+    "one layer, 64 words: the first word's gradient is",
+    "not zero" if (x.grad[0, 0] != 0).any() else "zero",
+)
 assert (x.grad[0, 0] != 0).any()
 
 # %% [markdown]
