@@ -1,3 +1,164 @@
 """Films: what happens one step after the other."""
 
-PICTURES = []
+import torch
+
+from helpers import toy_models
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from images.kit import WIDE, Sheet, box, cells, token
+
+FRENCH = "le chat noir voit le chien ."
+PALE = "#c3cad1"
+
+
+def _trained():
+    """Translate the example with a model of lesson 02; return words and weights."""
+    toy = toy_models.load_toy("dot")
+    read = [*FRENCH.split(), "<eos>"]
+    (written,) = toy.translate([FRENCH])
+    source = torch.tensor([toy.source.encode(FRENCH, eos=True)])
+    target = torch.tensor([toy.target.encode(written, bos=True)])
+    weights = toy.model.attention_maps(source, target)[0]  # (T, S)
+    return read, [*written.split(), "<eos>"], weights
+
+
+def hidden_state_travelling():
+    """A film: words enter a recurrent encoder one after the other; the hidden state travels along
+    the chain, ends as the context vector, and the decoder writes from it word by word.
+    """
+    read, written, _ = _trained()
+    toy = toy_models.load_toy("gru")
+    source = torch.tensor([toy.source.encode(FRENCH, eos=True)])
+    with torch.inference_mode():
+        states = toy.model.encode(source)[0][0, :, :4]  # four of a state's numbers
+    last = len(read) + len(written)
+    return [_chain(read, written, states, step) for step in range(last + 1)]
+
+
+def _chain(read, written, states, step):
+    sheet = Sheet(WIDE, 330)
+    gap = (WIDE - 60) / max(len(read), len(written))
+    sheet.text(20, 30, "encoder reads", BLUE, bold=True)
+    sheet.text(20, 312, "decoder writes", ORANGE, bold=True)
+    for i, word in enumerate(read):
+        x, done = 50 + (i + 0.4) * gap, i < step
+        token(sheet, x, 66, word, BLUE if done else PALE, gap - 20)
+        box(sheet, x - 28, 100, 56, 34, "h", BLUE if done else PALE)
+        if i:
+            sheet.arrow(x - gap + 28, 117, x - 30, 117, BLUE if done else PALE, 3 if done else 2)
+    for i, word in enumerate(written):
+        x, done = 50 + (i + 0.4) * gap, i < step - len(read)
+        box(sheet, x - 28, 200, 56, 34, "s", ORANGE if done else PALE)
+        if i:
+            sheet.arrow(x - gap + 28, 217, x - 30, 217, ORANGE if done else PALE, 3 if done else 2)
+        if done:
+            token(sheet, x, 270, word, ORANGE, gap - 20)
+    at = min(step, len(read)) - 1
+    if at >= 0:
+        x = 50 + (at + 0.4) * gap
+        shades = [[min(1.0, abs(v)) for v in states[at].tolist()]]
+        cells(sheet, x - 36, 144, [[0] * 4], PURPLE, 18, numbers=False, shades=shades)
+        words = "the context vector: all that the decoder gets" if step >= len(read) else "state"
+        anchor = "end" if at > 3 else "start"
+        sheet.text(x - 46 if at > 3 else x + 46, 159, words, PURPLE, anchor=anchor)
+    if step >= len(read):
+        x = 50 + (len(read) - 0.6) * gap
+        sheet.path([(x, 163), (x, 182), (50 + 0.4 * gap, 182)], PURPLE, 2.5)
+        sheet.arrow(50 + 0.4 * gap, 182, 50 + 0.4 * gap, 198, PURPLE, 2.5)
+    return sheet
+
+
+def decoder_looking_back():
+    """A film: for each English word that is written, lines go back to the French words, as thick
+    as the attention they get; black and cat look at noir and chat in the other order.
+    """
+    read, written, weights = _trained()
+    return [_looking(read, written, weights, step) for step in range(1, len(written) + 1)]
+
+
+def _looking(read, written, weights, step):
+    sheet = Sheet(WIDE, 300)
+    gap = (WIDE - 40) / max(len(read), len(written))
+    places = [20 + (i + 0.5) * gap for i in range(max(len(read), len(written)))]
+    sheet.text(20, 26, "French, read: the keys", BLUE, bold=True)
+    sheet.text(20, 282, "English, written: the queries", ORANGE, bold=True)
+    row = weights[step - 1].tolist()
+    for x, weight in zip(places, row, strict=False):
+        if weight > 0.02:
+            sheet.line(places[step - 1], 211, x, 105, PURPLE, round(1 + 9 * weight, 2))
+            sheet.text(x, 58, f"{weight:.2f}", PURPLE, anchor="middle", bold=True)
+    for x, word in zip(places, read, strict=False):
+        token(sheet, x, 86, word, BLUE, gap - 16)
+    for i, (x, word) in enumerate(zip(places, written[:step], strict=False)):
+        token(sheet, x, 230, word, ORANGE if i == step - 1 else PALE, gap - 16)
+    return sheet
+
+
+def decoding_token_by_token():
+    """A film: the decoder is given the words written so far, writes one more, and that word is
+    appended to what it is given at the next step.
+    """
+    _, written, _ = _trained()
+    return [_feeding(written, step) for step in range(1, len(written) + 1)]
+
+
+def _feeding(written, step):
+    sheet = Sheet(WIDE, 290)
+    given = ["<bos>", *written[: step - 1]]
+    gap = (WIDE - 40) / len(written)
+    sheet.text(20, 30, f"step {step}", INK, 20, bold=True)
+    sheet.text(110, 30, "the word just written goes in at the next step", GREY)
+    for i, word in enumerate(given):
+        x = 20 + (i + 0.5) * gap
+        token(sheet, x, 250, word, ORANGE if i == step - 1 else PALE, gap - 14)
+        sheet.arrow(x, 231, x, 182, ORANGE if i == step - 1 else PALE)
+    box(sheet, 20, 130, WIDE - 40, 50, "decoder (it also sees the French sentence)", ORANGE, True)
+    x = 20 + (step - 0.5) * gap
+    sheet.arrow(x, 129, x, 90, PURPLE)
+    token(sheet, x, 70, written[step - 1], PURPLE, gap - 14)
+    return sheet
+
+
+def self_attention_filling():
+    """A film: a map of attention fills row by row; in each row one word of the cat sleeps is the
+    query, meets every key, and its weights appear.
+    """
+    x = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])
+    w_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
+    w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
+    weights = ((x @ w_q) @ (x @ w_k).T / 3**0.5).softmax(-1).tolist()
+    steps = [(i, j) for i in range(3) for j in range(1, 4)]
+    return [_filling(weights, row, seen) for row, seen in steps]
+
+
+def _filling(weights, row, seen):
+    words = ["the", "cat", "sleeps"]
+    sheet = Sheet(WIDE, 330)
+    sheet.text(300, 34, "keys: who is looked at", ORANGE, bold=True)
+    sheet.text(20, 70, "queries: who looks", BLUE, bold=True)
+    for j, word in enumerate(words):
+        token(sheet, 360 + 130 * j, 66, word, ORANGE if j == seen - 1 else PALE, 110)
+    for i, word in enumerate(words):
+        y = 130 + 70 * i
+        token(sheet, 220, y, word, BLUE if i == row else PALE, 110)
+        shown = 3 if i < row or (i == row and seen == 3) else 0
+        for j in range(3):
+            at = 360 + 130 * j - 55, y - 30
+            sheet.rect(*at, 110, 60, "white", PALE)
+            if j < shown:
+                share = weights[i][j]
+                sheet.rect(*at, 110, 60, GREEN, GREEN, opacity=share)
+                ink = "white" if share > 0.6 else INK
+                sheet.text(at[0] + 55, y + 6, f"{share:.2f}", ink, anchor="middle", bold=True)
+            elif i == row and j < seen:
+                sheet.text(at[0] + 55, y + 6, "q · k", GREY, anchor="middle")
+    if seen == 3:
+        sheet.text(720, 136 + 70 * row, "softmax: sums to 1", GREEN, bold=True)
+    return sheet
+
+
+PICTURES = [
+    hidden_state_travelling,
+    decoder_looking_back,
+    decoding_token_by_token,
+    self_attention_filling,
+]
