@@ -5,7 +5,6 @@ import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED
-from helpers.tokenization import BOS, EOS, UNK
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Sheet, number
 
@@ -14,7 +13,7 @@ LEFT, PITCH = 172, 86  # pixels: middle of the first column, and to the next
 SHOWN = 16  # numbers of a state that are drawn
 
 
-def greedy_trace(model, src_ids, most=MOST):
+def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST):
     """Translate one sentence greedily and keep what every step saw and made.
 
     Parameters
@@ -22,6 +21,8 @@ def greedy_trace(model, src_ids, most=MOST):
     model : Seq2Seq
     src_ids : list of int
         One sentence, ending with the end token.
+    bos_id, eos_id : int
+        Begin and end of a sentence.
     most : int, default=9
         Most tokens to write.
 
@@ -36,16 +37,16 @@ def greedy_trace(model, src_ids, most=MOST):
     model.eval()
     try:
         with torch.no_grad():
-            return _trace(model, torch.tensor([src_ids]), most)
+            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most)
     finally:
         model.train(was_training)
 
 
-def _trace(model, src_ids, most):
+def _trace(model, src_ids, bos_id, eos_id, most):
     states, last, mask = model.encode(src_ids)
     hidden = model.decoder.begin(last)
-    ids, kept, chances, rows = [BOS], [_state(hidden)], [], []
-    while len(ids) <= most and (len(ids) == 1 or ids[-1] != EOS):
+    ids, kept, chances, rows = [bos_id], [_state(hidden)], [], []
+    while len(ids) <= most and (len(ids) == 1 or ids[-1] != eos_id):
         word = torch.tensor([ids[-1:]])
         output, hidden, weights = model.decoder(word, states, last, mask, hidden)
         chances.append(model.output_proj(output[:, -1])[0].softmax(-1))
@@ -160,7 +161,8 @@ class SentenceStepper(Explorer):
         words = sentence.split()
         if not words:
             return "Type a sentence: words with spaces between them."
-        unknown = [w for w in words if self._source.ids.get(w, UNK) <= UNK]
+        special = self._source.ids["<unk>"]  # the special tokens come first
+        unknown = [w for w in words if self._source.ids.get(w, special) <= special]
         if unknown:
             shown = ", ".join(w if len(w) <= 12 else w[:12] + "…" for w in unknown[:3])
             more = "…" if len(unknown) > 3 else ""
@@ -176,14 +178,12 @@ class SentenceStepper(Explorer):
             self._good = " ".join(proposal.value.split())
         return self._good
 
-    @traitlets.default("sentence")
-    def _default_sentence(self):
-        return self._first
-
     def reset(self, *_):
         """Go back to the first sentence and the first step."""
-        super().reset()
-        self.message = ""
+        first = {"sentence": self._first}  # the class itself has no sentence to start with
+        with self.together():
+            for name, trait in self.traits(state=True).items():
+                setattr(self, name, first.get(name, trait.default(self)))
         self.controls["sentence"].value = self.sentence  # it may still hold rejected words
 
     def trace(self):
@@ -196,7 +196,8 @@ class SentenceStepper(Explorer):
         sentence, found = self._known
         if sentence != self.sentence:
             ids = self._source.encode(self.sentence, eos=True)
-            found = greedy_trace(self._model, ids)
+            ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
+            found = greedy_trace(self._model, ids, *ends)
             found["source"] = self._source.tokens(ids)
             found["target"] = self._target.tokens(found["written"])
             found["input"] = self._target.tokens(found["read"])

@@ -1,0 +1,163 @@
+"""The recurrent steppers: their numbers are the core's, and the controls move the picture."""
+
+import pytest
+import torch
+
+from helpers import decoding
+from helpers.corpus import toy_corpus
+from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.tokenization import BOS, EOS, WordVocabulary
+from helpers.widgets.bahdanau_stepper import BahdanauStepper, look
+from helpers.widgets.rnn_stepper import MOST, RNNStepper, greedy_trace
+
+PAIRS = toy_corpus(60, lengths=(4, 8))
+SOURCE = WordVocabulary.build(p.source for p in PAIRS)
+TARGET = WordVocabulary.build(p.target for p in PAIRS)
+SENTENCE, OTHER = (" ".join(PAIRS[i].source) for i in (0, 1))
+
+
+def model_of(attention, cell="gru"):
+    torch.manual_seed(3)
+    sizes = {"src_vocab_size": len(SOURCE), "tgt_vocab_size": len(TARGET)}
+    config = Seq2SeqConfig(**sizes, d_embedding=8, d_hidden=20, cell=cell, attention=attention)
+    return Seq2Seq(config).eval()
+
+
+def rnn(**state):
+    return RNNStepper(model_of("none"), SOURCE, TARGET, SENTENCE, **state)
+
+
+def bahdanau(**state):
+    return BahdanauStepper(model_of("additive"), SOURCE, TARGET, SENTENCE, **state)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("attention", ["none", "additive"])
+@torch.no_grad()
+def test_the_trace_is_the_models_own_step(attention, cell):
+    model, ids = model_of(attention, cell), SOURCE.encode(SENTENCE, eos=True)
+    found = greedy_trace(model, ids, BOS, EOS)
+    src = torch.tensor([ids])
+    assert found["written"] == decoding.greedy(model.decoder_step(src), 1, BOS, EOS, MOST)[0]
+    assert found["read"] == [BOS, *found["written"][:-1]]
+    states, last, _ = model.encode(src)
+    torch.testing.assert_close(found["encoder"], states[0])
+    torch.testing.assert_close(found["last"], last[0])
+    step = model.decoder_step(src)
+    for t, row in enumerate(found["probabilities"], 1):
+        prefix = torch.tensor([found["read"][:t]])
+        torch.testing.assert_close(row, step(prefix)[0].softmax(-1))
+    if attention == "additive":
+        maps = model.attention_maps(src, torch.tensor([found["read"]]))
+        torch.testing.assert_close(found["weights"], maps[0])
+    else:
+        assert found["weights"] is None
+
+
+def test_the_trace_leaves_the_mode_of_the_model():
+    model = model_of("none").train()
+    greedy_trace(model, SOURCE.encode(SENTENCE, eos=True), BOS, EOS)
+    assert model.training
+
+
+@torch.no_grad()
+def test_energies_weights_and_context_are_the_layers():
+    w = bahdanau()
+    layer = w._model.decoder.attention
+    for t in range(1, len(w.numbers["target"]) + 1):
+        w.output_step = t
+        found = w.numbers
+        context, weights = layer(found["state"][None], found["encoder"][None])
+        torch.testing.assert_close(found["alpha"], weights[0])
+        torch.testing.assert_close(found["alpha"], found["weights"][t - 1])
+        torch.testing.assert_close(found["context"], context[0])
+        torch.testing.assert_close(found["energies"].softmax(0), weights[0])
+        chances = found["probabilities"][t - 1]
+        expected = chances.sort(descending=True).values[:3].tolist()
+        assert [c for _, c in found["candidates"]] == pytest.approx(expected)
+        assert found["candidates"][0][0] == found["target"][t - 1]
+
+
+@torch.no_grad()
+def test_energies_against_a_loop():
+    layer = model_of("additive").decoder.attention
+    state, states = torch.randn(20), torch.randn(4, 20)
+    energies, _, _ = look(layer, state, states)
+    for energy, h in zip(energies, states, strict=True):
+        inner = torch.tanh(layer.query_proj.weight @ state + layer.key_proj.weight @ h)
+        torch.testing.assert_close(energy, layer.energy.weight[0] @ inner)
+
+
+@pytest.mark.parametrize(("make", "trait"), [(rnn, "step"), (bahdanau, "output_step")])
+def test_every_step_changes_picture_and_words(make, trait):
+    w, seen, told = make(), set(), set()
+    for value in range(1, w.controls[trait].max + 1):
+        w.controls[trait].value = value
+        assert getattr(w, trait) == value
+        seen.add(w.svg)
+        told.add(w.describe())
+    assert len(seen) == len(told) == w.controls[trait].max > 1
+    w.reset()
+    assert getattr(w, trait) == 1
+    assert w.svg == make().svg
+
+
+def test_stages_follow_one_another():
+    w, seen = bahdanau(), []
+    for stage in (1, 2, 3, 4):
+        assert (w.output_step, w.stage) == (1, stage)
+        seen.append(w.svg)
+        w.controls["Next stage"].click()
+    assert len(set(seen)) == 4
+    assert (w.output_step, w.stage) == (2, 1)
+
+
+@pytest.mark.parametrize("make", [rnn, bahdanau])
+def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
+    w = make()
+    before = w.svg
+    w.controls["sentence"].value = OTHER
+    assert w.sentence == OTHER
+    assert w.svg != before
+    assert not w.message
+    good = w.svg
+    for bad, words in [("zut " + OTHER, "zut"), ("", "Type"), (". " * MOST, "At most")]:
+        w.controls["sentence"].value = bad
+        assert w.sentence == OTHER
+        assert words in w.message
+        assert w.message in w.svg
+    w.controls["sentence"].value = OTHER
+    assert not w.message
+    assert w.svg == good
+    w.controls["sentence"].value = "zut"
+    w.reset()
+    assert w.sentence == w.controls["sentence"].value == SENTENCE
+    assert w.svg == before
+
+
+@pytest.mark.parametrize("make", [rnn, bahdanau])
+def test_a_shorter_sentence_takes_the_step_back(make):
+    w = make()
+    trait = "step" if make is rnn else "output_step"
+    last = w.controls[trait].max
+    w.set_trait(trait, last)
+    w.sentence = "."
+    assert getattr(w, trait) <= w.controls[trait].max <= last
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match='attention="none"'):
+        RNNStepper(model_of("additive"), SOURCE, TARGET, SENTENCE)
+    with pytest.raises(ValueError, match='attention="additive"'):
+        BahdanauStepper(model_of("none"), SOURCE, TARGET, SENTENCE)
+    with pytest.raises(ValueError, match="zut"):
+        RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
+    with pytest.raises(TypeError, match="what_is_this"):
+        rnn(what_is_this=1)
+
+
+@pytest.mark.parametrize("make", [rnn, bahdanau])
+def test_without_a_kernel_there_is_a_picture_with_words(make):
+    w = make()
+    assert 'alt="' in w.static_html()
+    assert repr(w) == repr(make())
