@@ -12,10 +12,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from images import charts, kit, models, moving, words
+from images import charts, diagrams, kit, models, moving, networks, words
 
 HERE = Path(__file__).parent
-PICTURES = [*charts.PICTURES, *words.PICTURES, *models.PICTURES, *moving.PICTURES]
+MODULES = (charts, diagrams, networks, words, models, moving)
+PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 
 def alt_text(picture):

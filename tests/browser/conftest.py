@@ -144,7 +144,7 @@ def _run_all(page):
     page.wait_for_function(
         """() => jupyterapp.shell.currentWidget.content.widgets
               .filter(cell => cell.model.type === 'code')
-              .every(cell => cell.model.executionCount && cell.model.executionState !== 'running')"""
+              .every(cell => cell.model.executionCount)"""
     )
     failed = page.evaluate(
         """() => jupyterapp.shell.currentWidget.content.widgets

@@ -1,0 +1,177 @@
+"""Still drawings: masks, shapes, and what stands around the attention."""
+
+import torch
+
+from helpers import masks as masks_of
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from images.kit import WIDE, Sheet, box, cells, elbow, plus, token
+
+
+def query_key_value():
+    """One word's vector x is multiplied by three matrices and gives three vectors: a query (what am
+    I looking for), a key (what can I be found by) and a value (what do I hand over).
+    """
+    sheet = Sheet(WIDE, 290)
+    token(sheet, 90, 145, "cat", GREY)
+    sheet.arrow(140, 145, 186, 145)
+    cells(sheet, 190, 128, [[0, 2, 1]], GREY, digits=0)
+    sheet.text(241, 190, "x", INK, 18, "middle", bold=True)
+    rows = [
+        (BLUE, "W_Q", "query", "what am I looking for?", [[1, 2, 0]]),
+        (ORANGE, "W_K", "key", "what can I be found by?", [[2, 1, 0]]),
+        (GREEN, "W_V", "value", "what do I hand over?", [[1, 6, 0]]),
+    ]
+    for i, (colour, matrix, name, question, numbers) in enumerate(rows):
+        y = 24 + 90 * i
+        elbow(sheet, [(294, 145), (330, 145), (330, y + 31), (376, y + 31)], colour)
+        box(sheet, 378, y, 96, 62, f"· {matrix}", colour, bold=True)
+        sheet.arrow(476, y + 31, 518, y + 31, colour)
+        cells(sheet, 522, y + 14, numbers, colour, digits=0)
+        sheet.text(642, y + 25, name, colour, 18, bold=True)
+        sheet.text(642, y + 49, question)
+    return sheet
+
+
+def matrix_form():
+    """Boxes with shapes: Q (T, K) times K transposed (K, S) gives scores (T, S); after a softmax
+    along each row they are weights (T, S); times V (S, D_v) they give the context (T, D_v).
+    """
+    sheet = Sheet(WIDE, 210)
+    parts = [
+        ("Q", "(T, K)", BLUE, 70, 100, "·"),
+        ("Kᵀ", "(K, S)", ORANGE, 120, 60, "/ √K →"),
+        ("weights", "(T, S)", PURPLE, 120, 100, "·"),
+        ("V", "(S, D_v)", GREEN, 70, 120, "="),
+        ("context", "(T, D_v)", PURPLE, 90, 100, ""),
+    ]
+    x = 40
+    for name, shape, colour, width, height, sign in parts:
+        box(sheet, x, 95 - height / 2, width, height, name, colour, bold=True)
+        sheet.text(x + width / 2, 182, shape, INK, 16, "middle")
+        room = 130 if len(sign) > 1 else 62
+        x += width
+        sheet.text(x + room / 2, 101, sign, INK, 20, "middle", bold=True)
+        if len(sign) > 1:
+            sheet.text(x + room / 2, 132, "softmax", PURPLE, 16, "middle")
+            sheet.text(x + room / 2, 152, "each row", PURPLE, 16, "middle")
+        x += room
+    return sheet
+
+
+def masks():
+    """Three grids of queries by keys. Causal: each word may look at itself and what comes before.
+    Padding: nobody may look at the two padding columns. Both: what is left when both must agree.
+    """
+    sheet = Sheet(WIDE, 320)
+    words = ["a", "dog", "runs", "·", "·"]
+    ids = torch.tensor([[5, 6, 7, 0, 0]])
+    causal = masks_of.causal_mask(5)
+    padding = masks_of.padding_mask(ids, 0)[0, 0].expand(5, 5)
+    grids = [("causal", causal), ("padding", padding), ("both", causal & padding)]
+    for n, (name, grid) in enumerate(grids):
+        left = 76 + 300 * n
+        sheet.text(left + 95, 28, name, INK, 18, "middle", bold=True)
+        for j, word in enumerate(words):
+            sheet.text(left + 38 * j + 19, 66, word, ORANGE, 16, "middle")
+            sheet.text(left - 8, 98 + 38 * j, word, BLUE, 16, "end")
+        for i in range(5):
+            for j in range(5):
+                at = left + 38 * j, 74 + 38 * i
+                sheet.rect(*at, 38, 38, GREEN if grid[i, j] else "white", GREY)
+                if grid[i, j]:
+                    sheet.text(at[0] + 19, at[1] + 25, "✓", "white", 18, "middle", bold=True)
+    sheet.text(76, 304, "rows: queries", BLUE)
+    sheet.text(216, 304, "columns: keys", ORANGE)
+    sheet.text(366, 304, "✓ may look (True)", GREEN)
+    sheet.text(556, 304, "· padding", GREY)
+    return sheet
+
+
+def heads_concatenated():
+    """The contexts of several heads, each (T, d_v), stand side by side as (T, H · d_v) and are
+    multiplied by W_O, (H · d_v, D), which gives the output (T, D).
+    """
+    sheet = Sheet(WIDE, 230)
+    for h in range(4):
+        box(sheet, 40 + 84 * h, 50, 84, 90, f"head {h + 1}", PURPLE)
+        sheet.text(82 + 84 * h, 170, "(T, d_v)", INK, 16, "middle")
+    sheet.text(208, 204, "side by side: (T, H · d_v)", PURPLE, 16, "middle", bold=True)
+    sheet.text(412, 102, "·", INK, 26, "middle", bold=True)
+    box(sheet, 446, 20, 170, 150, "W_O", GREY, bold=True)
+    sheet.text(531, 204, "(H · d_v, D)", INK, 16, "middle")
+    sheet.text(654, 102, "=", INK, 24, "middle", bold=True)
+    box(sheet, 694, 50, 170, 90, "output", PURPLE, bold=True)
+    sheet.text(779, 204, "(T, D)", INK, 16, "middle")
+    return sheet
+
+
+def residual_and_norm():
+    """Two blocks. Post-norm, the paper's: x and the sublayer's result are added, then normalised.
+    Pre-norm: the sublayer reads a normalised x, and the sum is left as it is.
+    """
+    sheet = Sheet(WIDE, 250)
+    blocks = [
+        (30, "post-norm: LayerNorm(x + Sublayer(x))", ["Sublayer", "+", "LayerNorm"]),
+        (490, "pre-norm: x + Sublayer(LayerNorm(x))", ["LayerNorm", "Sublayer", "+"]),
+    ]
+    for left, title, parts in blocks:
+        sheet.text(left, 32, title, INK, 16, bold=True)
+        sheet.text(left, 136, "x", INK, 18, bold=True)
+        x = left + 16
+        skip_from = left + 30
+        for part in parts:
+            if part == "+":
+                sheet.arrow(x, 130, x + 32, 130)
+                plus(sheet, x + 46, 130)
+                elbow(
+                    sheet, [(skip_from, 130), (skip_from, 210), (x + 46, 210), (x + 46, 145)], BLUE
+                )
+                sheet.text((skip_from + x + 46) / 2, 236, "x itself", BLUE, 16, "middle")
+                x += 60
+            else:
+                colour = GREY if part == "LayerNorm" else ORANGE
+                sheet.arrow(x, 130, x + 38, 130)
+                box(sheet, x + 40, 105, 108, 50, part, colour)
+                x += 148
+        sheet.arrow(x, 130, x + 38, 130)
+    return sheet
+
+
+def bahdanau_step():
+    """One decoding step. The decoder's state meets every encoder state in an energy; a softmax
+    makes weights; the weighted sum of the encoder states is the context of the next state.
+    """
+    sheet = Sheet(WIDE, 330)
+    words, shares = ["le", "chat", "noir", "dort"], [0.05, 0.20, 0.70, 0.05]
+    box(sheet, 30, 40, 130, 52, "state s", ORANGE, bold=True)
+    sheet.text(30, 118, "of the decoder", ORANGE)
+    for i, (word, share) in enumerate(zip(words, shares, strict=True)):
+        x = 280 + 120 * i
+        token(sheet, x, 296, word, BLUE)
+        box(sheet, x - 44, 216, 88, 44, f"h{i + 1}", BLUE)
+        sheet.arrow(x, 278, x, 262, BLUE)
+        sheet.arrow(x, 215, x, 178, GREY)
+        box(sheet, x - 44, 138, 88, 38, f"e{i + 1}", GREY)
+        sheet.arrow(x, 137, x, 96, PURPLE)
+        sheet.rect(x - 44, 92 - 70 * share, 88, 70 * share, PURPLE)
+        sheet.text(x, 84 - 70 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
+    sheet.path([(95, 126), (95, 157), (230, 157)], ORANGE, 2)
+    sheet.arrow(228, 157, 235, 157, ORANGE)
+    sheet.text(70, 185, "energies: s and h", GREY)
+    sheet.text(180, 118, "softmax", PURPLE)
+    sheet.arrow(700, 66, 744, 66, PURPLE)
+    box(sheet, 746, 40, 150, 52, "context c", PURPLE, bold=True)
+    sheet.text(746, 118, "Σ weight · h", PURPLE)
+    sheet.arrow(820, 128, 820, 176, PURPLE)
+    box(sheet, 746, 178, 150, 66, "next state\nnext word", ORANGE, bold=True)
+    return sheet
+
+
+PICTURES = [
+    query_key_value,
+    matrix_form,
+    masks,
+    heads_concatenated,
+    residual_and_norm,
+    bahdanau_step,
+]

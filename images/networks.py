@@ -1,0 +1,192 @@
+"""Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
+
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from images.kit import WIDE, Sheet, box, elbow, token
+
+PALE = "#c3cad1"
+
+
+def unrolled_rnn():
+    """Left: one recurrent cell whose state returns to itself. Right: the same cell drawn once for
+    each of four words, its state handed on from left to right.
+    """
+    sheet = Sheet(WIDE, 230)
+    box(sheet, 60, 80, 100, 60, "cell", BLUE, bold=True)
+    token(sheet, 110, 200, "word", GREY)
+    sheet.arrow(110, 182, 110, 142)
+    elbow(sheet, [(160, 110), (200, 110), (200, 40), (110, 40), (110, 78)], BLUE)
+    sheet.text(206, 62, "state", BLUE)
+    sheet.text(280, 118, "=", INK, 28, "middle", bold=True)
+    for i, word in enumerate(["le", "petit", "chat", "dort"]):
+        x = 330 + 145 * i
+        box(sheet, x, 80, 90, 60, "cell", BLUE, bold=True)
+        token(sheet, x + 45, 200, word, GREY)
+        sheet.arrow(x + 45, 182, x + 45, 142)
+        sheet.arrow(x + 90, 110, x + 143, 110, BLUE)
+        sheet.text(x + 116, 98, f"h{i + 1}", BLUE, 16, "middle")
+    return sheet
+
+
+def context_vector():
+    """An encoder reads three French words; its last state, the context vector, is all that the
+    decoder is given, which writes four English words.
+    """
+    sheet = Sheet(WIDE, 230)
+    for i, word in enumerate(["je", "suis", "étudiant"]):
+        x = 30 + 112 * i
+        box(sheet, x, 70, 84, 52, "encoder", BLUE)
+        token(sheet, x + 42, 190, word, BLUE, 100)
+        sheet.arrow(x + 42, 172, x + 42, 124, BLUE)
+        sheet.arrow(x + 84, 96, x + 110, 96, BLUE)
+    box(sheet, 368, 62, 96, 68, "context\nvector", PURPLE, bold=True)
+    sheet.arrow(466, 96, 490, 96, PURPLE)
+    for i, word in enumerate(["i", "am", "a", "student"]):
+        x = 492 + 108 * i
+        box(sheet, x, 70, 84, 52, "decoder", ORANGE)
+        token(sheet, x + 42, 24, word, ORANGE, 92)
+        sheet.arrow(x + 42, 69, x + 42, 43, ORANGE)
+        if i < 3:
+            sheet.arrow(x + 84, 96, x + 106, 96, ORANGE)
+            elbow(sheet, [(x + 60, 134), (x + 60, 150), (x + 150, 150), (x + 150, 124)], GREY)
+    sheet.text(560, 180, "each word goes in at the next step", GREY)
+    return sheet
+
+
+def dilated_convolutions():
+    """Four layers of convolutions with kernel 2 and dilations 1, 2, 4 and 8 over sixteen words: the
+    last output depends, through the strong lines, on all sixteen.
+    """
+    sheet = Sheet(WIDE, 330)
+    places = [150 + 48 * i for i in range(16)]
+    heights = [286 - 62 * level for level in range(5)]
+    needed = {15}
+    strong = {4: {15}}
+    for level, dilation in reversed(list(enumerate([1, 2, 4, 8]))):
+        needed |= {i - dilation for i in needed}
+        strong[level] = set(needed)
+    for level, dilation in enumerate([1, 2, 4, 8]):
+        for i in range(16):
+            on = i in strong[level + 1]
+            colour, width = (ORANGE, 2.5) if on else (PALE, 1)
+            for tap in (i, i - dilation):
+                if tap >= 0:
+                    ends = places[tap], heights[level] - 9, places[i], heights[level + 1] + 9
+                    sheet.line(*ends, colour, width)
+        sheet.text(16, heights[level + 1] + 6, f"dilation {dilation}", ORANGE)
+    for level, height in enumerate(heights):
+        for i, x in enumerate(places):
+            on = i in strong[level]
+            sheet.dot(x, height, 9, (BLUE if level == 0 else ORANGE) if on else PALE)
+    sheet.text(16, 292, "words", BLUE)
+    sheet.text(870, 318, "kernel 2: 2⁴ = 16 words seen", GREY, anchor="end")
+    return sheet
+
+
+def encoder_decoder_stacks():
+    """Left a stack of encoder layers, right a stack of decoder layers. The output of the last
+    encoder layer, the memory, goes to every decoder layer.
+    """
+    sheet = Sheet(WIDE, 400)
+    for i in range(3):
+        y = 250 - 80 * i
+        box(sheet, 90, y, 220, 54, f"encoder layer {i + 1}", BLUE)
+        box(sheet, 600, y, 220, 54, f"decoder layer {i + 1}", ORANGE)
+        sheet.arrow(200, y + 80 if i else 338, 200, y + 56, BLUE)
+        sheet.arrow(710, y + 80 if i else 338, 710, y + 56, ORANGE)
+        elbow(sheet, [(450, 60), (450, y + 27), (598, y + 27)], PURPLE)
+    sheet.path([(200, 89), (200, 60), (450, 60)], PURPLE, 2)
+    sheet.text(225, 48, "memory: the final output", PURPLE, bold=True)
+    sheet.text(462, 168, "to every layer", PURPLE)
+    token(sheet, 200, 360, "je suis étudiant", BLUE, 200)
+    token(sheet, 710, 360, "<bos> i am a", ORANGE, 200)
+    sheet.arrow(710, 89, 710, 62, ORANGE)
+    token(sheet, 710, 42, "i am a student", ORANGE, 200)
+    return sheet
+
+
+def three_uses_of_attention():
+    """Three boxes: encoder self-attention, all from the source; masked decoder self-attention, all
+    from the target; cross-attention, queries from the target, keys and values from the memory.
+    """
+    sheet = Sheet(WIDE, 270)
+    uses = [
+        ("encoder", "self-attention", BLUE, ["source"] * 3, "padding", "(B, H, S, S)"),
+        ("decoder", "self-attention", ORANGE, ["target"] * 3, "causal + padding", "(B, H, T, T)"),
+        (
+            "decoder",
+            "cross-attention",
+            PURPLE,
+            ["target", "memory", "memory"],
+            "padding of the source",
+            "(B, H, T, S)",
+        ),
+    ]
+    for n, (place, name, colour, sources, mask, shape) in enumerate(uses):
+        left = 20 + 305 * n
+        box(sheet, left, 20, 270, 66, f"{place}\n{name}", colour, bold=True)
+        for i, (role, source) in enumerate(zip("QKV", sources, strict=True)):
+            x = left + 45 + 90 * i
+            sheet.arrow(x, 132, x, 88, (BLUE, ORANGE, GREEN)[i])
+            sheet.text(x + 8, 116, role, (BLUE, ORANGE, GREEN)[i], 16, bold=True)
+            token(sheet, x, 152, source, GREY, 84)
+        sheet.text(left, 214, f"mask: {mask}")
+        sheet.text(left, 244, f"weights {shape}")
+    return sheet
+
+
+def final_linear_softmax():
+    """The decoder's vector of D numbers is multiplied by a matrix and gives V logits; a softmax
+    makes V probabilities of them, drawn as bars; the tallest names the word.
+    """
+    sheet = Sheet(WIDE, 240)
+    box(sheet, 30, 80, 110, 60, "vector\n(D)", ORANGE, bold=True)
+    sheet.arrow(142, 110, 188, 110)
+    box(sheet, 190, 70, 120, 80, "linear\n(D, V)", GREY, bold=True)
+    sheet.arrow(312, 110, 358, 110)
+    box(sheet, 360, 80, 110, 60, "logits\n(V)", GREY, bold=True)
+    sheet.arrow(472, 110, 518, 110)
+    sheet.text(495, 64, "softmax", PURPLE, 16, "middle")
+    logits = {"a": 0.2, "am": 1.1, "i": 0.1, "red": 3.0, "coat": 1.6}
+    total = sum(2.718281828**v for v in logits.values())
+    for i, (word, value) in enumerate(logits.items()):
+        share, x = 2.718281828**value / total, 540 + 72 * i
+        sheet.rect(x, 170 - 130 * share, 52, 130 * share, PURPLE if word == "red" else PALE)
+        sheet.text(x + 26, 160 - 130 * share, f"{share:.2f}", INK, 16, "middle")
+        sheet.text(x + 26, 194, word, INK, 16, "middle", bold=word == "red")
+    sheet.text(540, 226, "V probabilities, they sum to 1", PURPLE)
+    return sheet
+
+
+def training_and_inference_decoder():
+    """Left, training: the whole target, shifted right, goes in at once and all words are predicted
+    in one pass. Right, inference: a word at a time, each goes in at the next step.
+    """
+    sheet = Sheet(WIDE, 290)
+    sheet.text(20, 30, "training: one pass", BLUE, 18, bold=True)
+    sheet.text(490, 30, "inference: one pass for each word", ORANGE, 18, bold=True)
+    given, wanted = ["<bos>", "i", "am", "a"], ["i", "am", "a", "student"]
+    for left, now in ((20, 4), (490, 3)):
+        box(sheet, left, 122, 410, 50, "decoder, causal mask", GREY, bold=True)
+        for i in range(now):
+            x = left + 52 + 102 * i
+            token(sheet, x, 226, given[i], BLUE if left == 20 or i == 0 else ORANGE, 90)
+            sheet.arrow(x, 208, x, 174)
+            if left == 20 or i == now - 1:
+                sheet.arrow(x, 121, x, 90)
+                token(sheet, x, 70, wanted[i], GREEN if left == 20 else ORANGE, 90)
+    sheet.text(20, 276, "the true words, shifted by one", BLUE)
+    elbow(sheet, [(793, 70), (848, 70), (848, 105)], ORANGE)
+    sheet.text(856, 98, "next", ORANGE)
+    sheet.text(490, 276, "its own words, one step later", ORANGE)
+    return sheet
+
+
+PICTURES = [
+    unrolled_rnn,
+    context_vector,
+    dilated_convolutions,
+    encoder_decoder_stacks,
+    three_uses_of_attention,
+    final_linear_softmax,
+    training_and_inference_decoder,
+]
