@@ -181,6 +181,72 @@ def training_and_inference_decoder():
     return sheet
 
 
+def encoder_layer():
+    """From left to right: x goes through self-attention, add and norm, feed-forward, add and norm.
+    The shape (B, S, D) stays the same; a path that carries x itself runs around each sublayer.
+    """
+    return _layer([("self-attention", BLUE), ("feed-forward", GREY)], "(B, S, D)")
+
+
+def decoder_layer():
+    """From left to right: masked self-attention, cross-attention with keys and values from the
+    memory, feed-forward; add and norm after each. The shape (B, T, D) stays the same.
+    """
+    names = [
+        ("masked\nself-attention", ORANGE),
+        ("cross-\nattention", PURPLE),
+        ("feed-\nforward", GREY),
+    ]
+    sheet = _layer(names, "(B, T, D)")
+    sheet.text(470, 26, "memory: K and V", PURPLE, 16, "middle")
+    sheet.arrow(455, 34, 455, 66, PURPLE)
+    return sheet
+
+
+def _layer(sublayers, shape):
+    sheet = Sheet(WIDE, 210)
+    sheet.text(14, 108, shape)
+    room = (WIDE - 200) / len(sublayers)
+    for i, (name, colour) in enumerate(sublayers):
+        x = 100 + room * i
+        wide = room - 116
+        sheet.arrow(x, 102, x + 28, 102)
+        box(sheet, x + 30, 68, wide, 68, name, colour, bold=True)
+        sheet.arrow(x + 30 + wide, 102, x + 46 + wide, 102)
+        box(sheet, x + 48 + wide, 68, 62, 68, "add &\nnorm", GREY)
+        around = [(x + 12, 102), (x + 12, 172), (x + 79 + wide, 172), (x + 79 + wide, 138)]
+        elbow(sheet, around, BLUE)
+        sheet.text(x + 30 + wide / 2, 198, "x itself", BLUE, 16, "middle")
+    sheet.arrow(100 + room * len(sublayers) - 4, 102, WIDE - 90, 102)
+    sheet.text(WIDE - 86, 108, shape)
+    return sheet
+
+
+def path_lengths():
+    """Two words with six others between them, linked in three ways: a recurrent network takes seven
+    steps, dilated convolutions three layers, attention one.
+    """
+    sheet = Sheet(WIDE, 330)
+    places = [230 + 88 * i for i in range(8)]
+    ways = [
+        ("recurrent: 7 steps", BLUE, list(range(8))),
+        ("dilated: 3 layers", ORANGE, [0, 4, 6, 7]),
+        ("attention: 1 step", PURPLE, [0, 7]),
+    ]
+    for n, (name, colour, stops) in enumerate(ways):
+        y = 84 + 105 * n
+        sheet.text(14, y + 6, name, colour, 16, bold=True)
+        for start, end in zip(stops, stops[1:], strict=False):
+            middle = (places[start] + places[end]) / 2
+            height = 18 + 7 * (end - start)
+            curve = [(places[start], y - 12), (middle, y - height), (places[end] - 4, y - 13)]
+            sheet.path(curve[:2], colour, 2.5)
+            sheet.arrow(*curve[1], *curve[2], colour, 2.5)
+        for i, x in enumerate(places):
+            sheet.dot(x, y, 10, colour if i in stops else PALE)
+    return sheet
+
+
 PICTURES = [
     unrolled_rnn,
     context_vector,
@@ -189,4 +255,7 @@ PICTURES = [
     three_uses_of_attention,
     final_linear_softmax,
     training_and_inference_decoder,
+    encoder_layer,
+    decoder_layer,
+    path_lengths,
 ]

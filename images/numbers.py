@@ -1,0 +1,165 @@
+"""Still drawings whose every number is computed: positions, distributions, a tree, six steps."""
+
+import math
+
+import torch
+
+from helpers import plots
+from helpers.attention import scaled_dot_product_attention
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.positions import sinusoidal_positions
+from images.kit import WIDE, Sheet, box, cells, token
+
+PALE = "#c3cad1"
+
+
+def sinusoids():
+    """A map of 40 positions by 64 dimensions: waves that are short on the left and long on the
+    right. Below it, three of the waves as curves over the position.
+    """
+    table = sinusoidal_positions(40, 64)
+    sheet = Sheet(WIDE, 420)
+    sheet.text(70, 28, "dimensions 0 to 63", ORANGE)
+    sheet.text(270, 28, "rows: positions 0 to 39", BLUE)
+    sheet.pixels(70, 40, 780, 200, table.numpy(), plots.SIGNED, -1, 1)
+    for position in (0, 20, 39):
+        sheet.text(62, 50 + 190 * position / 39, position, BLUE, anchor="end")
+    curves = ((0, BLUE), (16, ORANGE), (32, PURPLE))
+    for dimension, colour in curves:
+        points = [(70 + 680 * p / 39, 330 - 50 * table[p, dimension].item()) for p in range(40)]
+        sheet.path(points, colour, 2.5)
+        sheet.text(758, points[-1][1] + 6, f"dimension {dimension}", colour)
+    sheet.text(70, 408, "position 0 to 39", BLUE)
+    return sheet
+
+
+def target_and_predicted_distributions():
+    """Two grids of places by words. Target: one full cell in each row, for i, am, a, student, end.
+    Predicted: most of each row on the right word, the rest spread over the others.
+    """
+    words, wanted = ["a", "am", "i", "thanks", "student", "<eos>"], [2, 1, 0, 4, 5]
+    generator = torch.Generator().manual_seed(3)
+    logits = torch.randn(5, 6, generator=generator)
+    logits[range(5), wanted] += 3.6
+    grids = [("target", torch.eye(6)[wanted]), ("predicted", logits.softmax(-1))]
+    sheet = Sheet(WIDE, 310)
+    for n, (name, grid) in enumerate(grids):
+        left = 60 + 440 * n
+        sheet.text(left, 28, name, INK, 18, bold=True)
+        for j, word in enumerate(words):
+            sheet.text(left + 66 * j + 33, 62, word, GREY, 16, "middle")
+        rows = grid.tolist()
+        for i, row in enumerate(rows):
+            for j, share in enumerate(row):
+                at = left + 66 * j, 74 + 42 * i
+                sheet.rect(*at, 66, 42, "white", PALE)
+                sheet.rect(*at, 66, 42, GREEN if n == 0 else PURPLE, opacity=share)
+                ink = "white" if share > 0.5 else INK
+                sheet.text(at[0] + 33, at[1] + 27, f"{share:.2f}", ink, 16, "middle")
+            if n == 0:
+                sheet.text(left - 12, 101 + 42 * i, i + 1, BLUE, 16, "end")
+    sheet.text(60, 304, "a row for each place; every row sums to 1", GREY)
+    return sheet
+
+
+def beam_tree():
+    """A beam of two over three steps. Each kept beginning proposes words with their probabilities;
+    the two best of all stay, drawn strong, the others are dropped, drawn pale.
+    """
+    tree = {
+        "": {"a": 0.5, "the": 0.4, "one": 0.1},
+        "a": {"dog": 0.4, "cat": 0.35, "red": 0.25},
+        "the": {"dog": 0.7, "cat": 0.2, "red": 0.1},
+    }
+    sheet = Sheet(WIDE, 400)
+    token(sheet, 90, 200, "<bos>", GREY)
+    first = sorted(tree[""], key=tree[""].get, reverse=True)
+    scores = {(w,): math.log(p) for w, p in tree[""].items()}
+    kept = set(sorted(scores, key=scores.get, reverse=True)[:2])
+    second = {(a, b): scores[(a,)] + math.log(p) for (a,) in kept for b, p in tree[a].items()}
+    best = set(sorted(second, key=second.get, reverse=True)[:2])
+    ends = {}
+    for i, word in enumerate(first):
+        y, on = 90 + 140 * i, (word,) in kept
+        _branch(sheet, (138, 200), (312, y), word, scores[(word,)], on)
+        ends[(word,)] = y
+    for place, path in enumerate(sorted(second, key=lambda p: (first.index(p[0]), -second[p]))):
+        y, on = 50 + 62 * place, path in best
+        _branch(sheet, (504, ends[path[:1]]), (640, y), path[1], second[path], on)
+    sheet.text(20, 28, "numbers: sums of log-probabilities; the two best of all stay", GREY)
+    return sheet
+
+
+def _branch(sheet, start, end, word, score, on):
+    colour = ORANGE if on else PALE
+    sheet.line(*start, end[0], end[1], colour, 3 if on else 1.5)
+    token(sheet, end[0] + 49, end[1], word, colour)
+    sheet.text(end[0] + 106, end[1] + 6, f"{score:.2f}".replace("-", "−"), colour if on else GREY)
+
+
+def six_steps():
+    """The six steps for the word the: its query meets three keys, scores 1, 4, 3; divided by the
+    root of 3; softmax gives 0.10, 0.58, 0.32; the values weighed and added give the context.
+    """
+    x = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])
+    w_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
+    w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
+    w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
+    query, keys, values = x[:1] @ w_q, x @ w_k, x @ w_v
+    context, weights = scaled_dot_product_attention(query, keys, values)
+    scores = (query @ keys.T)[0]
+    sheet = Sheet(WIDE, 372)
+    heads = ["1 project", "", "2 score", "3 scale", "4 softmax", "5 weigh", ""]
+    for x_at, head in zip((20, 130, 270, 370, 480, 620, 0), heads, strict=True):
+        sheet.text(x_at, 28, head, INK, 16, bold=True)
+    sheet.text(20, 128, "q of the", BLUE)
+    cells(sheet, 20, 136, query.tolist(), BLUE, 30, digits=0)
+    for i, word in enumerate(["the", "cat", "sleeps"]):
+        y = 76 + 76 * i
+        sheet.text(140, y + 2, f"k of {word}", ORANGE)
+        cells(sheet, 140, y + 10, [keys[i].tolist()], ORANGE, 30, digits=0)
+        sheet.text(296, y + 32, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
+        sheet.text(400, y + 32, f"{scores[i] / 3**0.5:.2f}", INK, 18, "middle")
+        sheet.text(516, y + 32, f"{weights[0, i]:.2f}", PURPLE, 20, "middle", bold=True)
+        sheet.text(580, y + 32, "·", INK, 20, "middle")
+        sheet.text(620, y + 2, f"v of {word}", GREEN)
+        cells(sheet, 620, y + 10, [values[i].tolist()], GREEN, 30, digits=0)
+    sheet.text(476, 324, "6 sum: the context", PURPLE, 16, bold=True)
+    cells(sheet, 660, 300, context.tolist(), PURPLE, 56, digits=2)
+    return sheet
+
+
+def patches_as_tokens():
+    """A picture cut into nine square patches. Each patch is flattened into a row of numbers, a
+    linear layer turns it into a token's vector, and its position is added.
+    """
+    sheet = Sheet(WIDE, 260)
+    for i in range(3):
+        for j in range(3):
+            shade = 0.15 + 0.7 * ((i * 3 + j * 5) % 7) / 7
+            at = 40 + 60 * j, 40 + 60 * i
+            sheet.rect(*at, 56, 56, BLUE, BLUE, opacity=shade)
+            sheet.text(at[0] + 28, at[1] + 34, 3 * i + j + 1, INK, 16, "middle", bold=True)
+    sheet.arrow(232, 128, 282, 128)
+    for i in range(9):
+        y = 34 + 22 * i
+        shade = 0.15 + 0.7 * ((i // 3 * 3 + i % 3 * 5) % 7) / 7
+        sheet.rect(286, y, 150, 17, BLUE, BLUE, opacity=shade)
+    sheet.text(361, 252, "flattened", BLUE, 16, "middle")
+    sheet.arrow(442, 128, 492, 128)
+    box(sheet, 494, 90, 120, 76, "linear", GREY, bold=True)
+    sheet.arrow(616, 128, 666, 128)
+    sheet.text(641, 78, "+ position", ORANGE, 16, "middle")
+    for i in range(9):
+        sheet.rect(690, 34 + 22 * i, 150, 17, PURPLE, PURPLE, opacity=0.35)
+    sheet.text(765, 252, "nine tokens", PURPLE, 16, "middle")
+    return sheet
+
+
+PICTURES = [
+    sinusoids,
+    target_and_predicted_distributions,
+    beam_tree,
+    six_steps,
+    patches_as_tokens,
+]
