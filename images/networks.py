@@ -193,7 +193,7 @@ def decoder_layer():
     memory, feed-forward; add and norm after each. The shape (B, T, D) stays the same.
     """
     names = [
-        ("masked\nself-attention", ORANGE),
+        ("masked self-\nattention", ORANGE),
         ("cross-\nattention", PURPLE),
         ("feed-\nforward", GREY),
     ]

@@ -29,6 +29,7 @@ from matplotlib import pyplot
 from torch import nn
 
 from helpers import exercises, metrics, plots, toy_models
+from helpers.widgets.rnn_stepper import RNNStepper
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 transduction 6 · 2 the pair of networks 15 · 3 three problems 20 · 4 convolutions 7 ·
@@ -112,6 +113,9 @@ with torch.no_grad():
 outputs, last = rnn(words[None])  # (1, T, D_in) -> (1, T, D_h), (1, 1, D_h)
 torch.testing.assert_close(outputs[0], states)
 
+# %%
+notebook.picture("unrolled_rnn")
+
 # %% [markdown]
 # An **LSTM** (Hochreiter & Schmidhuber 1997) and a **GRU** (Cho et al. 2014) are the same loop with
 # gates: learned numbers between 0 and 1 that decide what to keep. We use a GRU.
@@ -119,6 +123,12 @@ torch.testing.assert_close(outputs[0], states)
 # Now take two of them (Sutskever et al. 2014; Cho et al. 2014). The **encoder** reads. Its last state
 # is the **context vector**: all that the decoder ever learns of the sentence. The **decoder** writes,
 # one word at a time, each time given the word before.
+
+# %%
+notebook.picture("context_vector")
+
+# %%
+notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
 # Two details:
@@ -160,6 +170,12 @@ axes = plots.labelled_lines(
 )
 assert pupil.card["losses"][-1] < pupil.card["losses"][0] / 2
 notebook.figure(axes, alt="The training loss falls quickly from about 5 nats per word.", width=560)
+
+# %% [markdown]
+# The trained model, step by step. Watch the numbers of the state change as words come in.
+
+# %%
+RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% tags=["nbval-ignore-output"]
 for pair, written in zip(
@@ -354,6 +370,9 @@ assert decay["gru"][25] < 1 and decay["lstm"][25] < 1
 # 2016) are built of them. Stack layers, and each sees further. **Dilated** ones skip positions: 1, 2,
 # 4, 8 …
 
+# %%
+notebook.picture("dilated_convolutions")
+
 # %% [markdown]
 # Do not believe the drawing: count. Which inputs does the last output depend on? The gradient knows.
 
@@ -374,6 +393,9 @@ def sees(kernel_size, dilations, length=64):
 print("kernel 3, 4 layers:             ", sees(3, [1, 1, 1, 1]), "positions")
 print("kernel 3, dilations 1, 2, 4, 8: ", sees(3, [1, 2, 4, 8]), "positions")
 assert sees(3, [1, 1, 1, 1]) == 9 and sees(3, [1, 2, 4, 8]) == 31
+
+# %% tags=["hide-input"]
+notebook.picture("path_lengths")
 
 # %% [markdown]
 # **Predict:** how many steps lie between two words that are 32 apart, in a recurrent network, in

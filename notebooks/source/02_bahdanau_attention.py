@@ -24,6 +24,7 @@ notebook.set_up()
 import torch
 
 from helpers import attention, exercises, metrics, plots, toy_models
+from helpers.widgets.bahdanau_stepper import BahdanauStepper
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 the step by hand 15 · 2 does it help 10 · 3 the map 10 · 4 Luong 8 · 5 cost 5 ·
@@ -48,6 +49,9 @@ from helpers import attention, exercises, metrics, plots, toy_models
 # 2. a softmax over the source words makes **weights** $\alpha_{t,i}$ of them,
 # 3. the **context** is the mixture $c_t = \sum_i \alpha_{t,i} h_i$,
 # 4. the recurrent step takes $c_t$ and the previous word, and a new state comes out.
+
+# %%
+notebook.picture("bahdanau_step")
 
 # %% [markdown]
 # The energy is a small neural network with one hidden layer, trained with the rest. Small enough for
@@ -185,6 +189,9 @@ notebook.figure(
 # places: *la voiture rouge*, the car red.
 
 # %%
+notebook.picture("decoder_looking_back")
+
+# %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
 ((src_ids, tgt_ids),) = looking.encode([pair])
 maps = looking.model.attention_maps(
@@ -210,6 +217,13 @@ print("red looks at:", pair.source[looked_at[adjective]])
 print(pair.target[noun], "looks at:", pair.source[looked_at[noun]])
 assert pair.source[looked_at[adjective]] == "rouge"
 assert looked_at[noun] < looked_at[adjective]  # the order is inverted
+
+# %% [markdown]
+# One step at a time: energies, weights, context, next word. Press play, or type a sentence of your
+# own with the words of the corpus.
+
+# %%
+BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %% [markdown]
 # ### Score it

@@ -28,6 +28,8 @@ import torch.nn.functional as F
 from helpers import attention, corpus, exercises, plots
 from helpers.tokenization import WordVocabulary
 from helpers.widgets.kernel_regression import KernelRegression
+from helpers.widgets.six_steps import SixSteps
+from helpers.widgets.softmax_scale import SoftmaxTemperature
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 dot products 10 · 2 no parameters 12 · 3 soft dictionary 12 · 4 six steps 12 ·
@@ -240,6 +242,9 @@ print(prices["pear"])
 # weights and returns the mixture of **all** values. Keys and queries are now vectors.
 
 # %%
+notebook.picture("query_key_value")
+
+# %%
 keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): round fruit … dark fruit
 values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1): the prices
 query = torch.tensor([0.8, 0.5])  # (K=2,)
@@ -253,6 +258,12 @@ assert (weights @ values).item() == values[(keys @ query).argmax()].item()
 # %% [markdown]
 # At a high temperature all values count alike. Towards zero, the best key takes everything, and the
 # soft dictionary becomes a hard one.
+
+# %% [markdown]
+# Move the slider and find the temperature at which the largest weight passes 0.9.
+
+# %%
+SoftmaxTemperature()
 
 # %% [markdown]
 # ### The same thing, fifty years older
@@ -282,6 +293,9 @@ KernelRegression(width=0.3)
 # | **value** $v = x W_V$ | every word | what do I hand over? |
 #
 # Take a pencil. The sentence is *the cat sleeps*, the numbers are small.
+
+# %% tags=["hide-input"]
+notebook.picture("six_steps")
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -331,6 +345,13 @@ ours, _ = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
 theirs = F.scaled_dot_product_attention((x @ w_q)[None], (x @ w_k)[None], (x @ w_v)[None])[0]
 torch.testing.assert_close(ours[0], context)
 torch.testing.assert_close(theirs[0], context)
+
+# %% [markdown]
+# Step through it, choose another word, or type other vectors. **Try:** give *sleeps* the vector of
+# *cat*. What happens to the weights, and why?
+
+# %%
+SixSteps()
 
 # %% [markdown]
 # ## 5. Why three projections, and why small ones

@@ -27,6 +27,8 @@ import torch
 import torch.nn.functional as F
 
 from helpers import attention, exercises, masks, plots
+from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.softmax_scale import ScaleExplorer
 
 # %% [markdown]
 # ## 1. All words at once
@@ -62,6 +64,9 @@ scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 assert scores[0, 1] == query[0] @ key[1]
 
+# %% tags=["hide-input"]
+notebook.picture("self_attention_filling")
+
 # %% [markdown]
 # The first row, 1, 4, 3, is what you found for *the* in lesson 03. Divide by $\sqrt{d_k}$, take a
 # softmax **along each row**, and mix the values.
@@ -87,6 +92,9 @@ notebook.figure(
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
 # It is equation (1) of Vaswani et al. (2017).
+
+# %% tags=["hide-input"]
+notebook.picture("matrix_form")
 
 # %% [markdown]
 # ### The shapes in the paper
@@ -254,6 +262,12 @@ assert unscaled[-1][1] < 0.3 * entropy_and_gradient(256, 16)[1]
 #
 # Change `widths` above to other numbers, larger and smaller, and run the two cells again.
 
+# %% [markdown]
+# Move the slider and watch variance, entropy and gradient together, with the division and without.
+
+# %%
+ScaleExplorer()
+
 # %% [markdown] tags=["notes"]
 # **10 minutes.** Ask: *why not divide by $d_k$?* Then scores would shrink towards 0 as the width
 # grows and every key would get the same weight; the variance of $q \cdot k / d_k$ is $1/d_k$.
@@ -287,6 +301,9 @@ print(padding.shape, padding[1, 0, 0].int())
 both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both.shape)
 print(both[1, 0].int())
+
+# %% tags=["hide-input"]
+notebook.picture("masks")
 
 # %% [markdown]
 # ### Wrong first
@@ -417,6 +434,12 @@ notebook.show_source(attention.scaled_dot_product_attention)
 #
 # If you are late, skip "Two meanings of True" and hand it out as homework; people will meet it the
 # first time they use `nn.MultiheadAttention`.
+
+# %% [markdown]
+# Choose a mask, pick a query, and see what it may look at and what becomes of its row.
+
+# %%
+MaskBuilder()
 
 # %% [markdown]
 # ### Play

@@ -28,6 +28,7 @@ from torch import nn
 from helpers import attention, exercises, plots
 from helpers.layers import EncoderLayer
 from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
+from helpers.widgets.positions_explorer import PositionExplorer
 
 # %% [markdown]
 # ## 1. A bag of words
@@ -187,6 +188,15 @@ notebook.figure(
     "it of one colour, fading with the distance.",
     width=480,
 )
+
+# %% [markdown]
+# Move the sliders: a frequency, a shift, and the turn that belongs to it.
+
+# %%
+PositionExplorer()
+
+# %% tags=["hide-input"]
+notebook.picture("sinusoids")
 
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 2 and 3. The circle helps everybody: draw the hand of a clock for each

@@ -50,6 +50,9 @@ assert scores.softmax(-1).max() < 0.5
 # a unit of its own, keep the two answers in two places. That is all there is to multi-head attention:
 # several small attentions side by side, and a matrix that puts their answers together.
 
+# %% tags=["hide-input"]
+notebook.picture("heads_concatenated")
+
 # %% [markdown] tags=["notes"]
 # **5 minutes.** Ask before you run: *could a deeper network do it with one head a layer?* Yes, one
 # question after the other. Heads let a layer ask several questions at once.

@@ -33,6 +33,9 @@ from helpers.tokenization import WordVocabulary
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
+# %% tags=["hide-input"]
+notebook.picture("encoder_decoder_stacks")
+
 # %% [markdown]
 # ## 1. Layer normalisation
 #
@@ -119,6 +122,9 @@ torch.testing.assert_close(convolution(x.transpose(1, 2)).transpose(1, 2), ffn.l
 # **12 minutes** for sections 1 and 2. *What would happen without the ReLU?* Two matrices in a row are
 # one matrix; the layer would be linear. *Where are most of a layer's parameters?* Here: two thirds.
 
+# %% tags=["hide-input"]
+notebook.picture("encoder_layer")
+
 # %% [markdown]
 # ## 3. Residual paths, and where the norm stands
 #
@@ -127,6 +133,9 @@ torch.testing.assert_close(convolution(x.transpose(1, 2)).transpose(1, 2), ffn.l
 #
 # - **post-norm**, the paper's: $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$,
 # - **pre-norm**, most models since: $x + \mathrm{Sublayer}(\mathrm{LayerNorm}(x))$.
+
+# %% tags=["hide-input"]
+notebook.picture("residual_and_norm")
 
 # %% [markdown]
 # In pre-norm the sum runs through the whole stack untouched, in post-norm it is normalised at every
@@ -339,6 +348,12 @@ assert torch.equal(dropout.eval()(ones), ones)
 #
 # The decoder layer has one sublayer more. It looks back at what is already written, looks **across** at
 # the source, then thinks.
+
+# %% tags=["hide-input"]
+notebook.picture("three_uses_of_attention")
+
+# %% tags=["hide-input"]
+notebook.picture("decoder_layer")
 
 # %% [markdown]
 # | | queries from | keys and values from | mask | weights |

@@ -41,6 +41,9 @@ model, tokenizer = translator.model, translator.tokenizer
 # with the decoder's vector gives one number for each token, the **logits**. A softmax makes
 # **probabilities** of them, its logarithm **log-probabilities**.
 
+# %% tags=["hide-input"]
+notebook.picture("final_linear_softmax")
+
 # %%
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 src_ids = translator.encode([sentence])  # (1, S)
@@ -103,6 +106,12 @@ print(f"tying saves {tied:,} parameters; the model has {total:,}")
 # In training the whole target is known. We feed it in, **shifted right** by one, and get the
 # predictions for all positions in one pass. When writing, the next input is known only after the last
 # output: one pass for each token.
+
+# %% tags=["hide-input"]
+notebook.picture("training_and_inference_decoder")
+
+# %% tags=["hide-input"]
+notebook.picture("decoding_token_by_token")
 
 # %% [markdown]
 # **Predict:** the same model, the same prefix: do the two ways give the same logits?
@@ -179,6 +188,9 @@ assert written == translator.translate(sentence)
 # Greedy never goes back. A beginning that looks second-best may lead to the better sentence. **Beam
 # search** keeps the best few beginnings. At every step each of them proposes all its continuations,
 # and the best few *of all* stay.
+
+# %% tags=["hide-input"]
+notebook.picture("beam_tree")
 
 # %% [markdown]
 # A small tree first, with a made-up model of four tokens, to see greedy lose. **Predict** with the

@@ -32,6 +32,7 @@ from helpers.captions import CAPTIONS
 from helpers.pretrained import load_translator
 from helpers.tokenization import PAD
 from helpers.transformer import Transformer, TransformerConfig
+from helpers.widgets.loss_explorer import LossExplorer
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 six words 10 · 2 three numbers 8 · 3 padding 7 · 4 smoothing 6 · 5 learning rate 6 ·
@@ -56,6 +57,9 @@ vocabulary = ["a", "am", "i", "thanks", "student", "<eos>"]
 wanted = ["i", "am", "a", "student", "<eos>"]
 targets = torch.tensor([vocabulary.index(word) for word in wanted])  # (T=5,)
 target_rows = F.one_hot(targets, len(vocabulary)).float()  # (T, V)
+
+# %%
+notebook.picture("target_and_predicted_distributions")
 
 # %% [markdown]
 # Here is a Transformer so small that it trains while you read: width 16, one layer. The three French
@@ -154,6 +158,13 @@ kl = F.kl_div(after.log(), soft, reduction="batchmean")
 print(f"cross-entropy {cross:.3f} − entropy {own:.3f} = KL {kl:.3f}")
 torch.testing.assert_close(cross - own, kl)
 assert math.isclose(metrics.perplexity(math.log(6)), 6, rel_tol=1e-6)
+
+# %% [markdown]
+# Move the prediction and watch the numbers. **Find:** a prediction whose most probable word is right
+# and whose loss is still above 1.
+
+# %%
+LossExplorer()
 
 # %% [markdown]
 # ### Landmarks of a curve

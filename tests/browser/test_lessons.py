@@ -58,3 +58,41 @@ def test_lesson_00_runs_and_its_map_answers(open_notebook, map_of_lesson_00):
     page.locator(".av button[data-view='lines']").click()
     page.wait_for_selector(".av[data-layout]")
     assert page.locator(".av button[data-view='lines']").get_attribute("aria-pressed") == "true"
+
+
+def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
+    page = open_notebook(code_of("92_widget_gallery"), size=(1280, 2400))
+    # Make every cell of the long page be drawn, not only those in sight.
+    count = page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
+    seen, moved = set(), 0
+    for i in range(count):
+        page.evaluate("i => jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')", arg=i)
+        page.wait_for_timeout(250)
+        for explorer in page.locator(".course-explorer").all():
+            svg = explorer.locator("svg[role=img]").last
+            name = svg.get_attribute("aria-label")[:24]
+            if name in seen:
+                continue
+            seen.add(name)
+            for box in explorer.locator("input[type=checkbox]").all():
+                before = svg.inner_html()
+                box.click()
+                expect_repaint(page, svg, before)
+                moved += 1
+            for readout in explorer.locator(".widget-readout[contenteditable]").all():
+                before, old = svg.inner_html(), readout.inner_text()
+                readout.fill("3" if old.strip() != "3" else "2")
+                readout.press("Enter")
+                page.wait_for_timeout(300)
+                moved += svg.inner_html() != before
+    assert len(seen) >= 8
+    assert moved >= 20
+
+
+def expect_repaint(page, svg, before):
+    """Wait until a picture differs from what it was."""
+    for _ in range(40):
+        if svg.inner_html() != before:
+            return
+        page.wait_for_timeout(100)
+    assert svg.inner_html() != before

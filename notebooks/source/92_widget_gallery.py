@@ -1,0 +1,100 @@
+# %% [markdown]
+# # Every widget of the course
+#
+# One page to try them all, to project them, or to copy the call into your own notebook. Each is a line
+# of Python; its state can be read and set from the next cell. Allow **10 minutes** to play.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+from helpers import toy_models
+from helpers.captions import CAPTIONS
+from helpers.pretrained import load_translator
+from helpers.widgets.attention_view import attention_view
+
+translator = load_translator()
+sentence = CAPTIONS[0][0]
+from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.kernel_regression import KernelRegression
+from helpers.widgets.loss_explorer import LossExplorer
+from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.positions_explorer import PositionExplorer
+from helpers.widgets.rnn_stepper import RNNStepper
+from helpers.widgets.six_steps import SixSteps
+from helpers.widgets.softmax_scale import SoftmaxTemperature
+from helpers.widgets.softmax_scale import ScaleExplorer
+
+# %% [markdown]
+# ## The attention view
+#
+# Any weights of shape (layers, heads, queries, keys), from any model.
+
+# %%
+view = attention_view(translator.attend(sentence), tab="cross", layer=2)
+view
+
+# %% [markdown]
+# Change it from Python; the view above follows.
+
+# %%
+view.head = 1
+print("layer", view.layer, "head", view.head, "weights", view.weights.shape)
+
+# %% [markdown]
+# ## An RNN translator, step by step (lesson 01)
+
+# %%
+gru = toy_models.load_toy("gru")
+RNNStepper(gru.model, gru.source, gru.target, "le chat noir voit le chien .")
+
+# %% [markdown]
+# ## Bahdanau's look back (lesson 02)
+
+# %%
+looking = toy_models.load_toy("additive")
+BahdanauStepper(looking.model, looking.source, looking.target, "le chat noir voit le chien .")
+
+# %% [markdown]
+# ## A softmax and its temperature (lesson 03)
+
+# %%
+SoftmaxTemperature()
+
+# %% [markdown]
+# ## Attention as kernel regression (lesson 03)
+
+# %%
+KernelRegression(width=0.3)
+
+# %% [markdown]
+# ## Six steps for one word (lesson 03)
+
+# %%
+SixSteps()
+
+# %% [markdown]
+# ## Width and scale (lesson 04)
+
+# %%
+ScaleExplorer()
+
+# %% [markdown]
+# ## Masks (lesson 04)
+
+# %%
+MaskBuilder()
+
+# %% [markdown]
+# ## Positions (lesson 05)
+
+# %%
+PositionExplorer()
+
+# %% [markdown]
+# ## Loss (lesson 09)
+
+# %%
+LossExplorer()

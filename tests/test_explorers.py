@@ -1,0 +1,131 @@
+"""Explorers compute with the core's functions, redraw on every change, and refuse nonsense."""
+
+import math
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+import traitlets
+
+from helpers.masks import causal_mask
+from helpers.widgets.kernel_regression import KernelRegression
+from helpers.widgets.loss_explorer import WORDS, LossExplorer
+from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.positions_explorer import PositionExplorer
+from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
+from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature, scale_measurements
+
+CHANGES = {
+    KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
+    SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
+                         "fourth": 3.0, "fifth": 3.0},
+    ScaleExplorer: {"power": 2, "divide": True},
+    MaskBuilder: {"causal": False, "padding": 3, "cross": True, "query": 5},
+    SixSteps: {"step": 2, "word": "cat", "the": "2 2 2", "cat": "1 1 1", "sleeps": "0 0 1"},
+    PositionExplorer: {"width": 32, "pair": 1, "shift": 9, "position": 3},
+    LossExplorer: {"target": "am", "epsilon": 0.2, "i": 2.0, "am": 2.0, "a": -2.0,
+                   "student": 4.0, "eos": 1.0},
+}  # fmt: skip
+every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
+
+
+@every
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind):
+    widget = kind()
+    first = widget.svg
+    assert set(CHANGES[kind]) == set(widget.traits(state=True))
+    for name, value in CHANGES[kind].items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        assert widget.controls[name].value == value
+        widget.reset()
+        assert widget.svg == first, name
+
+
+@every
+def test_controls_move_the_state(kind):
+    widget = kind()
+    for name, value in CHANGES[kind].items():
+        widget.controls[name].value = value
+        assert getattr(widget, name) == value
+
+
+@every
+def test_the_still_picture_is_described_and_readable(kind):
+    widget = kind()
+    assert repr(widget) == f"{kind.__name__}()"
+    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
+    assert min(sizes) >= 16
+    assert "nan" not in widget.svg
+
+
+@every
+def test_says_what_can_be_set(kind):
+    with pytest.raises(TypeError, match="has no colour. What can be set"):
+        kind(colour="red")
+
+
+def test_outside_the_limits_is_refused():
+    with pytest.raises(traitlets.TraitError):
+        MaskBuilder(padding=7)
+    with pytest.raises(traitlets.TraitError):
+        LossExplorer(target="dog")
+
+
+def test_a_row_with_nothing_to_see_weighs_nothing():
+    found = MaskBuilder(padding=6).numbers
+    assert found["weights"].eq(0).all()
+
+
+def test_masks_are_the_cores():
+    assert MaskBuilder(padding=0).numbers["mask"].equal(causal_mask(6))
+    assert MaskBuilder(padding=0, cross=True).numbers["mask"].all()
+
+
+def test_six_steps_equal_the_fused_operator():
+    widget = SixSteps(word="sleeps", cat="3 -1 0.5")
+    x = torch.tensor([[1.0, 0, 1], [3, -1, 0.5], [1, 1, 0]])
+    fused = F.scaled_dot_product_attention((x @ W_Q)[None], (x @ W_K)[None], (x @ W_V)[None])
+    torch.testing.assert_close(widget.numbers["context"], fused[0, 2])
+
+
+@pytest.mark.parametrize("typed", ["1 2", "one two three", "", "1 2 3 4", "nan 1 1", "1e9 0 0"])
+def test_what_cannot_be_read_keeps_the_last_good_vector(typed):
+    widget = SixSteps(the="2 2 2")
+    before = widget.numbers["context"]
+    widget.the = typed
+    assert widget.numbers["context"].equal(before)
+    assert "three numbers" in widget.svg
+
+
+def test_temperature_ends_in_a_look_up_and_in_a_mixture():
+    assert SoftmaxTemperature(temperature=0.02).numbers["weights"].max() > 0.999
+    assert SoftmaxTemperature(temperature=10).numbers["entropy"] > 0.98 * math.log(5)
+
+
+def test_variance_is_the_width_and_scaling_keeps_it_at_one():
+    for width in (4, 64, 256):
+        assert scale_measurements(width, False)[0] == pytest.approx(width, rel=0.15)
+        assert scale_measurements(width, True)[0] == pytest.approx(1, rel=0.15)
+    assert scale_measurements(256, False)[2] < 0.3 * scale_measurements(256, True)[2]
+
+
+@pytest.mark.parametrize("shift", [0, 1, 13, 32])
+def test_moving_on_is_one_rotation(shift):
+    assert PositionExplorer(shift=shift, pair=3).numbers["error"] < 1e-5
+
+
+def test_loss_numbers_are_pytorchs():
+    widget = LossExplorer(target="am", epsilon=0.1, am=2.0)
+    logits = torch.tensor([[0.0, 2.0, 1.0, 1.5, 0.0]]).double()
+    wanted = F.cross_entropy(logits, torch.tensor([WORDS.index("am")]), label_smoothing=0.1)
+    assert widget.numbers["cross_entropy"] == pytest.approx(wanted.item())
+    assert widget.numbers["kl"] >= 0
+
+
+def test_an_enum_and_a_word_reach_the_other_side():
+    widget = SixSteps()
+    widget.controls["word"].value = "cat"
+    assert "cat" in widget.describe()
