@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import ipywidgets
 import traitlets
+
 from helpers.widgets.fallback import StaticFallback
 
 # Controls as large as the letters in the picture, so that both can be projected.

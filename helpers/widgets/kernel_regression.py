@@ -2,10 +2,10 @@
 
 import torch
 import traitlets
+
 from helpers.attention import masked_softmax
 from helpers.metrics import attention_entropy
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
-
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Plot, Sheet, number
 
@@ -123,7 +123,7 @@ class KernelRegression(Explorer):
             f"{N_POINTS} noisy points on a curve. With a kernel of width {number(self.width)}, "
             f"the query at x = {number(self.query)} spreads its weight over about "
             f"{number(found['effective'], 1)} points and gives {number(found['estimate'])}; "
-            f"the estimated curve is off by {number(found['error'])} on average."
+            f"the estimated curve is off by {number(found['error'])} (root mean square)."
         )
 
     def draw(self):
@@ -176,7 +176,7 @@ class KernelRegression(Explorer):
             (BLUE, "Temperature 2h²", True),
             (BLUE, f"   {found['temperature']:.3g}", False),
             (GREY, "Off the true curve by", True),
-            (GREY, f"   {number(found['error'])} on average", False),
+            (GREY, f"   {number(found['error'])} (RMS)", False),
         ]
         for i, (colour, words, bold) in enumerate(lines):
             sheet.text(668, 44 + 35 * i, words, colour, bold=bold)

@@ -11,6 +11,7 @@ import struct
 import zlib
 
 import numpy
+
 from helpers.plots import GREY, INK
 
 TEXT = 16  # pixels, 12 points
