@@ -80,7 +80,8 @@ class AttentionView {
     const { map } = this;
     const place = [map.layers > 1 ? `layer ${this.layer + 1}` : "", map.heads > 1 ? `head ${this.headIndex + 1}` : ""];
     const text = [this.maps.length > 1 || map.name ? map.label : "", ...place];
-    return text.filter(Boolean).join(", ") || "Attention";
+    const title = text.filter(Boolean).join(", ") || "Attention";
+    return title[0].toUpperCase() + title.slice(1);
   }
 
   set(changes) {
@@ -304,7 +305,7 @@ class AttentionView {
 
   heatGeometry() {
     const { map, width } = this;
-    const left = widest(map.queries) + 22;
+    const left = widest([...map.queries, "queries ↓"]) + 22;
     const n = Math.max(map.nq, map.nk);
     const keyWidth = widest(map.keys);
     const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, n <= 6 ? 76 : 46];
@@ -515,9 +516,32 @@ class AttentionView {
   }
 
   drawTip(shown) {
-    const visible = Boolean(shown && shown.other !== undefined && this.view !== "lines");
-    this.tip.hidden = !visible;
-    if (!visible) return;
+    const heatmap = this.view !== "lines";
+    const cellMet = Boolean(heatmap && shown && shown.other !== undefined);
+    // With a wide map the numbers stand far below it: the largest ones come to the token.
+    const far = Boolean(heatmap && (this.hover || this.focused) && this.root.dataset.layout === "below");
+    this.tip.hidden = !cellMet && !far;
+    if (cellMet) this.tipAtCell(shown);
+    else if (far) this.tipAtToken(shown);
+  }
+
+  tipAtToken({ side, index }) {
+    const { cell } = this.geometry;
+    const { nq, nk, queries, keys } = this.map;
+    const query = side === "query";
+    const largest = ranked(this.head, side, index).slice(0, 3);
+    const parts = largest.flatMap(({ other, w }, i) => [
+      i ? ", " : "", make("bdi", { class: query ? "av-k" : "av-q" }, shorten((query ? keys : queries)[other])), make("b", {}, ` ${digits(w)}`),
+    ]);
+    this.tip.replaceChildren(query ? "→ " : "← ", ...parts, (query ? nk : nq) > 3 ? " …" : "");
+    const { scrollLeft, scrollTop } = this.scroll;
+    const [x, y] = query
+      ? [`left:${scrollLeft + 8}px`, (index + 1) * cell + 5]
+      : [index > nk / 2 ? `right:${(nk - index) * cell + 8}px` : `left:${(index + 1) * cell + 8}px`, scrollTop + 6];
+    this.tip.style.cssText = `${x};top:${y}px`;
+  }
+
+  tipAtCell(shown) {
     const { cell } = this.geometry;
     const [q, k] = [shown.index, shown.other];
     const { queries, keys } = this.map;

@@ -1,0 +1,273 @@
+"""The attention view's Python side: what it accepts, holds, refuses and leaves in a notebook."""
+
+import base64
+import json
+import re
+
+import numpy
+import pytest
+import torch
+from ipywidgets import embed
+
+from helpers.pretrained import load_minilm, load_translator
+from helpers.widgets.attention_maps import pack, read_maps
+from helpers.widgets.attention_view import AttentionView, attention_view
+
+WORDS = ["The", "tired", "cat", "slept"]
+
+
+def some_weights(*shape):
+    """Draw attention weights: rows that sum to one."""
+    return torch.randn(shape).mul(2).softmax(-1)
+
+
+@pytest.fixture
+def view():
+    return attention_view(some_weights(2, 3, 4, 4), WORDS)
+
+
+@pytest.fixture(scope="module")
+def attended():
+    return load_translator().attend("Un chien court dans la neige.")
+
+
+def unpacked(data, bits, count):
+    """Read the packed numbers back, bit by bit."""
+    every = numpy.unpackbits(numpy.frombuffer(data, numpy.uint8), bitorder="little")
+    every = every[: count * bits].reshape(count, bits).astype(int)
+    return every @ (1 << numpy.arange(bits))
+
+
+# ---- three ways in ---------------------------------------------------------------------------
+
+
+def test_the_translator_brings_three_tabs(attended):
+    view = attention_view(attended)
+    assert list(view.maps) == ["encoder", "decoder", "cross"]
+    assert [one["label"] for one in view._maps] == ["Encoder", "Decoder", "Cross-attention"]
+    for name, (weights, queries, keys) in attended.maps.items():
+        assert view.maps[name].weights.shape == tuple(weights.shape)
+        assert view.maps[name].raw_queries == list(queries)
+        assert view.maps[name].raw_keys == list(keys)
+        assert numpy.allclose(view.maps[name].weights, numpy.asarray(weights))
+
+
+def test_minilm_brings_one_tab():
+    try:
+        minilm = load_minilm()
+    except ConnectionError as missing:
+        pytest.skip(f"MiniLM is not on this machine: {missing}")
+    view = attention_view(minilm.attend("The cat slept."))
+    assert list(view.maps) == ["encoder"]
+    assert view.map.weights.shape[:2] == (6, 12)
+    assert view.map.queries[0] == "[CLS]"
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 4, 4), (2, 3, 4, 4), (1, 2, 3, 4, 4)])
+def test_arrays_and_tensors_of_two_to_five_axes(shape):
+    weights = some_weights(*shape)
+    for given in (weights, weights.numpy(), weights.double(), weights.bfloat16()):
+        shown = attention_view(given, WORDS).map.weights
+        assert shown.shape == (1, 1, 1, 1, *shape)[-4:]
+        assert numpy.allclose(shown, weights.numpy().reshape(shown.shape), atol=5e-3)
+
+
+def test_weights_that_still_know_their_gradient_and_nested_lists():
+    weights = torch.randn(4, 4, requires_grad=True).softmax(-1)
+    assert numpy.allclose(attention_view(weights, WORDS).weights, weights.detach())
+    assert attention_view([[0.5, 0.5], [0.0, 1.0]]).weights.tolist() == [[0.5, 0.5], [0.0, 1.0]]
+
+
+def test_one_tensor_for_each_layer_as_other_libraries_give_them():
+    layers = tuple(some_weights(1, 3, 4, 4) for _ in range(2))
+    shown = attention_view(layers, WORDS).map.weights
+    assert numpy.array_equal(shown, torch.cat(layers).numpy())
+
+
+def test_keys_differ_from_queries_and_missing_tokens_are_numbered():
+    view = attention_view(some_weights(2, 3), ["a", "b"], ["x", "y", "z"])
+    assert (view.map.queries, view.map.keys) == (["a", "b"], ["x", "y", "z"])
+    assert attention_view(some_weights(2, 3)).map.keys == ["0", "1", "2"]
+
+
+# ---- traits ----------------------------------------------------------------------------------
+
+
+def test_traits_open_where_they_are_told(attended):
+    view = attention_view(attended, tab="cross", layer=2, head=-1, view="lines", selected=1)
+    assert (view.tab, view.layer, view.head, view.view) == ("cross", 2, 3, "lines")
+    assert numpy.array_equal(view.weights, attended.maps["cross"][0][2, 3])
+
+
+def test_traits_can_be_observed(view):
+    seen = []
+    view.observe(lambda change: seen.append((change.name, change.new)), ["head", "selected"])
+    view.head = 2
+    view.selected = 3
+    assert seen == [("head", 2), ("selected", 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("layer", 2, "layer must be between 0 and 1; got 2"),
+        ("head", -4, "head must be between 0 and 2; got -4"),
+        ("selected", 4, "between 0 and 3, a query; got 4"),
+        ("selected", -1, "got -1"),
+        ("tab", "cross", "there is no tab 'cross'"),
+        ("view", "table", "heatmap"),
+        ("side", "value", "query"),
+    ],
+)
+def test_traits_refuse_what_is_not_there(view, name, value, message):
+    before = getattr(view, name)
+    with pytest.raises(Exception, match=re.escape(message)):  # TraitError or ValueError
+        setattr(view, name, value)
+    assert getattr(view, name) == before
+
+
+def test_a_smaller_tab_takes_layer_head_and_token_back_inside():
+    maps = {
+        "large": (some_weights(4, 4, 4, 4), WORDS, WORDS),
+        "small": (some_weights(1, 2, 2, 2), WORDS[:2], WORDS[:2]),
+    }
+    view = attention_view(maps, layer=3, head=3, selected=3)
+    view.tab = "small"
+    assert (view.layer, view.head, view.selected) == (0, 1, None)
+
+
+def test_a_key_beyond_the_queries_can_be_selected_only_as_a_key():
+    weights = some_weights(2, 5)
+    view = attention_view(weights, selected=4, side="key")
+    assert view.selected == 4
+    view.side = "query"
+    assert view.selected is None
+
+
+# ---- errors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("hello",), TypeError, "got str"),
+        ((some_weights(3),), ValueError, "got (3,)"),
+        ((some_weights(2, 1, 1, 2, 2),), ValueError, "choose one sentence: weights[0]"),
+        ((torch.zeros(2, 0, 3, 3),), ValueError, "nothing to show"),
+        ((some_weights(2, 2), ["a"]), ValueError, "1 query tokens, but the weights have 2 rows"),
+        ((some_weights(2, 2), "ab"), TypeError, "try .split()"),
+        ((torch.full((2, 2), float("nan")),), ValueError, "NaN or infinite in layer 0, head 0"),
+        ((-torch.ones(2, 2),), ValueError, "Then show scores.softmax(-1)"),
+        (({},), ValueError, "the dict of maps is empty"),
+        (({"one": some_weights(2, 2)},), ValueError, "map 'one': expected three things"),
+        ((numpy.zeros((1, 4001, 4001), numpy.float16),), ValueError, "too many for a browser"),
+    ],
+)
+def test_errors_say_what_came_and_what_to_do(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        attention_view(*arguments)
+
+
+def test_tokens_beside_an_attention_record_are_refused(attended):
+    with pytest.raises(ValueError, match="leave the other arguments out"):
+        attention_view(attended, WORDS)
+
+
+# ---- how weights travel ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "bits", "worst"), [(7, 10, 0.0005), (80, 12, 0.000125)])
+def test_packed_weights_come_back_within_half_a_step(n, bits, worst):
+    maps = read_maps(
+        {"a": (some_weights(2, 3, n, n), None, None), "b": (some_weights(n, 3), None, None)}
+    )
+    data, width, scales = pack(maps)
+    assert width == bits
+    every = unpacked(data, bits, sum(one.weights.size for one in maps))
+    for one, scale in zip(maps, scales, strict=True):
+        mine, every = every[: one.weights.size], every[one.weights.size :]
+        back = mine.reshape(one.weights.shape) / scale
+        assert numpy.abs(back - one.weights).max() <= worst + 1e-6
+
+
+def test_weights_above_one_are_scaled_not_cut():
+    (one,) = read_maps([[0.0, 2.5], [1.25, 0.0]])
+    data, bits, (scale,) = pack([one])
+    back = unpacked(data, bits, 4) / scale
+    assert numpy.allclose(back, [0, 2.5, 1.25, 0], atol=0.002)
+
+
+def saved_size(view):
+    """Count the bytes a notebook grows by: the output, and the state with its bytes as text."""
+    state = embed.dependency_state([view], drop_defaults=False)
+    return len(json.dumps(state)) + len(json.dumps(view._repr_mimebundle_()))
+
+
+def test_six_layers_of_twelve_heads_at_forty_tokens_stay_under_300_kb():
+    view = attention_view(some_weights(6, 12, 40, 40), [f"token{i}" for i in range(40)])
+    size = saved_size(view)
+    assert 6 * 12 * 40 * 40 < size <= 300_000  # more than a byte a weight: they are in it
+
+
+# ---- tokens ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (["[CLS]", "play", "##ing", "."], ["[CLS]", "play", "-ing", "."]),
+        (["▁The", "▁ti", "red", "<eos>"], ["The", "ti", "-red", "<eos>"]),
+        (["ĠThe", "Ġti", "red", "Ċ"], ["The", "ti", "-red", "↵"]),
+        (["the", " ", "", "\t"], ["the", "␣", "∅", "⇥"]),
+        (["القط", "疲れた", "\u202e", "\ud83d"], ["القط", "疲れた", "U+202E", "\\ud83d"]),
+    ],
+)
+def test_tokens_are_readable(tokens, shown):
+    assert attention_view(some_weights(4, 4), tokens).map.queries == shown
+
+
+# ---- what stays in a notebook ----------------------------------------------------------------
+
+
+def picture_of(view):
+    """Return the static picture's alt text and SVG."""
+    alt, data = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', view.static_html()).groups()
+    return alt, base64.b64decode(data).decode("utf-8")
+
+
+def test_repr_is_a_name_and_never_changes(view):
+    assert repr(view) == "AttentionView()"
+    assert view._repr_mimebundle_()["text/plain"] == "AttentionView()"
+    assert isinstance(view, AttentionView)
+
+
+def test_the_static_picture_says_in_words_where_each_query_looks():
+    view = attention_view([[0.9, 0.1], [0.25, 0.75]], ["il", "dort"], ["he", "sleeps"])
+    alt, svg = picture_of(view)
+    assert "il at he (0.90), dort at sleeps (0.75)." in alt
+    assert all(f">{word}</text>" in svg for word in ("il", "dort", "he", "sleeps"))
+
+
+def test_the_static_picture_follows_the_state(view):
+    first = picture_of(view)
+    view.layer, view.head = 1, 2
+    second = picture_of(view)
+    assert "layer 2 of 2, head 3 of 3" in second[0]
+    assert second[1] != first[1]
+    view.selected = 1
+    assert picture_of(view)[1] != second[1]
+
+
+def test_html_in_a_token_is_only_ever_text():
+    bad = "<script>alert(1)</script>"
+    view = attention_view(some_weights(2, 2), [bad, '"><b>'])
+    alt, svg = picture_of(view)
+    assert "<" not in alt
+    assert "<script" not in svg
+    assert "&lt;script&gt;" in svg
+
+
+def test_the_same_weights_give_the_same_picture():
+    weights = some_weights(2, 2, 5, 5)
+    pictures = {attention_view(weights).static_html() for _ in range(2)}
+    assert len(pictures) == 1
