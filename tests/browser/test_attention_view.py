@@ -1,0 +1,281 @@
+"""The attention view in a real JupyterLab: every control moved, and what is painted looked at."""
+
+import re
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# Weights that can be foretold: in layer l, head h, query q looks at key (q + l + h) mod 5 with
+# 0.8, at every other key with 0.05.
+FORETOLD = """
+import numpy
+from helpers.widgets.attention_view import attention_view
+q, k = numpy.mgrid[:5, :5]
+one = lambda turn: numpy.where(k == (q + turn) % 5, 0.8, 0.05)
+weights = numpy.stack([[one(layer + head) for head in range(3)] for layer in range(2)])
+words = ["The", "<script>alert(1)</script>", "قطة", "は", "<eos>"]
+cross = (weights[:, :, :2], words[:2], words)
+view = attention_view({"encoder": (weights, words, words), "cross": cross})
+view
+"""
+REPORT = """
+from ipywidgets import Label
+told = Label()
+def tell(_=None):
+    told.value = f"PY {view.tab} {view.layer} {view.head} {view.view} {view.selected} {view.side}"
+view.observe(tell, ["tab", "layer", "head", "view", "selected", "side"])
+tell()
+told
+"""
+CELL = ".av-field canvas"
+
+
+@pytest.fixture
+def page(open_notebook):
+    page = open_notebook([FORETOLD, REPORT], size=(1280, 1000))
+    page.wait_for_selector(".av-stage[data-painted]")
+    page.evaluate(
+        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})"
+    )
+    page.wait_for_selector(".av[data-theme=light]")
+    return page
+
+
+def darkest_columns(page):
+    """Read from the painted pixels which column is the darkest in each row of the heatmap."""
+    return page.evaluate(
+        """selector => {
+          const canvas = document.querySelector(selector);
+          const label = canvas.getAttribute('aria-label');
+          const [rows, columns] = label.match(/\\d+(?= quer| key)/g).map(Number);
+          const [w, h] = [canvas.width / columns, canvas.height / rows];
+          const context = canvas.getContext('2d');
+          return Array.from({ length: rows }, (_, q) => {
+            const light = Array.from({ length: columns }, (_, k) => {
+              // Near a cell's corner, where no number is written.
+              const { data } = context.getImageData(k * w + w * 0.12, q * h + h * 0.12, 1, 1);
+              return data[0] + data[1] + data[2];
+            });
+            return light.indexOf(Math.min(...light));
+          });
+        }""",
+        CELL,
+    )
+
+
+def turned(turn, rows=5):
+    """Say which column is the darkest in each row of the foretold weights."""
+    return [(q + turn) % 5 for q in range(rows)]
+
+
+def expect_columns(page, columns):
+    """Wait until the painted heatmap has its darkest cells there."""
+    for _ in range(40):
+        found = darkest_columns(page)
+        if found == columns:
+            return
+        page.wait_for_timeout(50)
+    assert found == columns
+
+
+def told(page):
+    """Return the traits as Python last saw them."""
+    return page.locator(".widget-label", has_text="PY ").inner_text().removeprefix("PY ")
+
+
+def expect_told(page, text):
+    """Wait until Python's traits are these."""
+    page.locator(f".widget-label:has-text('PY {text}')").wait_for()
+
+
+def run_in_kernel(page, code):
+    """Run a line in the notebook's kernel."""
+    page.evaluate(
+        """code => jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                 .requestExecute({ code }).done""",
+        code,
+    )
+
+
+def readout(page):
+    """Return the lines of the read-out."""
+    return re.split(r"\n+", page.locator(".av-readout").inner_text().strip())
+
+
+def test_sliders_head_grid_and_keys_choose_what_is_painted(page):
+    expect_columns(page, turned(0))
+    page.get_by_label("Head", exact=True).fill("3")
+    expect_columns(page, turned(2))
+    page.get_by_label("Layer", exact=True).fill("2")
+    expect_columns(page, turned(3))
+    expect_told(page, "encoder 1 2 heatmap None query")
+    assert page.locator(".av-count").all_inner_texts() == ["2 of 2", "3 of 3"]
+
+    page.get_by_role("button", name="Layer 2, head 1", exact=True).click()
+    expect_columns(page, turned(1))
+    assert page.locator(".av-head[aria-pressed=true]").get_attribute("data-head") == "0"
+    page.keyboard.press("ArrowRight")
+    expect_told(page, "encoder 1 1")
+    expect_columns(page, turned(2))
+    page.keyboard.press("h")
+    expect_columns(page, turned(3))
+    page.keyboard.press("Shift+H")
+    page.keyboard.press("l")
+    expect_told(page, "encoder 0 1")
+    expect_columns(page, turned(1))
+
+
+def test_tabs_and_the_two_views(page):
+    heatmap = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
+    page.get_by_role("tab", name="Cross-attention").click()
+    expect_columns(page, turned(0, rows=2))
+    assert page.locator(".av-query [role=option]").count() == 2
+    page.keyboard.press("ArrowLeft")
+    expect_told(page, "encoder")
+    page.get_by_role("button", name="Lines").click()
+    lines = page.locator(".av-lines canvas")
+    lines.wait_for()
+    faint = lines.evaluate("canvas => canvas.toDataURL()")
+    assert faint != heatmap
+    page.locator(".av-lines .av-query [role=option]").nth(0).hover()
+    assert page.locator(".av-lines .av-key .av-weight").all_inner_texts() == ["0.80"] + 4 * ["0.05"]
+    assert lines.evaluate("canvas => canvas.toDataURL()") != faint
+    page.locator(".av-lines .av-query [role=option]").nth(1).focus()
+    page.keyboard.press("v")
+    expect_told(page, "encoder 0 0 heatmap")
+    expect_columns(page, turned(0))
+
+
+def test_pointing_reads_weights_out_and_a_click_pins(page):
+    rows = page.locator(".av-query [role=option]")
+    rows.nth(0).hover()
+    assert readout(page)[0] == "The looks at"
+    assert readout(page)[1:3] == ["The", "0.800"]
+    assert page.locator(".av-band").is_visible()
+    page.locator(".av-key [role=option]").nth(4).hover()
+    assert readout(page)[0] == "<eos> is looked at by"
+    box = page.locator(CELL).bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.9)
+    assert page.locator(".av-tip").inner_text() == "<eos> → قطة 0.050"
+
+    rows.nth(2).click()
+    expect_told(page, "encoder 0 0 heatmap 2 query")
+    page.mouse.move(5, 5)
+    assert readout(page)[:3] == ["قطة looks at", "قطة", "0.800"]
+    assert rows.nth(2).get_attribute("aria-selected") == "true"
+    rows.nth(2).click()
+    expect_told(page, "encoder 0 0 heatmap None query")
+    page.locator(".av-key [role=option]").nth(3).click()
+    expect_told(page, "encoder 0 0 heatmap 3 key")
+
+
+def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
+    page.get_by_role("tab", name="Encoder").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.av-query [role=option]')"):
+            break
+    page.keyboard.press("ArrowDown")
+    summary = page.locator(".av [role=status]")
+    page.wait_for_function(
+        "() => document.querySelector('.av [role=status]').textContent.includes('looks at')"
+    )
+    assert summary.text_content() == (
+        "Encoder, layer 1, head 1. <script>alert(1)</script> looks at "
+        "<script>alert(1)</script> 0.800, The 0.050, قطة 0.050, は 0.050, <eos> 0.050."
+    )
+    page.keyboard.press("Enter")
+    expect_told(page, "encoder 0 0 heatmap 1 query")
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.dataset.index") == "0"
+    page.keyboard.press("ArrowRight")  # over to the keys
+    assert page.evaluate("document.activeElement.dataset.side") == "key"
+    page.keyboard.press("Escape")
+    expect_told(page, "encoder 0 0 heatmap None")
+
+
+def test_python_changes_the_page(page):
+    run_in_kernel(page, "view.head = 1; view.selected = 3")
+    expect_columns(page, turned(1))
+    page.wait_for_function(
+        "() => document.querySelector('.av-readout').innerText.startsWith('は looks at')"
+    )
+    assert readout(page)[1:3] == ["<eos>", "0.800"]
+    run_in_kernel(page, "view.tab = 'cross'; view.view = 'lines'")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.av-lines .av-query [role=option]').length === 2"
+    )
+
+
+def test_html_is_shown_and_scripts_of_other_directions_stay_in_place(page):
+    assert page.locator(".av script").count() == 0
+    names = page.locator(".av-query .av-token").all_inner_texts()
+    assert names == ["The", "<script>alert(1)<…", "قطة", "は", "<eos>"]
+    box = page.locator(CELL).bounding_box()
+    for name in page.locator(".av-query .av-token").all():
+        mine = name.bounding_box()
+        assert mine["x"] + mine["width"] <= box["x"]  # left of the map, whatever its direction
+
+
+def test_pictures_are_copied_or_saved(page):
+    page.locator(".av-query [role=option]").nth(1).click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save SVG").click()
+    assert saved.value.suggested_filename.endswith(".svg")
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "&#60;script&#62;" in text
+    assert text.count("0.80</text>") == 5
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy picture").click()
+    page.wait_for_function(
+        "() => /Copied|Saved as PNG/.test(document.querySelector('.av-bar').innerText)"
+    )
+    assert "Copied" in page.locator(".av-bar").inner_text()
+    size = page.evaluate(
+        """async () => {
+          const [item] = await navigator.clipboard.read();
+          return (await createImageBitmap(await item.getType('image/png'))).width;
+        }"""
+    )
+    assert size > 600
+
+
+def test_the_dark_theme_paints_dark(page):
+    light = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
+    page.evaluate(
+        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+    )
+    page.wait_for_selector(".av[data-theme=dark]")
+    page.wait_for_function(
+        "light => document.querySelector('.av-field canvas').toDataURL() !== light", arg=light
+    )
+    paper = page.locator(".av").evaluate("el => getComputedStyle(el).backgroundColor")
+    assert paper == "rgb(18, 24, 31)"
+    page.evaluate(
+        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})"
+    )
+    page.wait_for_selector(".av[data-theme=light]")
+
+
+@pytest.mark.parametrize("n", [2, 40, 200])
+def test_few_and_many_tokens_stay_readable(open_notebook, n):
+    code = f"""
+import numpy
+from helpers.widgets.attention_view import attention_view
+attention_view(numpy.full((2, 4, {n}, {n}), 1 / {n}), ["word"] * {n})
+"""
+    page = open_notebook([code])
+    page.wait_for_selector(".av-stage[data-painted]")
+    page.locator(".av-query [role=option]").nth(0).hover()
+    assert readout(page)[2] == f"{1 / n:.3f}"
+    seen = page.evaluate(
+        """() => [...document.querySelectorAll('.av-query .av-option:not(.av-thin)')]
+               .map(option => option.firstChild.getBoundingClientRect().top)"""
+    )
+    apart = [below - above for above, below in zip(seen, seen[1:], strict=False)]
+    assert min(apart) >= 16  # lines of text do not run into each other
+    too_wide = page.locator(".av").evaluate("view => view.scrollWidth > view.clientWidth")
+    assert not too_wide  # long maps scroll inside the view
