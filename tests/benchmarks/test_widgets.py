@@ -1,0 +1,124 @@
+"""The attention view in JupyterLab: from a change of head to the painted frame, and first paint.
+
+Needs a Chromium; its JupyterLab is the browser tests' own. Timed inside the page: from the change
+of the trait until the frame that shows it has been handed to the screen.
+"""
+
+import importlib.util
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+from ipywidgets import embed
+
+from helpers.widgets.attention_view import attention_view
+
+_PATH = Path(__file__).resolve().parents[1] / "browser" / "conftest.py"
+_SPEC = importlib.util.spec_from_file_location("browser_fixtures", _PATH)
+_browser = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_browser)
+lab, chromium, open_notebook = _browser.lab, _browser.chromium, _browser.open_notebook
+
+N_LAYERS, N_HEADS = 6, 12
+SETUP = """
+import numpy
+from helpers.widgets.attention_view import attention_view
+def show(n, view="heatmap"):
+    scores = numpy.exp(3 * numpy.random.default_rng(0).standard_normal((6, 12, n, n)))
+    return attention_view(
+        scores / scores.sum(-1, keepdims=True), [f"word{i}" for i in range(n)], view=view
+    )
+"""
+# A slider's own event, as from a hand on it. The frame callback runs before the frame is painted,
+# a message posted from it is delivered after.
+CHANGE = """async rounds => {
+  const slider = document.querySelector('.av input[aria-label="Head"]');
+  const stage = document.querySelector('.av-stage');
+  const painted = () => new Promise(done => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = done;
+    port2.postMessage(0);
+  }));
+  const times = [];
+  for (let i = 0; i < rounds; i++) {
+    await new Promise(rest => setTimeout(rest, 40));
+    const before = stage.dataset.painted;
+    const start = performance.now();
+    slider.value = 1 + (Number(slider.value) % 12);
+    slider.dispatchEvent(new Event('input', { bubbles: true }));
+    do await painted(); while (stage.dataset.painted === before);
+    times.push(performance.now() - start);
+  }
+  return times;
+}"""
+# From the kernel's word that the cell is done (the output is its last message before) until the
+# map is on the page and its frame painted.
+FIRST_PAINT = """async () => {
+  const panel = jupyterapp.shell.currentWidget;
+  const { kernel } = panel.sessionContext.session;
+  const cell = panel.content.widgets[1];
+  let ran = 0;
+  const listen = (_, message) => {
+    if (message.direction === 'recv' && message.msg.header.msg_type === 'execute_reply') {
+      ran ||= performance.now();
+    }
+  };
+  kernel.anyMessage.connect(listen);
+  panel.content.activeCellIndex = 1;
+  cell.outputArea.model.clear();
+  for (const old of document.querySelectorAll('.av')) old.dataset.old = 'yes';
+  const finished = jupyterapp.commands.execute('notebook:run-cell');
+  const there = () => document.querySelector('.av:not([data-old]) .av-stage[data-painted] canvas');
+  while (!there()) await new Promise(requestAnimationFrame);
+  await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+  const shown = performance.now();
+  await finished;
+  kernel.anyMessage.disconnect(listen);
+  return Math.max(0, shown - ran);
+}"""
+
+
+def report(capsys, what, times, limit):
+    """Print median and 95th percentile; return the latter."""
+    p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
+    with capsys.disabled():
+        print(
+            f"\n  {what:<58} median {statistics.median(times):6.1f} ms"
+            f"   p95 {p95:6.1f} ms   (at most {limit})"
+        )
+    return p95
+
+
+@pytest.mark.parametrize("view", ["heatmap", "lines"])
+@pytest.mark.parametrize(("n", "limit"), [(40, 50), (150, 100)])
+def test_change_of_head_to_painted_frame(open_notebook, capsys, n, limit, view):
+    page = open_notebook([SETUP, f"show({n}, {view!r})"], size=(1280, 1000))
+    page.wait_for_selector(".av-stage[data-painted]")
+    page.evaluate(CHANGE, 12)  # warm
+    times = page.evaluate(CHANGE, 100)
+    name = f"change of head, {view}, {N_LAYERS} x {N_HEADS} heads, {n} tokens"
+    assert report(capsys, name, times, limit) <= limit
+
+
+def test_first_paint_after_the_cell_ran(open_notebook, capsys):
+    page = open_notebook([SETUP, "show(40)"], size=(1280, 1000))
+    page.wait_for_selector(".av-stage[data-painted]")
+    times = [page.evaluate(FIRST_PAINT) for _ in range(12)]
+    name = f"first paint after the cell ran, {N_LAYERS} x {N_HEADS} heads, 40 tokens"
+    assert report(capsys, name, times, 300) <= 300
+
+
+def test_size_in_the_notebook(capsys):
+    import torch
+
+    weights = torch.randn(N_LAYERS, N_HEADS, 40, 40).softmax(-1)
+    view = attention_view(weights, [f"word{i}" for i in range(40)])
+    state = len(json.dumps(embed.dependency_state([view], drop_defaults=False)))
+    output = len(json.dumps(view._repr_mimebundle_()))
+    with capsys.disabled():
+        print(
+            f"\n  size in the notebook, {N_LAYERS} x {N_HEADS} heads, 40 tokens: "
+            f"{(state + output) / 1000:.0f} kB, of it {output / 1000:.0f} kB static picture"
+        )
+    assert state + output <= 300_000
