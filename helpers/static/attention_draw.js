@@ -71,10 +71,12 @@ function writeNumbers(context, head, theme, cell) {
 }
 
 // Which lines to draw: all of a chosen token's, else each query's strongest.
-const MOST_LINES = 10;
+// In a long text fewer of each, or the page is slow and nothing can be told apart.
+const mostLines = (head) => Math.max(4, Math.min(10, Math.round(600 / head.nq)));
 function linesOf(head) {
   if (head.lines) return head.lines;
   const faintest = 0.03 * head.darkest;
+  const most = mostLines(head);
   head.lines = [];
   for (let q = 0; q < head.nq; q++) {
     const strongest = [];
@@ -82,9 +84,9 @@ function linesOf(head) {
       const w = weightAt(head, q, k);
       if (w >= faintest) strongest.push({ q, k, w });
     }
-    if (strongest.length > MOST_LINES) {
+    if (strongest.length > most) {
       strongest.sort((a, b) => b.w - a.w);
-      strongest.length = MOST_LINES;
+      strongest.length = most;
     }
     head.lines.push(...strongest);
   }

@@ -484,10 +484,9 @@ class AttentionView {
           const [q, k] = each === "key" ? [shown.index, index] : [index, shown.index];
           const w = weightAt(this.head, q, k);
           if (w >= 0.005) text = digits(w, 2);
-          option.style.setProperty("--share", Math.min(1, w / this.head.darkest));
         }
         option.classList.toggle("av-dimmed", Boolean(shown && each === side && !text));
-        option.lastChild.textContent = text;
+        if (option.lastChild.textContent !== text) option.lastChild.textContent = text;
       });
     }
   }
