@@ -186,7 +186,7 @@ class BahdanauStepper(SentenceStepper):
     def _draw_map(self, sheet, y):
         """Draw the alignment map: one row for each token written so far."""
         found = self.numbers
-        sheet.text(24, y - 20, "Alignment map: a row for every token written", GREY)
+        sheet.text(24, y - 20, "Alignment map: a row for every token written." + self.cut(), GREY)
         sheet.line(24, y - 42, 896, y - 42, RULE)
         for t, word in enumerate(found["target"]):
             top = y + 26 * t - 8

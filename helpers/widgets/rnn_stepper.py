@@ -5,7 +5,7 @@ import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED
-from helpers.widgets.explorer import Explorer
+from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import RULE, Sheet, number
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
@@ -105,13 +105,8 @@ def draw_scale(sheet, x, y):
     sheet.text(x + 192, y + 13, "+1", GREY)
 
 
-class SentenceStepper(Explorer):
+class SentenceStepper(SentenceExplorer):
     """What both steppers share: a trained model and a sentence that the learner types.
-
-    Attributes
-    ----------
-    message : str
-        Why the last sentence was not taken; empty if it was.
 
     Parameters
     ----------
@@ -128,8 +123,6 @@ class SentenceStepper(Explorer):
     """
 
     attention = "none"  # what the model's configuration must say
-    sentence = traitlets.Unicode().tag(state=True)
-    message = traitlets.Unicode()
 
     def __init__(self, model, source_vocabulary, target_vocabulary, sentence, **state):
         if model.config.attention != self.attention:
@@ -139,13 +132,8 @@ class SentenceStepper(Explorer):
             )
         self._model = model
         self._source, self._target = source_vocabulary, target_vocabulary
-        problem = self.problem(sentence)
-        if problem:
-            raise ValueError(problem)
-        self._first = self._good = " ".join(sentence.split())
         self._known = None, None
-        super().__init__(sentence=sentence, **state)
-        self.observe(self._redraw, names="message")
+        super().__init__(sentence, **state)
 
     def problem(self, sentence):
         """Say why a sentence cannot be used; an empty str if it can.
@@ -171,21 +159,6 @@ class SentenceStepper(Explorer):
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
 
-    @traitlets.validate("sentence")
-    def _check_sentence(self, proposal):
-        self.message = self.problem(proposal.value)
-        if not self.message:
-            self._good = " ".join(proposal.value.split())
-        return self._good
-
-    def reset(self, *_):
-        """Go back to the first sentence and the first step."""
-        first = {"sentence": self._first}  # the class itself has no sentence to start with
-        with self.together():
-            for name, trait in self.traits(state=True).items():
-                setattr(self, name, first.get(name, trait.default(self)))
-        self.controls["sentence"].value = self.sentence  # it may still hold rejected words
-
     def trace(self):
         """Return the `greedy_trace` of the sentence, with `source` and `target` tokens.
 
@@ -204,31 +177,15 @@ class SentenceStepper(Explorer):
             self._known = self.sentence, found
         return found
 
-    def limit(self, trait, most):
-        """Let a slider end where the sentence does.
+    def cut(self):
+        """Say that the translation is longer than what is shown; an empty str if it is not.
 
-        Parameters
-        ----------
-        trait : str
-        most : int
+        Returns
+        -------
+        words : str
         """
-        if getattr(self, trait) > most:
-            with self.together():
-                setattr(self, trait, most)
-        self.controls[trait].max = most
-
-    def draw_message(self, sheet, y):
-        """Write why a sentence was not taken, if it was not.
-
-        Parameters
-        ----------
-        sheet : Sheet
-        y : float
-            Base line.
-        """
-        if self.message:
-            sheet.rect(16, y - 22, sheet.width - 32, 32, "#fbe9dc", ORANGE, round=6)
-            sheet.text(28, y, self.message, INK)
+        whole = self.numbers["target"][-1] == "<eos>"
+        return "" if whole else f" The translation goes on; only its first {MOST} tokens fit."
 
 
 class RNNStepper(SentenceStepper):
@@ -304,6 +261,8 @@ class RNNStepper(SentenceStepper):
         self._draw_encoder(sheet)
         self._draw_context(sheet)
         self._draw_decoder(sheet)
+        drawn, whole = SHOWN, self.numbers["states"].shape[1]
+        sheet.text(24, 636, f"Drawn: {drawn} of the {whole} numbers of a state.{self.cut()}", GREY)
         self.draw_message(sheet, 657)
         return sheet
 

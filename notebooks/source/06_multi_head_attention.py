@@ -32,6 +32,7 @@ from helpers import exercises, plots
 from helpers.attention import MultiHeadAttention, heads_off, scaled_dot_product_attention
 from helpers.pretrained import load_minilm, load_translator
 from helpers.widgets.attention_view import attention_view
+from helpers.widgets.head_switches import HeadSwitches
 
 # %% [markdown]
 # ## 1. One unit of weight
@@ -434,6 +435,24 @@ place, silent = model.decoder_layers[2].cross_attention, [0, 1]  # change both
 with heads_off(place, silent):
     print("without:", translator.translate(CAPTIONS[0][0]))
 print("whole:  ", translator.translate(CAPTIONS[0][0]))
+
+# %% [markdown]
+# Or by hand: each button is a head. **Find** the one head that costs most when it alone is silent, and
+# the fewest that spoil a translation. **Predict** before you press the last button: what can the decoder
+# still write when no French comes in?
+
+# %%
+HeadSwitches(translator, CAPTIONS[:4])
+
+# %% [markdown]
+# Without cross-attention all four sentences get the *same* translation: the decoder alone is a language
+# model of captions, and it writes the likeliest one it knows.
+
+# %%
+no_french = HeadSwitches(translator, CAPTIONS[:4])
+no_french.silent = tuple(name for name in no_french.names() if name.startswith("cross"))
+print(set(no_french.numbers["translations"]))
+assert len(set(no_french.numbers["translations"])) == 1
 
 # %% [markdown] tags=["notes"]
 # **12 minutes.** The exact numbers depend on the bundled weights; the pattern does not. If you are

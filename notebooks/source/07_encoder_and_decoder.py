@@ -29,9 +29,11 @@ from torch import nn
 
 from helpers import corpus, exercises, masks, plots
 from helpers.layers import DecoderLayer, EncoderLayer, FeedForward
+from helpers.pretrained import load_translator
 from helpers.tokenization import WordVocabulary
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
+from helpers.widgets.shape_tracer import ShapeTracer
 
 # %% tags=["hide-input"]
 notebook.picture("encoder_decoder_stacks")
@@ -431,6 +433,13 @@ for hook in hooks:
 for name, shape in trace:
     print(f"{name:>18} {shape!s:>14}  {names[name]}")
 assert trace[-1][1] == (1, tgt_ids.shape[1], len(tgt_vocabulary))
+
+# %% [markdown]
+# The same for the bundled translator, inside its layers too, with the numbers painted. Press play, or
+# drag the slider. **Watch** where $S$ turns into $T$: it is in one place only.
+
+# %%
+ShapeTracer(load_translator())
 
 # %% [markdown]
 # ## 7. Sixty-five million parameters

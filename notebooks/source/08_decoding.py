@@ -30,6 +30,7 @@ from helpers import decoding, exercises, metrics, plots
 from helpers.captions import CAPTIONS
 from helpers.pretrained import load_translator
 from helpers.tokenization import BOS, EOS
+from helpers.widgets.decoding_explorer import DecodingExplorer
 
 translator = load_translator()
 model, tokenizer = translator.model, translator.tokenizer
@@ -349,7 +350,15 @@ torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.01, rtol=0)
 print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
 
 # %% [markdown]
-# Type a sentence of your own and turn the dials.
+# Step through all of it: greedy, samples with their dials, and the tree of a beam. The upper line shows
+# where the model looks at this step. **Find** a temperature at which a wrong word is drawn, then a top-p
+# that forbids it.
+
+# %%
+DecodingExplorer(translator)
+
+# %% [markdown]
+# The same in code: type a sentence of your own and turn the dials.
 
 # %% tags=["nbval-ignore-output"]
 yours, temperature, top_p = "Deux enfants jouent dans la neige.", 1.0, 0.9  # change them

@@ -14,18 +14,20 @@ from helpers import toy_models
 from helpers.captions import CAPTIONS
 from helpers.pretrained import load_translator
 from helpers.widgets.attention_view import attention_view
-
-translator = load_translator()
-sentence = CAPTIONS[0][0]
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.decoding_explorer import DecodingExplorer
+from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.rnn_stepper import RNNStepper
+from helpers.widgets.shape_tracer import ShapeTracer
 from helpers.widgets.six_steps import SixSteps
-from helpers.widgets.softmax_scale import SoftmaxTemperature
-from helpers.widgets.softmax_scale import ScaleExplorer
+from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
+
+translator = load_translator()
+sentence = CAPTIONS[0][0]
 
 # %% [markdown]
 # ## The attention view
@@ -92,6 +94,24 @@ MaskBuilder()
 
 # %%
 PositionExplorer()
+
+# %% [markdown]
+# ## Heads on and off (lesson 06)
+
+# %%
+HeadSwitches(translator, CAPTIONS[:4])
+
+# %% [markdown]
+# ## Every tensor's shape (lesson 07)
+
+# %%
+ShapeTracer(translator)
+
+# %% [markdown]
+# ## Decoding (lesson 08)
+
+# %%
+DecodingExplorer(translator, method="beam", step=4)
 
 # %% [markdown]
 # ## Loss (lesson 09)

@@ -1,0 +1,94 @@
+"""What explorers share in which the learner types a sentence."""
+
+import traitlets
+
+from helpers.plots import INK, ORANGE
+from helpers.widgets.explorer import Explorer
+
+
+class SentenceExplorer(Explorer):
+    """An explorer of one sentence; what cannot be used is refused in words, the last one stays.
+
+    A subclass keeps its model before it calls ``super().__init__`` and defines `problem`.
+
+    Attributes
+    ----------
+    message : str
+        Why the last sentence was not taken; empty if it was.
+
+    Parameters
+    ----------
+    sentence : str
+    **state : initial values of the other traits
+
+    Raises
+    ------
+    ValueError
+        If the sentence cannot be used.
+    """
+
+    sentence = traitlets.Unicode().tag(state=True)
+    message = traitlets.Unicode()
+
+    def __init__(self, sentence, **state):
+        problem = self.problem(sentence)
+        if problem:
+            raise ValueError(problem)
+        self._first = self._good = " ".join(sentence.split())
+        super().__init__(sentence=sentence, **state)
+        self.observe(self._redraw, names="message")
+
+    def problem(self, sentence):
+        """Say why a sentence cannot be used; an empty str if it can.
+
+        Parameters
+        ----------
+        sentence : str
+
+        Returns
+        -------
+        words : str
+        """
+        raise NotImplementedError
+
+    @traitlets.validate("sentence")
+    def _check_sentence(self, proposal):
+        self.message = self.problem(proposal.value)
+        if not self.message:
+            self._good = " ".join(proposal.value.split())
+        return self._good
+
+    def reset(self, *_):
+        """Go back to the first sentence and the first step."""
+        first = {"sentence": self._first}  # the class itself has no sentence to start with
+        with self.together():
+            self.message = ""
+            for name, trait in self.traits(state=True).items():
+                setattr(self, name, first.get(name, trait.default(self)))
+        self.controls["sentence"].value = self.sentence  # it may still hold rejected words
+
+    def limit(self, trait, most):
+        """Let a slider end where the sentence does.
+
+        Parameters
+        ----------
+        trait : str
+        most : int
+        """
+        if getattr(self, trait) > most:
+            with self.together():
+                setattr(self, trait, most)
+        self.controls[trait].max = most
+
+    def draw_message(self, sheet, y):
+        """Write why a sentence was not taken, if it was not.
+
+        Parameters
+        ----------
+        sheet : Sheet
+        y : float
+            Base line.
+        """
+        if self.message:
+            sheet.rect(16, y - 22, sheet.width - 32, 32, "#fbe9dc", ORANGE, round=6)
+            sheet.text(28, y, self.message, INK)

@@ -1,0 +1,317 @@
+"""One sentence through the whole Transformer: every tensor's name, shape and meaning."""
+
+from typing import NamedTuple
+
+import torch
+import traitlets
+from matplotlib.colors import to_hex
+
+from helpers.attention import scaled_dot_product_attention
+from helpers.masks import causal_mask, padding_mask
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
+from helpers.tokenization import BOS
+from helpers.widgets.readable import readable
+from helpers.widgets.sentence_explorer import SentenceExplorer
+from helpers.widgets.svg import RULE, Sheet, number
+
+MOST = 24  # pieces of the source; more rows of a tensor would not be told apart
+ROW = 22  # pixels from one line of the list to the next
+N_STAGES = 28
+SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
+COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
+
+
+class Stage(NamedTuple):
+    """One tensor on its way: `part` of the model, `name`, `letters` of its shape, and what it is.
+
+    `tensor` is the tensor itself, `meaning` one or two lines of words.
+    """
+
+    part: str
+    name: str
+    letters: str
+    tensor: torch.Tensor
+    meaning: tuple
+
+
+@torch.no_grad()
+def stages(model, src_ids, tgt_ids):
+    """Follow one sentence and its shifted translation through a pre-norm Transformer.
+
+    Parameters
+    ----------
+    model : Transformer
+        With ``norm_first=True``.
+    src_ids : integer Tensor of shape (1, S)
+    tgt_ids : integer Tensor of shape (1, T)
+        Shifted right: it begins with the begin-of-sentence token.
+
+    Returns
+    -------
+    stages : list of Stage
+        The first layer of each stack in full, the others in one step. The last two hold the
+        probabilities and the likeliest tokens.
+
+    Source
+    ------
+    Vaswani et al. (2017), "Attention Is All You Need", figure 1.
+    """
+    mask = padding_mask(src_ids, model.config.pad_id)
+    found = _encoder_stages(model, src_ids, mask)
+    memory = found[-1].tensor
+    found += _decoder_stages(model, tgt_ids, memory, mask)
+    hidden = found[-1].tensor
+    logits = model.output_proj(hidden)
+    chances = logits.softmax(-1)
+    return found + [
+        Stage("output", "logits", "B T V", logits,
+              ("A score for every piece of the vocabulary,", "at every position.")),
+        Stage("output", "probabilities", "B T V", chances,
+              ("The softmax over the vocabulary:", "each row sums to 1.")),
+        Stage("output", "likeliest tokens", "B T", chances.argmax(-1),
+              ("What the model would write after each prefix.",
+               "In training, the loss compares it with the target.")),
+    ]  # fmt: skip
+
+
+def _encoder_stages(model, ids, mask):
+    layer = model.encoder_layers[0]
+    embedded = model.src_embedding(ids) * model.config.d_model**0.5
+    x = model.embed(ids, model.src_embedding)
+    h = layer.residual_1.enter(x)
+    q, k, v = layer.self_attention.project(h, h, h)
+    context, weights = scaled_dot_product_attention(q, k, v, mask)
+    merged, _ = layer.self_attention.attend(q, k, v, mask)
+    added = layer.residual_1.join(x, merged)
+    normed = layer.residual_2.enter(added)
+    wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
+    first = layer.residual_2.join(added, layer.feed_forward(normed))
+    return [
+        Stage("encoder", "source ids", "B S", ids,
+              ("The sentence as numbers: its pieces' places", "in the vocabulary.")),
+        Stage("encoder", "embeddings × √D", "B S D", embedded,
+              ("A learned vector for every piece, scaled up", "to hold its own beside positions.")),
+        Stage("encoder", "plus positions", "B S D", x,
+              ("The sinusoids are added.", "From here on the model knows the order.")),
+        Stage("encoder", "queries, layer 1", "B H S K", q,
+              ("What each word looks for, once for every head.", "D is split into H heads of K.")),
+        Stage("encoder", "keys, layer 1", "B H S K", k,
+              ("What each word can be found by.", "The same size as the queries.")),
+        Stage("encoder", "values, layer 1", "B H S K", v,
+              ("What each word hands over", "when it is looked at.")),
+        Stage("encoder", "weights, layer 1", "B H S S", weights,
+              ("Softmax of Q Kᵀ / √K: where each word looks.", "Every row sums to 1.")),
+        Stage("encoder", "contexts of the heads", "B H S K", context,
+              ("For each head a mixture of the values.", "The heads have not met yet.")),
+        Stage("encoder", "joined, through W_O", "B S D", merged,
+              ("The heads side by side, H × K = D again,", "and one matrix that mixes them.")),
+        Stage("encoder", "plus residual", "B S D", added,
+              ("Added to what went in.", "That is why both need the same width.")),
+        Stage("encoder", "feed-forward, inside", "B S F", wide,
+              ("Wider, and bent by the ReLU:", "nothing in it is below zero.")),
+        Stage("encoder", "layer 1, output", "B S D", first,
+              ("Back to width D, and added again.", "It can go into the next layer as it is.")),
+        Stage("encoder", "memory", "B S D", model.encode(ids),
+              ("After all layers and a last LayerNorm.", "Every decoder layer reads this.")),
+    ]  # fmt: skip
+
+
+def _decoder_stages(model, ids, memory, memory_mask):
+    layer = model.decoder_layers[0]
+    mask = padding_mask(ids, model.config.pad_id) & causal_mask(ids.shape[1])
+    x = model.embed(ids, model.tgt_embedding)
+    h = layer.residual_1.enter(x)
+    own, own_weights = layer.self_attention(h, h, h, mask, need_weights=True)
+    after_own = layer.residual_1.join(x, own)
+    q = layer.cross_attention.project_query(layer.residual_2.enter(after_own))
+    k, v = layer.cross_attention.project_key_value(memory, memory)
+    across, weights = layer.cross_attention.attend(q, k, v, memory_mask, need_weights=True)
+    after_cross = layer.residual_2.join(after_own, across)
+    normed = layer.residual_3.enter(after_cross)
+    wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
+    first = layer.residual_3.join(after_cross, layer.feed_forward(normed))
+    return [
+        Stage("decoder", "target ids, shifted", "B T", ids,
+              ("The translation, moved right by one:", "it begins with <bos>.")),
+        Stage("decoder", "plus positions", "B T D", x,
+              ("Embeddings × √D, and the same sinusoids", "as in the encoder.")),
+        Stage("decoder", "own weights, layer 1", "B H T T", own_weights,
+              ("Causal: above the diagonal there is nothing.", "No word sees what comes later.")),
+        Stage("decoder", "plus residual", "B T D", after_own,
+              ("What the earlier words told each other,", "added to what went in.")),
+        Stage("decoder", "cross queries, layer 1", "B H T K", q,
+              ("From the decoder: T of them,", "one for each target position.")),
+        Stage("decoder", "cross keys, layer 1", "B H S K", k,
+              ("From the memory: S of them.", "Each layer projects its own.")),
+        Stage("decoder", "cross values, layer 1", "B H S K", v,
+              ("From the memory too.", "Computed once for the whole translation.")),
+        Stage("decoder", "cross weights, layer 1", "B H T S", weights,
+              ("Where each target position looks in the source.", "It need not be square.")),
+        Stage("decoder", "plus residual", "B T D", after_cross,
+              ("The source has come in.", "S is gone: the shape is the target's.")),
+        Stage("decoder", "feed-forward, inside", "B T F", wide,
+              ("As in the encoder:", "each position alone, wider, bent.")),
+        Stage("decoder", "layer 1, output", "B T D", first,
+              ("Three sublayers done.", "On to the next layer.")),
+        Stage("decoder", "after the last layer", "B T D", model.decode(ids, memory, memory_mask),
+              ("After all layers and a last LayerNorm:", "ready for the output matrix.")),
+    ]  # fmt: skip
+
+
+class ShapeTracer(SentenceExplorer):
+    """Step through every tensor that a sentence becomes on its way through the translator.
+
+    Parameters
+    ----------
+    translator : Translator
+    sentence : str, default="Une femme en robe bleue danse sur une scène."
+        French, at most 24 pieces.
+    **state : traits
+        `step`: which tensor, from 1 to 28.
+
+    Raises
+    ------
+    ValueError
+        If the sentence cannot be translated or is too long to draw.
+    """
+
+    step = traitlets.Int(1, min=1, max=N_STAGES).tag(state=True)
+
+    def __init__(
+        self, translator, sentence="Une femme en robe bleue danse sur une scène.", **state
+    ):
+        self._translator = translator
+        self._known = None, None
+        super().__init__(sentence, **state)
+
+    def problem(self, sentence):
+        """Say why a sentence cannot be used; an empty str if it can.
+
+        Parameters
+        ----------
+        sentence : str
+
+        Returns
+        -------
+        words : str
+        """
+        try:
+            n = self._translator.encode([sentence]).shape[1]
+        except ValueError as error:
+            return str(error)
+        return f"At most {MOST} pieces fit; this sentence has {n}." if n > MOST else ""
+
+    def build(self):
+        """Make the controls."""
+        self.words("sentence", "Sentence")
+        self.play("step", "Tensor", interval=1800)
+        self.button("Start again", self.reset)
+
+    def compute(self):
+        """Follow the sentence, if it is a new one, and choose the tensor."""
+        sentence, found = self._known
+        if sentence != self.sentence:
+            tokenizer, model = self._translator.tokenizer, self._translator.model
+            src_ids = self._translator.encode([self.sentence])
+            translation = self._translator.translate(self.sentence)
+            written = tokenizer.encode(translation, eos=True)
+            tgt_ids = torch.tensor([[BOS, *written[:-1]]])
+            found = {
+                "translation": translation,
+                "S": readable(tokenizer.tokens(src_ids[0].tolist())),
+                "T": readable(tokenizer.tokens(tgt_ids[0].tolist())),
+                "stages": stages(model, src_ids, tgt_ids),
+            }
+            self._known = self.sentence, found
+        return {**found, "stage": found["stages"][self.step - 1]}
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        stage = self.numbers["stage"]
+        return (
+            f"“{self.sentence}” on its way to “{self.numbers['translation']}”. Tensor {self.step} "
+            f"of {N_STAGES}, {stage.part}: {stage.name}, shape {stage.letters}, "
+            f"{tuple(stage.tensor.shape)}. {' '.join(stage.meaning)}"
+        )
+
+    def draw(self):
+        """Draw the list of all tensors at the left and the chosen one at the right."""
+        sheet = Sheet(920, 40 + ROW * N_STAGES + 24)
+        self._draw_list(sheet)
+        self._draw_shape(sheet, 452)
+        self._draw_tensor(sheet, 452, 230)
+        self.draw_message(sheet, sheet.height - 16)
+        return sheet
+
+    def _draw_list(self, sheet):
+        for i, stage in enumerate(self.numbers["stages"]):
+            y, now = 34 + ROW * i, i == self.step - 1
+            colour = COLOURS[stage.part]
+            if now:
+                sheet.rect(14, y - 17, 404, ROW + 1, colour, opacity=0.16, round=4)
+            sheet.rect(14, y - 17, 5, ROW, colour)
+            sheet.text(28, y, stage.name, INK if i < self.step else GREY, bold=now)
+            shape = " × ".join(str(n) for n in stage.tensor.shape)
+            sheet.text(412, y, shape, INK if i < self.step else GREY, anchor="end", bold=now)
+        sheet.line(434, 20, 434, sheet.height - 20, RULE)
+
+    def _draw_shape(self, sheet, x):
+        stage = self.numbers["stage"]
+        colour = COLOURS[stage.part]
+        sheet.text(x, 40, f"{stage.part}: {stage.name}", colour, 18, bold=True)
+        for i, (letter, n) in enumerate(
+            zip(stage.letters.split(), stage.tensor.shape, strict=True)
+        ):
+            left = x + 92 * i
+            sheet.rect(left, 58, 84, 62, colour, round=6, opacity=0.12)
+            sheet.text(left + 42, 88, n, INK, 24, "middle", bold=True)
+            sheet.text(left + 42, 111, letter, colour, 16, "middle", bold=True)
+        for i, line in enumerate(stage.meaning):
+            sheet.text(x, 152 + 24 * i, line)
+
+    def _draw_tensor(self, sheet, x, y):
+        """Draw the numbers of the last two axes, with the tokens beside the rows."""
+        stage = self.numbers["stage"]
+        tensor = stage.tensor[0]
+        letters = stage.letters.split()[1:]
+        if tensor.dim() == 1:
+            return self._draw_ids(sheet, x, y, tensor, letters[0])
+        values = tensor[0] if tensor.dim() == 3 else tensor
+        row_letter, column_letter = letters[-2:]
+        tokens = self.numbers[row_letter]
+        row = min(20, 380 / len(tokens))
+        width, left = 344, x + 96
+        parts = column_letter in "ST" or stage.name == "probabilities"
+        span = 1.0 if parts else max(values.abs().max().item(), 1e-6)
+        picture = values[:, :512]
+        sheet.pixels(left, y + 6, width, row * len(tokens), picture, WEIGHTS if parts else SIGNED,
+                     0 if parts else -span, span)  # fmt: skip
+        sheet.rect(left, y + 6, width, row * len(tokens), stroke=GREY, line=1)
+        every = 1 if row >= 17 else 2
+        for i in range(0, len(tokens), every):
+            at = y + 6 + row * (i + 0.5) + 6
+            sheet.text(left - 8, at, tokens[i][:9], GREY, anchor="end")
+        shown = f"{row_letter} down, {column_letter} across"
+        shown += f" (the first {picture.shape[1]})" if picture.shape[1] < values.shape[1] else ""
+        shown += "; head 1" if tensor.dim() == 3 else ""
+        sheet.text(left, y - 6, shown, GREY)
+        self._draw_key(sheet, left, y + row * len(tokens) + 22, span, parts)
+
+    def _draw_ids(self, sheet, x, y, ids, letter):
+        """Write the ids and their pieces."""
+        pieces = readable(self._translator.tokenizer.tokens(ids.tolist()))
+        sheet.text(x, y - 6, f"{letter} down", GREY)
+        step = min(24, 400 / len(pieces))
+        every = 1 if step >= 17 else 2
+        for i in range(0, len(pieces), every):
+            at = y + 18 + step * i
+            sheet.text(x + 70, at, ids[i].item(), GREY, anchor="end")
+            sheet.text(x + 90, at, pieces[i], INK)
+
+    def _draw_key(self, sheet, x, y, span, parts):
+        low = 0 if parts else -span
+        colours = WEIGHTS if parts else SIGNED
+        sheet.text(x, y + 14, number(low, 1), GREY)
+        for i in range(12):
+            sheet.rect(x + 52 + 12 * i, y, 12.5, 16, to_hex(colours(i / 11)))
+        sheet.text(x + 206, y + 14, number(span, 1), GREY)

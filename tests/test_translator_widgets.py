@@ -1,0 +1,235 @@
+"""Widgets of the bundled translator: their numbers are the core's, their limits are said."""
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+import traitlets
+
+from helpers import decoding
+from helpers.attention import heads_off
+from helpers.captions import CAPTIONS
+from helpers.pretrained import load_translator
+from helpers.tokenization import BOS, EOS, PAD
+from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
+from helpers.widgets.head_switches import HeadSwitches, attention_layers, pairs_loss
+from helpers.widgets.shape_tracer import N_STAGES, ShapeTracer, stages
+
+CHANGES = {
+    HeadSwitches: {"silent": ("cross 3.1", "cross 2.2"), "alone": True},
+    ShapeTracer: {"step": 7, "sentence": "Un chat dort."},
+    DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam"},
+}
+every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return load_translator()
+
+
+@pytest.fixture
+def make(translator):
+    """Give a function that makes any of the widgets."""
+
+    def make_(kind, **state):
+        more = (CAPTIONS[:4],) if kind is HeadSwitches else ()
+        return kind(translator, *more, **state)
+
+    return make_
+
+
+@every
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind, make):
+    widget = make(kind)
+    first = widget.svg
+    for name, value in CHANGES[kind].items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        widget.reset()
+        assert widget.svg == first, name
+
+
+@every
+def test_the_still_picture_is_described_and_readable(kind, make):
+    widget = make(kind)
+    assert repr(widget) == f"{kind.__name__}()"
+    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
+    assert min(sizes) >= 16
+    assert "nan" not in widget.svg
+
+
+@pytest.mark.parametrize("kind", [ShapeTracer, DecodingExplorer], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("", "expected a sentence"), ("Un chat 中.", "never seen 中"), ("chat " * 40, "At most 24")],
+)
+def test_a_sentence_that_cannot_be_used_is_refused_in_words(kind, typed, said, make):
+    widget = make(kind)
+    before = widget.sentence
+    widget.sentence = typed
+    assert widget.sentence == before
+    assert said in widget.message
+    assert said in widget.svg
+    with pytest.raises(ValueError, match=said):
+        make(kind, sentence=typed)
+    widget.reset()
+    assert not widget.message
+
+
+# Heads ------------------------------------------------------------------------------------------
+
+
+def test_loss_and_translations_are_those_of_the_silenced_model(make, translator):
+    widget = make(HeadSwitches)
+    whole = widget.numbers["loss"]
+    widget.silent = ("cross 3.1", "cross 3.2", "encoder 2.4")
+    sources = [source for source, _ in CAPTIONS[:4]]
+    layers = attention_layers(translator.model)
+    with heads_off(layers["cross 3"], [0, 1]), heads_off(layers["encoder 2"], [3]):
+        assert widget.numbers["translations"] == translator.translate(sources)
+        losses, tokens = 0.0, 0
+        for source, target in CAPTIONS[:4]:
+            ids = torch.tensor([[BOS, *translator.tokenizer.encode(target, eos=True)]])
+            logits = translator.model(translator.encode([source]), ids[:, :-1])
+            losses += F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
+            tokens += ids.shape[1] - 1
+    assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
+    widget.silent = ()
+    assert widget.numbers["loss"] == pytest.approx(whole, rel=1e-6)
+
+
+def test_padding_does_not_count(translator):
+    source = translator.encode([CAPTIONS[0][0]])
+    ids = torch.tensor([[BOS, *translator.tokenizer.encode(CAPTIONS[0][1], eos=True)]])
+    padded = F.pad(ids, (0, 5), value=PAD)
+    assert pairs_loss(translator, source, padded) == pytest.approx(
+        pairs_loss(translator, source, ids), rel=1e-5
+    )
+
+
+def test_costs_alone_are_those_of_one_silent_head(make):
+    widget = make(HeadSwitches, alone=True)
+    costs = widget.numbers["costs"]
+    assert list(costs) == widget.names()
+    widget.silent = ("cross 2.2",)
+    assert widget.numbers["loss"] - widget.numbers["whole"] == pytest.approx(costs["cross 2.2"])
+
+
+def test_without_cross_attention_every_source_gets_the_same_translation(make):
+    widget = make(HeadSwitches)
+    widget.controls["Whole cross-attention off"].click()
+    assert len(set(widget.numbers["translations"])) == 1
+    widget.controls["All on"].click()
+    assert widget.silent == ()
+
+
+def test_buttons_and_state_follow_each_other(make):
+    widget = make(HeadSwitches)
+    widget._buttons["encoder 1.3"].value = False
+    assert widget.silent == ("encoder 1.3",)
+    widget.silent = ("cross 1.1",)
+    off = [name for name, button in widget._buttons.items() if not button.value]
+    assert off == ["cross 1.1"]
+
+
+def test_a_head_that_is_not_there_is_refused(make):
+    with pytest.raises(traitlets.TraitError, match="no head 'cross 4.1'"):
+        make(HeadSwitches, silent=("cross 4.1",))
+    with pytest.raises(ValueError, match="two to six"):
+        HeadSwitches(load_translator(), CAPTIONS[:1])
+
+
+# Shapes -----------------------------------------------------------------------------------------
+
+
+def test_traced_tensors_end_in_the_models_own_logits(translator):
+    src_ids = translator.encode([CAPTIONS[0][0]])
+    tgt_ids = torch.tensor([[BOS, *translator.tokenizer.encode(CAPTIONS[0][1])]])
+    found = stages(translator.model, src_ids, tgt_ids)
+    assert len(found) == N_STAGES
+    with torch.no_grad():
+        logits = translator.model(src_ids, tgt_ids)
+    torch.testing.assert_close(found[-3].tensor, logits)
+    maps = translator.model.attention_maps(src_ids, tgt_ids)
+    by_name = {stage.name: stage.tensor for stage in found}
+    torch.testing.assert_close(by_name["weights, layer 1"], maps.encoder[:, 0])
+    torch.testing.assert_close(by_name["own weights, layer 1"], maps.decoder[:, 0])
+    torch.testing.assert_close(by_name["cross weights, layer 1"], maps.cross[:, 0])
+
+
+def test_first_layers_are_the_models_own(translator):
+    model = translator.model
+    src_ids = translator.encode([CAPTIONS[1][0]])
+    tgt_ids = torch.tensor([[BOS, *translator.tokenizer.encode(CAPTIONS[1][1])]])
+    found = stages(model, src_ids, tgt_ids)
+    outputs = [stage.tensor for stage in found if stage.name == "layer 1, output"]
+    with torch.no_grad():
+        first, _ = model.encoder_layers[0](model.embed(src_ids, model.src_embedding))
+    torch.testing.assert_close(outputs[0], first)
+    letters = {"B": 1, "S": src_ids.shape[1], "T": tgt_ids.shape[1], "D": 256, "H": 4, "K": 64,
+               "F": 512, "V": 4000}  # fmt: skip
+    for stage in found:
+        assert tuple(stage.tensor.shape) == tuple(letters[one] for one in stage.letters.split())
+
+
+# Decoding ---------------------------------------------------------------------------------------
+
+
+def test_greedy_is_what_the_translator_writes(make, translator):
+    widget = make(DecodingExplorer)
+    assert widget.numbers["translation"] == translator.translate(widget.sentence)
+    for i in range(len(widget.numbers["ids"])):
+        widget.step = i + 1
+        best = widget.numbers["candidates"][0]
+        assert best[0] == widget.numbers["ids"][i]
+        assert best[2] == best[3]
+
+
+def test_beams_are_the_cores(make, translator):
+    widget = make(DecodingExplorer, method="beam", beam_size=3, length_penalty=1.0, step=4)
+    with torch.no_grad():
+        step = translator.model.decoder_step(translator.encode([widget.sentence]))
+        wanted = decoding.beam(step, 1, BOS, EOS, 24, 3, 1.0)[0]
+    assert widget.numbers["finished"] == wanted
+    path = widget._winner()
+    ids = [widget.numbers["columns"][t][row][1] for t, row in sorted(path.items())]
+    assert ids == wanted[0].ids
+
+
+def test_samples_follow_the_seed_and_the_dials(make):
+    widget = make(DecodingExplorer, method="sample", temperature=2.0)
+    first = widget.numbers["ids"]
+    widget.seed = 2
+    assert widget.numbers["ids"] != first
+    widget.seed = 1
+    assert widget.numbers["ids"] == first
+    widget.top_k = 1
+    assert widget.numbers["kept"] == 1
+    assert widget.numbers["translation"] == make(DecodingExplorer).numbers["translation"]
+
+
+def test_dials_are_filters_then_a_softmax():
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    torch.testing.assert_close(dialled(logits, 2.0, 0, 1.0), (logits / 2).softmax(-1))
+    torch.testing.assert_close(dialled(logits, 1.0, 2, 1.0)[:2], logits[:2].softmax(-1))
+    assert dialled(logits, 1.0, 0, 0.6).gt(0).sum() == 1
+
+
+def test_only_the_dials_of_the_method_are_shown(make):
+    widget = make(DecodingExplorer)
+    assert widget.controls["temperature"].layout.display == "none"
+    widget.method = "sample"
+    assert widget.controls["temperature"].layout.display is None
+    assert widget.controls["beam_size"].layout.display == "none"
+
+
+def test_the_whole_tree_fits_on_its_sheet(make):
+    for size in (1, 6):
+        widget = make(DecodingExplorer, method="beam", beam_size=size)
+        widget.step = widget.controls["step"].max
+        height = float(re.search(r'viewBox="0 0 920 ([\d.]+)"', widget.svg)[1])
+        lowest = max(float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', widget.svg))
+        assert lowest < height
