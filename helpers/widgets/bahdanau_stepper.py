@@ -62,7 +62,7 @@ class BahdanauStepper(SentenceStepper):
 
     def build(self):
         """Make the controls."""
-        self.words("sentence", "Sentence")
+        self.words("sentence", "Sentence", wide=True)
         self.play("output_step", "Output step t", interval=1500)
         self.choice("stage", "Stage", [(f"{i}  {s}", i) for i, s in enumerate(STAGES, 1)])
         self.button("Next stage", self.forward)

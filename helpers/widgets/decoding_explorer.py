@@ -91,9 +91,10 @@ class DecodingExplorer(SentenceExplorer):
 
     def build(self):
         """Make the controls; those of another method are hidden."""
-        self.words("sentence", "Sentence")
-        self.choice("method", "Method", [(m, m) for m in METHODS])
+        self.words("sentence", "Sentence", wide=True)
         self.play("step", "Step", interval=1500)
+        self.button("Start again", self.reset)
+        self.choice("method", "Method", [(m, m) for m in METHODS])
         self._dials = {
             "sample": [
                 self.slider("temperature", "Temperature", 0.1, digits=1),
@@ -106,7 +107,6 @@ class DecodingExplorer(SentenceExplorer):
                 self.slider("length_penalty", "Length penalty", 0.1, digits=1),
             ],
         }
-        self.button("Start again", self.reset)
         self.observe(self._show_dials, names="method")
         self._show_dials()
 

@@ -184,19 +184,24 @@ class Explorer(StaticFallback, ipywidgets.VBox):
         whole = {"width": "max-content"}  # a tick box's own width would cut the label
         return self._tie(trait, label, ipywidgets.Checkbox, indent=False, layout=whole)
 
-    def words(self, trait, label):
+    def words(self, trait, label, wide=False):
         """Add a field to type into; the state follows when Enter is pressed or the field left.
 
         Parameters
         ----------
         trait : str
         label : str
+        wide : bool, default=False
+            Give it a line of its own, with room for a sentence.
 
         Returns
         -------
         control : ipywidgets.Text
         """
-        return self._tie(trait, label, ipywidgets.Text, continuous_update=False)
+        control = self._tie(trait, label, ipywidgets.Text, continuous_update=False)
+        if wide:
+            control.layout.width = f"{2 * CONTROL_WIDTH}px"
+        return control
 
     def button(self, label, act, tooltip=None):
         """Add a button.
@@ -256,7 +261,7 @@ class Explorer(StaticFallback, ipywidgets.VBox):
         longest = max((len(control.description) for control in described), default=0)
         for control in described:
             control.style.description_width = f"{round(LETTER * longest) + 10}px"
-            control.layout.width = f"{CONTROL_WIDTH}px"
+            control.layout.width = control.layout.width or f"{CONTROL_WIDTH}px"
         wrapping = {"display": "flex", "flex_flow": "row wrap", "align_items": "center"}
         box = ipywidgets.Box(self.rows(), layout=wrapping)
         self.add_class("course-explorer")

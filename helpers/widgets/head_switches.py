@@ -122,7 +122,7 @@ class HeadSwitches(Explorer):
 
     def build(self):
         """Make a button for every head, in the order of the map, and three for all of them."""
-        layout = ipywidgets.Layout(width="58px", height="34px")
+        layout = ipywidgets.Layout(width="46px", height="34px")
         self._buttons = {}
         for name in self.names():
             # Its short label is read beside its row; what assistive technology hears is whole.
@@ -142,12 +142,12 @@ class HeadSwitches(Explorer):
         lines = []
         for kind in KINDS:
             for layer in (name for name in self._layers if name.startswith(kind)):
-                word = ipywidgets.Label(layer, layout={"width": "92px"})
+                word = ipywidgets.Label(layer, layout={"width": "84px"})
                 heads = [b for name, b in self._buttons.items() if name.startswith(layer)]
                 lines.append(ipywidgets.HBox([word, *heads]))
         n = len(lines) // len(KINDS)
         columns = [ipywidgets.VBox(lines[i : i + n]) for i in range(0, len(lines), n)]
-        return [*columns, *self.controls.values()]
+        return [ipywidgets.HBox(columns), *self.controls.values()]
 
     def _follow_buttons(self, change):
         self.silent = tuple(name for name, button in self._buttons.items() if not button.value)
@@ -156,6 +156,7 @@ class HeadSwitches(Explorer):
         for name, button in self._buttons.items():
             button.unobserve(self._follow_buttons, names="value")
             button.value = name not in self.silent
+            button.button_style = "info" if button.value else ""
             button.observe(self._follow_buttons, names="value")
 
     def _all_on(self, button):

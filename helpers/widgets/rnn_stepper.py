@@ -211,7 +211,7 @@ class RNNStepper(SentenceStepper):
 
     def build(self):
         """Make the controls."""
-        self.words("sentence", "Sentence")
+        self.words("sentence", "Sentence", wide=True)
         self.play("step", "Step", interval=1100)
         self.button("Start again", self.reset)
 

@@ -203,7 +203,7 @@ class ShapeTracer(SentenceExplorer):
 
     def build(self):
         """Make the controls."""
-        self.words("sentence", "Sentence")
+        self.words("sentence", "Sentence", wide=True)
         self.play("step", "Tensor", interval=1800)
         self.button("Start again", self.reset)
 

@@ -1,4 +1,4 @@
-"""The attention view in JupyterLab: from a change of head to the painted frame, and first paint.
+"""Widgets in JupyterLab: from a change to the painted frame, first paint, size.
 
 Needs a Chromium; its JupyterLab is the browser tests' own. Timed inside the page: from the change
 of the trait until the frame that shows it has been handed to the screen.
@@ -78,6 +78,62 @@ FIRST_PAINT = """async () => {
   return Math.max(0, shown - ran);
 }"""
 
+# An arrow key on a slider's handle; through the kernel and back, until the new picture is painted.
+MOVE = """async rounds => {
+  const handles = [...document.querySelectorAll('.course-explorer .noUi-handle')];
+  const handle = handles.filter(one => one.offsetParent)[0];
+  const picture = () => [...document.querySelectorAll('.course-explorer svg[role=img]')].pop();
+  const painted = () => new Promise(done => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = done;
+    port2.postMessage(0);
+  }));
+  const times = [];
+  for (let i = 0; i < rounds; i++) {
+    await new Promise(rest => setTimeout(rest, 40));
+    const before = picture();
+    const key = i % 2 ? 'ArrowLeft' : 'ArrowRight';
+    const start = performance.now();
+    handle.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    do {
+      await painted();
+      if (performance.now() - start > 5000) throw new Error('no new picture');
+    } while (picture() === before);
+    times.push(performance.now() - start);
+  }
+  return times;
+}"""
+IMPORTS = """
+from helpers.pretrained import load_translator
+from helpers.toy_models import load_toy
+from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.decoding_explorer import DecodingExplorer
+from helpers.widgets.kernel_regression import KernelRegression
+from helpers.widgets.loss_explorer import LossExplorer
+from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.positions_explorer import PositionExplorer
+from helpers.widgets.rnn_stepper import RNNStepper
+from helpers.widgets.shape_tracer import ShapeTracer
+from helpers.widgets.six_steps import SixSteps
+from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
+def stepper(kind, name):
+    toy = load_toy(name)
+    return kind(toy.model, toy.source, toy.target, "le chat noir voit le chien .")
+"""
+EXPLORERS = [
+    'stepper(RNNStepper, "gru")',
+    'stepper(BahdanauStepper, "additive")',
+    "SixSteps(step=2)",
+    "SoftmaxTemperature()",
+    "ScaleExplorer()",
+    "KernelRegression()",
+    "MaskBuilder()",
+    "PositionExplorer()",
+    "ShapeTracer(load_translator())",
+    'DecodingExplorer(load_translator(), method="sample")',
+    "LossExplorer()",
+]
+
 
 def report(capsys, what, times, limit):
     """Print median and 95th percentile; return the latter."""
@@ -99,6 +155,15 @@ def test_change_of_head_to_painted_frame(open_notebook, capsys, n, limit, view):
     times = page.evaluate(CHANGE, 100)
     name = f"change of head, {view}, {N_LAYERS} x {N_HEADS} heads, {n} tokens"
     assert report(capsys, name, times, limit) <= limit
+
+
+@pytest.mark.parametrize("explorer", EXPLORERS)
+def test_explorers_slider_to_painted_frame(open_notebook, capsys, explorer):
+    page = open_notebook([IMPORTS, explorer], size=(1280, 1200))
+    page.wait_for_selector(".course-explorer svg[role=img]")
+    page.evaluate(MOVE, 6)  # warm
+    times = page.evaluate(MOVE, 40)
+    assert report(capsys, f"slider moved, {explorer}", times, 150) <= 150
 
 
 def test_first_paint_after_the_cell_ran(open_notebook, capsys):

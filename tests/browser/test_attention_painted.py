@@ -111,6 +111,10 @@ def test_sliders_head_grid_and_keys_choose_what_is_painted(page):
     expect_columns(page, turned(3))
     expect_told(page, "encoder 1 2 heatmap None query")
     assert page.locator(".av-count").all_inner_texts() == ["2 of 2", "3 of 3"]
+    page.get_by_label("Head", exact=True).press("ArrowLeft")
+    expect_columns(page, turned(2))
+    page.get_by_label("Layer", exact=True).press("Home")
+    expect_told(page, "encoder 0 1 heatmap None query")
 
     page.get_by_role("button", name="Layer 2, head 1", exact=True).click()
     expect_columns(page, turned(1))
