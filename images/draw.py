@@ -12,10 +12,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from images import charts, diagrams, kit, models, moving, networks, numbers, words
+from images import charts, diagrams, kit, moving, networks, numbers, words
 
 HERE = Path(__file__).parent
-MODULES = (charts, diagrams, networks, numbers, words, models, moving)
+MODULES = (charts, diagrams, networks, numbers, words, moving)
 PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 

@@ -147,7 +147,7 @@ class HeadSwitches(Explorer):
                 lines.append(ipywidgets.HBox([word, *heads]))
         n = len(lines) // len(KINDS)
         columns = [ipywidgets.VBox(lines[i : i + n]) for i in range(0, len(lines), n)]
-        return [ipywidgets.HBox(columns), *self.controls.values()]
+        return [ipywidgets.HBox(columns, layout={"width": "100%"}), *self.controls.values()]
 
     def _follow_buttons(self, change):
         self.silent = tuple(name for name, button in self._buttons.items() if not button.value)

@@ -1,3 +1,0 @@
-"""The Transformer and its parts, as boxes and arrows."""
-
-PICTURES = []
