@@ -64,13 +64,15 @@ def _by_thread(seconds):
 
 
 def copy(value):
-    """Copy tensors and arrays, alone or in tuples and lists; pass the rest through."""
+    """Copy tensors and arrays, alone or in tuples, lists and dicts; pass the rest through."""
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     if isinstance(value, numpy.ndarray):
         return value.copy()
     if isinstance(value, tuple | list):
         return type(value)(copy(part) for part in value)
+    if isinstance(value, dict):
+        return {name: copy(part) for name, part in value.items()}
     return value
 
 
@@ -80,6 +82,12 @@ def unchanged(before, after):
         return before.shape == after.shape and torch.equal(before, after)
     if isinstance(before, tuple | list):
         return len(before) == len(after) and all(map(unchanged, before, after))
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(
+            unchanged(before[name], after[name]) for name in before
+        )
+    if isinstance(before, numpy.ndarray):
+        return before.shape == after.shape and numpy.array_equal(before, after)
     return True
 
 
