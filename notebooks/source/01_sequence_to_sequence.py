@@ -334,7 +334,7 @@ sentences = [p.source for p in splits.test if len(p.source) >= 30][:60]
 decay = {name: gradient_by_distance(toy, sentences) for name, toy in encoders.items()}
 for name, sizes in decay.items():
     print(
-        f"{name:>4}: after 5 words {sizes[5]:.1g}, after 10 {sizes[10]:.1g}, after 25 {sizes[25]:.1g}"
+        f"{name:>4}: after 5 words {sizes[5]:.2f}, after 10 {sizes[10]:.2f}, after 25 {sizes[25]:.2f}"
     )
 
 # %%

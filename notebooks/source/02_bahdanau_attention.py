@@ -313,12 +313,11 @@ print("context", tuple(context.shape), "weights", tuple(weights.shape))
 assert weights.shape == (1, 196)
 
 # %% [markdown]
-# And the third problem? Look at the formula: $\alpha_t$ needs $s_{t-1}$, which needs $c_{t-1}$, which
+# And the waiting of lesson 01? Look at the formula: $\alpha_t$ needs $s_{t-1}$, which needs $c_{t-1}$, which
 # needs $\alpha_{t-1}$. **The loop is still there.** Distance and bottleneck are solved, waiting is
 # not.
 
 # %%
-states = looking.model.encode(torch.tensor([src_ids]))[0]
 early = looking.model(torch.tensor([src_ids]), torch.tensor([tgt_ids[:-1]]))
 changed = [tgt_ids[0], tgt_ids[3], *tgt_ids[2:-1]]  # another first word
 late = looking.model(torch.tensor([src_ids]), torch.tensor([changed]))
