@@ -6,7 +6,6 @@ from matplotlib.colors import to_hex
 
 from helpers import decoding
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.tokenization import BOS, EOS
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import RULE, Sheet, number
@@ -69,6 +68,7 @@ class DecodingExplorer(SentenceExplorer):
 
     def __init__(self, translator, sentence="Un homme âgé vend des fleurs au marché.", **state):
         self._translator = translator
+        self._bos_id, self._eos_id = translator.tokenizer.encode("", bos=True, eos=True)
         self._known = None, None
         super().__init__(sentence, **state)
 
@@ -145,7 +145,7 @@ class DecodingExplorer(SentenceExplorer):
         """Translate; then read the whole translation once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        request = (model.decoder_step(src_ids), 1, BOS, EOS, MOST)
+        request = (model.decoder_step(src_ids), 1, self._bos_id, self._eos_id, MOST)
         columns, finished = [], []
         if self.method == "beam":
             trace = decoding.BeamTrace()
@@ -160,7 +160,7 @@ class DecodingExplorer(SentenceExplorer):
             )[0]
         else:
             ids = decoding.greedy(*request)[0]
-        prefix = torch.tensor([[BOS, *ids[:-1]]])
+        prefix = torch.tensor([[self._bos_id, *ids[:-1]]])
         cross = model.attention_maps(src_ids, prefix).cross[0, -1]  # the last layer's
         return {
             "ids": ids,
@@ -261,9 +261,9 @@ class DecodingExplorer(SentenceExplorer):
             x = 24 + 126 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
                 y = TREE + NODE * row
-                wins, ends = best.get(t) == row, token_id == EOS
+                wins, ends = best.get(t) == row, token_id == self._eos_id
                 if t > first:
-                    before = _standing(found["columns"][t - 1])[parent]
+                    before = self._standing(found["columns"][t - 1])[parent]
                     sheet.line(x - 18, TREE + NODE * before + 18, x, y + 18,
                                PURPLE if wins else GREY, 3 if wins else 1.2)  # fmt: skip
                 colour = PURPLE if wins else ORANGE if ends else INK
@@ -281,8 +281,12 @@ class DecodingExplorer(SentenceExplorer):
             for row, beginning in enumerate(beginnings):
                 if list(beginning) == found["ids"][: t + 1]:
                     rows[t] = row
-            prefixes = [beginnings[row] for row in _standing(column)]
+            prefixes = [beginnings[row] for row in self._standing(column)]
         return rows
+
+    def _standing(self, column):
+        """List the rows of a column that go on: what ends is finished and has no children."""
+        return [row for row, (_, token_id, _) in enumerate(column) if token_id != self._eos_id]
 
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores."""
@@ -296,11 +300,6 @@ class DecodingExplorer(SentenceExplorer):
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob)} / {number(norm)} = {number(one.score)}"
             sheet.text(896, at, sums, colour, anchor="end")
-
-
-def _standing(column):
-    """List the rows of a column that go on: what ends is finished and has no children."""
-    return [row for row, (_, token_id, _) in enumerate(column) if token_id != EOS]
 
 
 def _flow(words, values):

@@ -10,7 +10,6 @@ from matplotlib.colors import to_hex
 
 from helpers.attention import heads_off
 from helpers.plots import GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.tokenization import BOS, PAD
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Sheet, number
 
@@ -59,8 +58,8 @@ def pairs_loss(translator, src_ids, tgt_ids):
         Nats per token, padding left out.
     """
     logits = translator.model(src_ids, tgt_ids[:, :-1])
-    wanted = tgt_ids[:, 1:]
-    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD).item()
+    wanted, pad_id = tgt_ids[:, 1:], translator.model.config.pad_id
+    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=pad_id).item()
 
 
 class HeadSwitches(Explorer):
@@ -97,9 +96,9 @@ class HeadSwitches(Explorer):
         self._layers = attention_layers(translator.model)
         self._n_heads = translator.model.config.n_heads
         self._sentences = [source for source, _ in pairs]
-        rows = [[BOS, *translator.tokenizer.encode(target, eos=True)] for _, target in pairs]
-        longest = max(map(len, rows))
-        self._tgt_ids = torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+        rows = [translator.tokenizer.encode(target, bos=True, eos=True) for _, target in pairs]
+        longest, pad_id = max(map(len, rows)), translator.model.config.pad_id
+        self._tgt_ids = torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
         self._src_ids = translator.encode(self._sentences)
         self._costs = None
         self._whole = self._measure(())

@@ -9,7 +9,6 @@ from matplotlib.colors import to_hex
 from helpers.attention import scaled_dot_product_attention
 from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
-from helpers.tokenization import BOS
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import RULE, Sheet, number
@@ -214,8 +213,7 @@ class ShapeTracer(SentenceExplorer):
             tokenizer, model = self._translator.tokenizer, self._translator.model
             src_ids = self._translator.encode([self.sentence])
             translation = self._translator.translate(self.sentence)
-            written = tokenizer.encode(translation, eos=True)
-            tgt_ids = torch.tensor([[BOS, *written[:-1]]])
+            tgt_ids = torch.tensor([tokenizer.encode(translation, bos=True)])
             found = {
                 "translation": translation,
                 "S": readable(tokenizer.tokens(src_ids[0].tolist())),
