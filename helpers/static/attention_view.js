@@ -175,8 +175,8 @@ class AttentionView {
     const shield = (event) => {
       const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
       const own = plain && !(event.key === "Enter" && event.shiftKey);
-      if (own) root.setAttribute("data-lm-suppress-shortcuts", "true");
-      else root.removeAttribute("data-lm-suppress-shortcuts");
+      // JupyterLab asks the focused element itself, not those around it.
+      if (root.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", own);
     };
     window.addEventListener("keydown", shield, true);
     this.end = () => {
@@ -638,18 +638,7 @@ class AttentionView {
     const head = target.closest(".av-head");
     if (head) return this.keyOnHead(key);
     if (target.closest("[role=tab]")) return this.keyOnTab(key);
-    if (target.matches(".av-slider input")) return this.keyOnSlider(target, key);
     return false;
-  }
-
-  // JupyterLab keeps arrow keys from a slider's own handling, so it is done here.
-  keyOnSlider(input, key) {
-    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity };
-    if (!(key in steps)) return false;
-    const at = clamp(Number(input.value) + steps[key], 1, Number(input.max)) - 1;
-    if (input === this.layerSlider.input) this.choose(at, this.headIndex);
-    else this.choose(this.layer, at);
-    return true;
   }
 
   keyOnToken(option, key) {

@@ -123,7 +123,7 @@ print(translator.translate(yours))
 # | 07 | Encoder and decoder | What is around the attention? | 60 |
 # | 08 | Decoding | How do vectors become words? | 60 |
 # | 09 | Loss and training | How does it learn? | 60 |
-# | 10 | Assignment: build a Transformer | Can you put it together yourself? | 180 |
+# | 10 | Assignment: build a Transformer | Can you put it together yourself? | 120 |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? | 45 |
 # | 91 | Review | What has stayed? | 30 |
 #
