@@ -185,11 +185,15 @@ notebook.figure(
 # ## 3. Where it looked
 #
 # Each step leaves a row of weights. Together they are an **alignment map**: rows are the words
-# written (the queries), columns the words read (the keys). Here is a sentence whose words change
-# places: *la voiture rouge*, the car red.
+# written (the queries), columns the words read (the keys). In the film, the thicker the line, the
+# larger the weight.
 
 # %%
 notebook.picture("decoder_looking_back")
+
+# %% [markdown]
+# Here is a sentence whose words change places: *la voiture rouge*, the car red. **Predict:** most of the
+# map will be a diagonal. What must it do at *red* and at the noun?
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -207,7 +211,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# **Predict:** adjective and noun stand in the other order in English. What must the map do there?
+# The two rows cross over. In numbers:
 
 # %%
 adjective = pair.target.index("red")

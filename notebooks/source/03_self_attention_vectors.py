@@ -89,7 +89,7 @@ assert match[2].abs().max() < 0.15
 # Transformer there is no such task: the vectors are learned with everything else.
 #
 # Here is a skip-gram in a few lines. From a word's vector it guesses the words up to two places
-# away. It reads 4,000 sentences of the course's toy corpus, which you will meet again.
+# away. It reads 4,000 English sentences of lesson 01's corpus.
 
 # %%
 sentences = [pair.target for pair in corpus.toy_corpus(4000, seed=0)]
@@ -239,10 +239,9 @@ print(prices["pear"])
 
 # %% [markdown]
 # A *soft* dictionary never fails. It compares the query with **all** keys, turns the scores into
-# weights and returns the mixture of **all** values. Keys and queries are now vectors.
-
-# %%
-notebook.picture("query_key_value")
+# weights and returns the mixture of **all** values. Keys and queries are now vectors. How hard it
+# chooses is set by a **temperature**: the scores are divided by it before the softmax. **Predict:** what
+# comes out at a very high temperature, and what near zero?
 
 # %%
 keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): round fruit … dark fruit
@@ -292,10 +291,13 @@ KernelRegression(width=0.3)
 # | **key** $k = x W_K$ | every word | what can I be found by? |
 # | **value** $v = x W_V$ | every word | what do I hand over? |
 #
-# Take a pencil. The sentence is *the cat sleeps*, the numbers are small.
+# For the word *cat*:
 
 # %% tags=["hide-input"]
-notebook.picture("six_steps")
+notebook.picture("query_key_value")
+
+# %% [markdown]
+# Take a pencil. The sentence is *the cat sleeps*, the numbers are small.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -336,6 +338,12 @@ weighed = [w * v for w, v in zip(weights, values, strict=True)]  # three vectors
 context = sum(weighed)  # (D_v,)
 print("context of the:", [round(c, 2) for c in context.tolist()])
 torch.testing.assert_close(context, torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
+
+# %% [markdown]
+# All six on one sheet. Compare with your paper:
+
+# %% tags=["hide-input"]
+notebook.picture("six_steps")
 
 # %% [markdown]
 # The same as the course's tested function and as PyTorch's:

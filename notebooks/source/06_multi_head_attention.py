@@ -206,7 +206,9 @@ tired = "The animal didn't cross the street because it was too tired."
 wide = "The animal didn't cross the street because it was too wide."
 
 weights, tokens, _ = minilm.attend(tired).maps["encoder"]  # (6 layers, 12 heads, T, T)
-axes = plots.attention_heatmap(weights[3, 1], tokens, tokens, title="layer 4, head 2")
+axes = plots.attention_heatmap(
+    weights[3, 1], tokens, tokens, title="layer 4, head 2"
+)  # from 0: 3, 1
 notebook.figure(
     axes,
     alt="Attention of MiniLM's layer 4, head 2 over the sentence that ends in tired. The row of the "
@@ -219,7 +221,7 @@ notebook.figure(
 # another one whose row points at *animal*.
 
 # %%
-attention_view(minilm.attend(tired), layer=3, head=1, selected=10)
+attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
 
 # %% [markdown]
 # Now by score. For every head: how much more does *it* look at *animal* than at *street* when the
