@@ -299,8 +299,6 @@ assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding 
 # %%
 notebook.set_seed(0)
 x = torch.randn(6, 6, 8)  # six sentences of six words: nothing complains
-along_time = x + sinusoidal_positions(6, 8)
-along_batch = x + sinusoidal_positions(6, 8)[:, None]  # (6, 1, 8): one vector for each sentence
 order = torch.randperm(6)
 
 
@@ -317,7 +315,7 @@ print(
     "along time, still a bag of words: ", equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
 )
 print("along batch, still a bag of words:",
-      equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None]))  # fmt: skip
+      equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None]))  # (6, 1, 8)  # fmt: skip
 assert not equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
 assert equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None])
 
