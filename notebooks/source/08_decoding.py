@@ -223,9 +223,11 @@ def probability_of(ids):
 
 by_greedy = decoding.greedy(tiny_model, 1, BOS, EOS, max_len=5)[0]
 by_beam = decoding.beam(tiny_model, 1, BOS, EOS, 5, beam_size=2, length_penalty=0.0)[0][0].ids
-print(
-    f"greedy {by_greedy}: {probability_of(by_greedy):.2f}   beam {by_beam}: {probability_of(by_beam):.2f}"
-)
+letter = {A: "A", B: "B", END: "<eos>"}
+for name, ids in [("greedy", by_greedy), ("beam", by_beam)]:
+    print(
+        f"{name:>6}: {' '.join(letter[i] for i in ids):<10} probability {probability_of(ids):.2f}"
+    )
 assert probability_of(by_beam) > probability_of(by_greedy)
 
 # %% [markdown]
