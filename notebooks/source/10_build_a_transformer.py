@@ -558,7 +558,7 @@ class ToneClassifier(nn.Module):
 
 # %% [markdown]
 # Does padding leave any trace? A clip alone and the same clip padded to 40 frames must give the same
-# logits. **Predict:** and if the mean is taken over all 40 positions?
+# logits. **Predict:** and if the padding is taken for sound?
 
 # %%
 notebook.set_seed(0)
