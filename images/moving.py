@@ -79,8 +79,8 @@ def _looking(read, written, weights, step):
     sheet = Sheet(WIDE, 300)
     gap = (WIDE - 40) / max(len(read), len(written))
     places = [20 + (i + 0.5) * gap for i in range(max(len(read), len(written)))]
-    sheet.text(20, 26, "French, read: the keys", BLUE, bold=True)
-    sheet.text(20, 282, "English, written: the queries", ORANGE, bold=True)
+    sheet.text(20, 26, "French, read by the encoder", BLUE, bold=True)
+    sheet.text(20, 282, "English, written by the decoder", ORANGE, bold=True)
     row = weights[step - 1].tolist()
     for x, weight in zip(places, row, strict=False):
         if weight > 0.02:

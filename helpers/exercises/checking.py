@@ -1,6 +1,7 @@
 """The check: from "not attempted" through the known mistakes to the smallest differing input."""
 
 import dis
+import inspect
 import linecache
 import sys
 import traceback
@@ -109,8 +110,8 @@ def _check(exercise, answer):
             picture = panels.side_by_side(wanted[first], got[first])
             raise _Failed(Verdict(False, mistake.name, exercise.why(mistake.name), picture))
     for case, g, w in zip(cases, got, wanted, strict=True):
-        _demand_shape(case, g, w)
-    return _smallest_difference(cases, got, wanted)
+        _demand_shape(exercise, case, g, w)
+    return _smallest_difference(exercise, cases, got, wanted)
 
 
 def is_stub(answer):
@@ -137,7 +138,7 @@ def not_attempted(exercise):
 
 def _run(exercise, answer, case):
     given = compare.copy(case)
-    shapes = ", ".join(compare.describe(value) for value in case)
+    shapes = _named(exercise, case)
     try:
         with compare.time_limit():
             result = answer(*given)
@@ -194,7 +195,7 @@ def _demand_kind(case, got, wanted):
     if len(ours) != len(theirs):
         _fail(
             "wrong type",
-            f"expected {len(ours)} results, {compare.describe(wanted)}; got {len(theirs)}: "
+            f"expected {_count(ours)}, {compare.describe(wanted)}; got {len(theirs)}: "
             f"{compare.describe(got)}.",
         )
     for a, b in zip(ours, theirs, strict=True):
@@ -206,17 +207,29 @@ def _demand_kind(case, got, wanted):
             )
 
 
-def _demand_shape(case, got, wanted):
+def _demand_shape(exercise, case, got, wanted):
     for a, b in zip(compare.parts(wanted), compare.parts(got), strict=True):
         if a.shape != b.shape:
             hint = ""
             if a.dim() == b.dim() and sorted(a.shape) == sorted(b.shape):
                 hint = " The same axes in another order: is a transpose missing or too many?"
-            shapes = ", ".join(compare.describe(value) for value in case)
+            shapes = _named(exercise, case)
             _fail(
                 "wrong shape",
                 f"expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
             )
+
+
+def _count(parts):
+    return "one result" if len(parts) == 1 else f"{len(parts)} results"
+
+
+def _named(exercise, case):
+    """Describe what an answer was given, each part with the name that the exercise gives it."""
+    names = inspect.signature(exercise.reference).parameters
+    return ", ".join(
+        f"{name}: {compare.describe(value)}" for name, value in zip(names, case, strict=False)
+    )
 
 
 def _explains(mistake, cases, got, wanted):
@@ -245,9 +258,9 @@ def _same_even_nan(got, simulated):
     )
 
 
-def _smallest_difference(cases, got, wanted):
+def _smallest_difference(exercise, cases, got, wanted):
     first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
-    shapes = ", ".join(compare.describe(value) for value in cases[first])
+    shapes = _named(exercise, cases[first])
     note = ""
     if any(torch.isnan(part.double()).any() for part in compare.parts(got[first])):
         note = " Your result holds NaN: is there a division by zero, or a row of −∞ only?"

@@ -334,6 +334,19 @@ EXERCISES = [
                 "The values are weighted, and not summed. One context for each sentence has the shape (B, D_v): .sum(dim=1).",
             ),
             Mistake(
+                "no axis for the words",
+                lambda s, v, mask=None: (
+                    attention_context(s, v, mask)[1] @ v,
+                    attention_context(s, v, mask)[1],
+                ),
+                "weights @ values mixes every sentence with every other. Give the weights an axis: (weights[:, None] @ values)[:, 0].",
+            ),
+            Mistake(
+                "results exchanged",
+                lambda s, v, mask=None: attention_context(s, v, mask)[::-1],
+                "Both are right, in the wrong order: first the context, then the weights.",
+            ),
+            Mistake(
                 "softmax over the batch + mask ignored",
                 lambda scores, values, mask=None: _context(axis=0)(scores, values),
             ),
@@ -374,6 +387,11 @@ EXERCISES = [
             Mistake(
                 "every sentence with every other",
                 lambda q, k, w: torch.einsum("aq,qk,bsk->abs", q, w, k),
+                "Each query is compared with the words of all sentences. A query belongs to its own sentence: give it an axis, (query @ w)[:, :, None], and the product goes sentence by sentence.",
+            ),
+            Mistake(
+                "every sentence with every other, keys first",
+                lambda q, k, w: torch.einsum("aq,qk,bsk->bas", q, w, k),
                 "Each query is compared with the words of all sentences. A query belongs to its own sentence: give it an axis, (query @ w)[:, :, None], and the product goes sentence by sentence.",
             ),
             Mistake(
@@ -509,12 +527,12 @@ QUESTIONS = [
     ),
     Question(
         "where_luong_attends",
-        "Where in the step does Luong's attention stand, beside Bahdanau's?",
+        "Compared with Bahdanau's, where in the step does Luong's attention stand?",
         "single",
         [
             right(
-                "After the recurrent step: the new state asks, and the context joins it before the output. Bahdanau's old state asks, and the context goes into the step.",
-                "Yes. Luong's order is the simpler one: state, attention, output.",
+                "After the recurrent step: the new state asks, and the context joins it before the output.",
+                "Yes: state, attention, output. With Bahdanau the old state asks, and the context goes into the step.",
             ),
             wrong(
                 "Before the recurrent step: the old state asks, and the context goes into the step.",

@@ -152,7 +152,8 @@ def _attend(scale="root", weigh=lambda scores: scores.softmax(-1), mix="values")
 
     def look_up(query, keys, values):
         width, length = len(query), len(keys)
-        divisor = {"root": width**0.5, "none": 1, "width": width, "length": length**0.5}[scale]
+        roots = {"root": width**0.5, "three": 3**0.5, "length": length**0.5}
+        divisor = {**roots, "none": 1, "width": width}[scale]
         weights = weigh(keys @ query / divisor)
         return weights @ (values if mix == "values" else keys), weights
 
@@ -227,6 +228,22 @@ EXERCISES = [
                 "The scores are divided by their sum without exp. Scores may be negative, and so are these weights. softmax takes exp first.",
             ),
             Mistake(
+                "not divided by the sum",
+                _simple(weigh=torch.exp),
+                "The powers are not divided by their sum, so a row does not sum to 1. softmax does both.",
+            ),
+            Mistake(
+                "cosine instead of dot product",
+                lambda x: (
+                    (
+                        torch.nn.functional.normalize(x, dim=-1)
+                        @ torch.nn.functional.normalize(x, dim=-1).T
+                    ).softmax(-1)
+                    @ x
+                ),
+                "The vectors are made one long before they are compared. A plain dot product counts their lengths too: x @ x.T.",
+            ),
+            Mistake(
                 "weights instead of the mixture",
                 lambda x: (x @ x.T).softmax(-1),
                 "These are the weights, (T, T). One product is missing: the weights mix the words, weights @ x.",
@@ -263,7 +280,7 @@ EXERCISES = [
     ),
     Exercise(
         name="attend",
-        title="one query, the six steps",
+        title="one query, steps 2 to 6",
         task="Look up one query among keys and values: score, divide by √d_k, softmax, weigh, sum. Return context and weights.",
         minutes=8,
         difficulty=2,
@@ -280,6 +297,21 @@ EXERCISES = [
                 "divided by d_k",
                 _attend(scale="width"),
                 "The scores are divided by d_k, not by its square root.",
+            ),
+            Mistake(
+                "divided by √3 always",
+                _attend(scale="three"),
+                "√3 belonged to the lesson's example. Take the width of this query: math.sqrt(query.shape[-1]).",
+            ),
+            Mistake(
+                "divided by the root of the values' width",
+                lambda q, k, v: (lambda w: (w @ v, w))((k @ q / v.shape[1] ** 0.5).softmax(-1)),
+                "The root is taken of the width of a value. What meets in the score are query and key: take their width.",
+            ),
+            Mistake(
+                "divided after the softmax",
+                lambda q, k, v: (lambda w: (w @ v, w))((k @ q).softmax(-1) / len(q) ** 0.5),
+                "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores, then take the softmax.",
             ),
             Mistake(
                 "divided by the root of the number of keys",
@@ -344,7 +376,7 @@ EXERCISES = [
     Exercise(
         name="one_word",
         title="all six steps for one word",
-        task="Word i looks at its whole sentence: project to a query, to keys and to values, then the four steps of attend. Return the context.",
+        task="Word i looks at its whole sentence: project to a query, to keys and to values, then steps 2 to 6, as in attend. Return the context.",
         minutes=6,
         difficulty=3,
         importance=5,
@@ -355,6 +387,33 @@ EXERCISES = [
                 "every query",
                 lambda x, i, q, k, v: _word()(x, 0 if i else -1, q, k, v),
                 "This is another word's context. The query comes from row i of x, and from that row alone.",
+            ),
+            Mistake(
+                "always the first word",
+                lambda x, i, q, k, v: one_word(x, 0, q, k, v),
+                "The query is that of word 0. Take row i: x[i] @ w_q.",
+            ),
+            Mistake(
+                "only its own key and value",
+                lambda x, i, q, k, v: x[i] @ v,
+                "Word i looks at itself alone. Keys and values come from all rows of x.",
+            ),
+            Mistake(
+                "one query matrix for both",
+                _word(keys=lambda x, w: w[0]),
+                "The keys were made with W_Q. W_K makes them: what a word can be found by need not be what it looks for.",
+            ),
+            Mistake(
+                "divided by √D",
+                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / len(q) ** 0.5).softmax(-1) @ (x @ v),
+                "The root is taken of the words' width D. The vectors that meet are narrower: take the width of the query.",
+            ),
+            Mistake(
+                "divided by √D_v",
+                lambda x, i, q, k, v: (
+                    (x @ k @ (x[i] @ q) / v.shape[1] ** 0.5).softmax(-1) @ (x @ v)
+                ),
+                "The root is taken of the values' width. What meets in the score are query and key: take their width.",
             ),
             Mistake(
                 "query and key exchanged",
@@ -417,6 +476,19 @@ EXERCISES = [
                 "The width has to be squared, like the distance: 2 * width**2.",
             ),
             Mistake(
+                "brackets forgotten",
+                _regress(lambda d, w: -(d**2) / 2 * w**2),
+                "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2).",
+            ),
+            Mistake(
+                "one sum for all",
+                lambda x, kx, ky, w: (
+                    (-((x[:, None] - kx) ** 2) / (2 * w**2)).flatten().softmax(0).view(len(x), -1)
+                    @ ky
+                ),
+                "The weights of all places together sum to 1. Every x has its own: divide row by row, dim=-1.",
+            ),
+            Mistake(
                 "factor 2 forgotten",
                 _regress(lambda d, w: -(d**2) / w**2),
                 "The 2 in 2 · width² is missing.",
@@ -475,8 +547,8 @@ QUESTIONS = [
         "single",
         [
             right(
-                "They are long and point in nearly opposite directions.",
-                "Yes: the sign tells the direction, the size also the lengths.",
+                "They point away from each other, more than a right angle apart, and are not both short.",
+                "Yes: the sign tells the angle, and the size takes length as well.",
             ),
             wrong(
                 "They have nothing to do with each other.",
@@ -508,18 +580,18 @@ QUESTIONS = [
     ),
     Question(
         "by_pencil",
-        "A query (2, 0, 1) meets the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is the largest score, before any scaling?",
+        "A query (1, 3, 0) meets the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is the largest score, before any scaling?",
         "number",
         [
-            wrong("1", "That is the first key: 0 + 0 + 1."),
-            wrong("3", "That is the third key: 2 + 0 + 1. Look at the second."),
+            wrong("5", "That is the second key: 2 + 3 + 0. Look at the first."),
+            wrong("4", "That is the third key: 1 + 3 + 0. Look at the first."),
             wrong(
-                "2.31",
+                "3.46",
                 "That is the largest score already divided by √3; the question is about before.",
             ),
         ],
-        answer=4,
-        why="2 · 2 + 0 · 1 + 1 · 0 = 4, for the second key.",
+        answer=6,
+        why="1 · 0 + 3 · 2 + 0 · 1 = 6, for the first key.",
     ),
     Question(
         "what_permuting_does",
@@ -545,15 +617,15 @@ QUESTIONS = [
     ),
     Question(
         "shape_of_one_context",
-        "One query of width K attends to S keys of width K with values of width D. What is the shape of the context?",
+        "One query of width K attends to S keys of width K with values of width D_v. What is the shape of the context?",
         "shape",
         [
             wrong("(K)", "That is the shape of the query. What comes out is a mixture of values."),
             wrong("(S)", "That is the shape of the weights: one for each key."),
-            wrong("(S, D)", "Those are the weighed values before they are summed."),
+            wrong("(S, D_v)", "Those are the weighed values before they are summed."),
         ],
-        answer="(D)",
-        why="A weighted sum of S values of width D is one vector of width D.",
+        answer="(D_v)",
+        why="A weighted sum of S values of width D_v is one vector of width D_v.",
     ),
     Question(
         "six_steps",
@@ -591,8 +663,8 @@ QUESTIONS = [
                 "True: a verb looks for its subject and need not look like one.",
             ),
             right(
-                "So that a word need not be found mostly by itself.",
-                "True: with one vector the diagonal usually dominates, since nothing is more like a word than itself.",
+                "So that a word need not look mostly at itself.",
+                "True: with one long vector for everything the diagonal dominates, since its product with itself is its squared length.",
             ),
             right(
                 "So that there is something to learn.",

@@ -12,6 +12,16 @@ from helpers.widgets.fallback import StaticFallback
 
 WIDE = widgets.Layout(width="auto", max_width="760px")
 NO_CHOICE = "choose …"
+# An option longer than a line goes on below instead of over its neighbour.
+WRAP = """<style>
+.course-quiz .widget-radio-box { height: auto; }
+.course-quiz .widget-radio-box label { display: flex; align-items: baseline; gap: 8px;
+  height: auto; line-height: 1.4; margin: 3px 0; white-space: normal; font-size: 15px; }
+.course-quiz .widget-radio-box label input { flex: none; margin: 0; }
+.course-quiz .widget-checkbox, .course-quiz .widget-label-basic { height: auto; }
+.course-quiz .widget-label-basic { align-items: baseline; gap: 8px; line-height: 1.4;
+  margin: 3px 0; white-space: normal; font-size: 15px; }
+</style>"""
 
 
 def quiz(name):
@@ -53,8 +63,9 @@ class Quiz(StaticFallback, widgets.VBox):
         self.said = widgets.HTML()
         self.button = widgets.Button(description=self.button_text, button_style="primary")
         self.button.on_click(lambda _: self.mark())
-        prompt = widgets.HTML(self.prompt_html(), layout=WIDE)
+        prompt = widgets.HTML(WRAP + self.prompt_html(), layout=WIDE)
         super().__init__([prompt, *self.controls(), self.button, self.said])
+        self.add_class("course-quiz")
 
     def __repr__(self):
         return f"Quiz({self.question.name!r})"

@@ -75,6 +75,8 @@ notebook.figure(
 # - **Sign**: plus when both agree (both high, or both low), minus when they disagree.
 # - **Size**: large when features are strong on both sides. Chloé hardly cares about anything, so
 #   nothing matches her strongly, and nothing repels her.
+# - As arrows: $a \cdot b = |a|\,|b|\cos\theta$. Plus below a right angle, zero at it, minus above; the
+#   longer the arrows, the larger.
 
 # %%
 assert films[match[0].argmax()] == "chase" and films[match[0].argmin()] == "wedding"
@@ -85,7 +87,7 @@ assert match[2].abs().max() < 0.15
 #
 # Nobody makes features by hand. Give every word a vector of random numbers, set a task, and let
 # training move the vectors: an **embedding**. Word2vec's task (Mikolov et al. 2013) is to guess the
-# neighbours of a word. GloVe (Pennington et al. 2014) fits vectors to counts of neighbours. In a
+# neighbours of a word (**skip-gram**), or the word from its neighbours. GloVe (Pennington et al. 2014) fits vectors to counts of neighbours. In a
 # Transformer there is no such task: the vectors are learned with everything else.
 #
 # Here is a skip-gram in a few lines. From a word's vector it guesses the words up to two places
@@ -122,7 +124,7 @@ print(f"loss {loss:.2f} nats; guessing evenly costs {math.log(len(vocabulary)):.
 # *cat*, to *red*, to *sees*?
 
 # %% tags=["nbval-ignore-output"]
-vectors = F.normalize(embedding.weight.detach(), dim=-1)
+vectors = F.normalize(embedding.weight.detach(), dim=-1)  # all one long: only direction counts
 
 
 def nearest(word, n=4):
@@ -137,7 +139,8 @@ for word in ["cat", "red", "sees", "in"]:
 
 # %% [markdown]
 # Words that stand in the same places get similar vectors: that is the whole trick. One number to
-# check it: how many of the four nearest words of each colour are colours again?
+# check it: how many of the four nearest words of each colour are colours again? (It is not perfect: a
+# colour also stands where some nouns' neighbours stand.)
 
 # %%
 colours = [
@@ -159,7 +162,8 @@ assert share > 4 * chance
 # By hand first, for one word, then for all.
 
 # %%
-words = ["the", "black", "cat", "sees", "a", "small", "dog", "."]
+words = ["the", "black", "cat", "sees", "a", "little", "dog", "."]
+assert all(word in vocabulary.ids for word in words)
 x = embedding.weight.detach()[vocabulary.encode(words)]  # (T=8, D=16)
 
 i = words.index("cat")
@@ -181,7 +185,7 @@ torch.testing.assert_close(y[i], y_cat)
 axes = plots.attention_heatmap(weights, words, words)
 notebook.figure(
     axes,
-    alt="Attention without parameters over the black cat sees a small dog, rows are queries. The "
+    alt="Attention without parameters over the black cat sees a little dog, rows are queries. The "
     "diagonal is darkest: nearly every word looks mostly at itself.",
     width=520,
 )
@@ -207,9 +211,28 @@ print(
 assert home > 0.5 > 2 * even
 
 # %% [markdown]
+# Is it the word, or the *length* of its vector? Make all vectors one long and measure again.
+
+# %%
+kept_short = []
+for sentence in sentences[:1000]:
+    rows = F.normalize(embedding.weight.detach()[vocabulary.encode(sentence)], dim=-1)
+    map_ = (rows @ rows.T).softmax(-1)
+    at_home = torch.tensor([[a == b for b in sentence] for a in sentence])
+    kept_short.append((map_ * at_home).sum(-1).mean().item())
+home_short = sum(kept_short) / len(kept_short)
+length = embedding.weight.detach().norm(dim=-1).mean()
+print(f"vectors are {length:.1f} long on average; made one long, {home_short:.0%} stays at home")
+assert even < home_short < 0.5 * home
+
+# %% [markdown]
+# Length does most of it. Of equal, short vectors the word itself still gets the largest weight, but no
+# longer nearly everything.
+
+# %% [markdown]
 # ### There is nothing to train
 #
-# Count the parameters of the two lines above: none. What a word looks for, what it is found by, and
+# Count the parameters of the formulas of this section: none. What a word looks for, what it is found by, and
 # what it hands over is all the same vector. Section 4 tells them apart.
 #
 # ### Order does not matter
@@ -224,8 +247,9 @@ torch.testing.assert_close(y_shuffled, y[order])
 print("the outputs are shuffled in the same way, and otherwise the same")
 
 # %% [markdown]
-# *The dog sees the cat* and *the cat sees the dog* give the same vectors. It is called permutation
-# equivariance, and it stays true of all self-attention. Lesson 05 gives words their places.
+# In *the dog sees the cat* and in *the cat sees the dog*, *cat* gets the same vector. It is called
+# permutation equivariance, and it stays true with projections, as long as nothing says where a word
+# stands. Lesson 05 gives words their places.
 
 # %% [markdown]
 # ## 3. A soft dictionary
@@ -244,9 +268,9 @@ print(prices["pear"])
 # comes out at a very high temperature, and what near zero?
 
 # %%
-keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): round fruit … dark fruit
-values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1): the prices
-query = torch.tensor([0.8, 0.5])  # (K=2,)
+keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): how crisp, how sweet
+values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1): prices of apple, pear, plum
+query = torch.tensor([0.8, 0.5])  # (K=2,): rather crisp, half sweet
 
 for temperature in (10, 1, 0.1, 0.001):
     weights = (keys @ query / temperature).softmax(dim=-1)  # (S,)
@@ -256,10 +280,12 @@ assert (weights @ values).item() == values[(keys @ query).argmax()].item()
 
 # %% [markdown]
 # At a high temperature all values count alike. Towards zero, the best key takes everything, and the
-# soft dictionary becomes a hard one.
+# soft dictionary becomes a hard one. Why not always hard? Because a hard one cannot be learned: a small
+# change of the query changes nothing, so there is no gradient. The soft one always has one.
 
 # %% [markdown]
-# Move the slider and find the temperature at which the largest weight passes 0.9.
+# Move the slider and find the temperature at which the largest weight passes 0.9. **Entropy** says how
+# spread the weights are: 0 when one word has all, log 5 ≈ 1.61 when five share evenly.
 
 # %%
 SoftmaxTemperature()
@@ -275,19 +301,22 @@ SoftmaxTemperature()
 # Only the score differs from ours. The kernel's width $h$ plays the temperature: $2h^2$.
 
 # %% [markdown]
-# Make the kernel narrow, then wide. Which width comes closest to the grey curve?
+# Make the kernel narrow, then wide. Watch *Off the true curve by*: which width makes it smallest?
 
 # %%
-KernelRegression(width=0.3)
+KernelRegression(width=1.0)
+
+# %% [markdown]
+# About 0.3. A narrower kernel follows the noise of single points, a wider one flattens the waves.
 
 # %% [markdown]
 # ## 4. Six steps for one word
 #
 # Now each word gets three vectors. They are made by three matrices, and these are learned:
 #
-# | vector | made by | the question it answers |
+# | vector | needed of | the question it answers |
 # |---|---|---|
-# | **query** $q = x W_Q$ | the word that looks | what am I looking for? |
+# | **query** $q = x W_Q$ | the word that looks (each in its turn) | what am I looking for? |
 # | **key** $k = x W_K$ | every word | what can I be found by? |
 # | **value** $v = x W_V$ | every word | what do I hand over? |
 #
@@ -319,8 +348,8 @@ print("keys:    ", keys.tolist())
 print("values:  ", values.tolist())
 
 # %% [markdown]
-# **Step 2, score.** One dot product for each word. **Step 3, scale:** divide by $\sqrt{d_k}$, here
-# $\sqrt 3$ (lesson 04 shows why). **Step 4, softmax:** the weights are positive and sum to one.
+# **Step 2, score.** One dot product for each word. **Step 3, scale:** divide by $\sqrt{d_k}$, where
+# $d_k$ is the width of a key (K in the code), here $\sqrt 3$ (lesson 04 shows why). **Step 4, softmax:** the weights are positive and sum to one.
 
 # %%
 scores = torch.stack([query @ key for key in keys])  # (T,)
@@ -336,6 +365,7 @@ assert scores.tolist() == [1, 4, 3]
 # %%
 weighed = [w * v for w, v in zip(weights, values, strict=True)]  # three vectors (D_v,)
 context = sum(weighed)  # (D_v,)
+print("weighed values:", [[round(n, 2) for n in v.tolist()] for v in weighed])
 print("context of the:", [round(c, 2) for c in context.tolist()])
 torch.testing.assert_close(context, torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
 
@@ -350,31 +380,41 @@ notebook.picture("six_steps")
 
 # %%
 ours, _ = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
+# [None]: a batch of one sentence, which PyTorch expects.
 theirs = F.scaled_dot_product_attention((x @ w_q)[None], (x @ w_k)[None], (x @ w_v)[None])[0]
 torch.testing.assert_close(ours[0], context)
 torch.testing.assert_close(theirs[0], context)
+print("by hand = ours = PyTorch's")
 
 # %% [markdown]
 # Step through it, choose another word, or type other vectors. **Try:** give *sleeps* the vector of
 # *cat*. What happens to the weights, and why?
 
 # %%
-SixSteps()
+SixSteps(step=1)
+
+# %% [markdown]
+# Equal vectors have equal keys, and equal keys get equal weights: 0.08, 0.46 and 0.46.
+
+# %%
+twice = SixSteps(sleeps="0 2 1").numbers["weights"]
+print([round(w, 2) for w in twice.tolist()])
+assert twice[1] == twice[2]
 
 # %% [markdown]
 # ## 5. Why three projections, and why small ones
 #
 # With one vector for all three roles, a word looks for what it is itself. Section 2 showed where
-# that leads: to the diagonal. Two different matrices allow *verbs look for subjects*: the map need
-# not be symmetric. The third lets a word hand over something else than what it is found by.
+# that leads: to the diagonal. Two different matrices allow *verbs look for subjects* without subjects
+# looking back: the **scores** need not be symmetric. The third lets a word hand over something else than what it is found by.
 
 # %%
 notebook.set_seed(0)
 some, other = torch.randn(2, 3, 3)
 same = (x @ some) @ (x @ some).T
 different = (x @ some) @ (x @ other).T
-print("one matrix, symmetric:  ", torch.allclose(same, same.T))
-print("two matrices, symmetric:", torch.allclose(different, different.T))
+print("scores with one matrix, symmetric:  ", torch.allclose(same, same.T))
+print("scores with two matrices, symmetric:", torch.allclose(different, different.T))
 assert torch.allclose(same, same.T) and not torch.allclose(different, different.T)
 
 # %% [markdown]
@@ -484,8 +524,9 @@ exercises.quiz("does_a_map_explain")
 # ### Going further
 #
 # Train $W_Q$ and $W_K$ (16 × 8 each) on the skip-gram's vectors so that every noun of the toy corpus
-# looks at its adjective. `pair.alignment` and the word lists tell you where the adjectives are. How
-# many parameters does it take, and does the diagonal lose?
+# looks at **adjectives**. `pair.nouns` tells where the nouns are, `helpers/toy_lexicon.py` which words
+# are adjectives (`COLOURS`, `SIZES`, …). Does the diagonal lose? And when a sentence has two adjectives,
+# why can a noun not find its own? (Lesson 05.)
 
 # %% [markdown]
 # ## Myth or fact?
@@ -503,7 +544,7 @@ assert not torch.allclose(weights @ values, weights @ keys)
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers
 # and get a gradient like every other weight. (Word2vec's vectors *can* be put in at the start.)
 
-# %%
+# %% tags=["hide-input"]
 from helpers.transformer import Transformer, TransformerConfig
 
 notebook.set_seed(0)
@@ -522,7 +563,7 @@ ids = torch.tensor([[4, 5, 6]])
 loss = F.cross_entropy(model(ids, ids).flatten(0, 1), ids.flatten())
 loss.backward()
 embeddings = next(p for name, p in model.named_parameters() if "embed" in name)
-print("gradient of the embeddings of words 4, 5, 6:", embeddings.grad[4:7].norm(dim=-1) > 0)
+print("size of the gradient at the embeddings of words 4, 5, 6:", embeddings.grad[4:7].norm(dim=-1))
 assert (embeddings.grad[4:7].norm(dim=-1) > 0).all()
 
 # %% [markdown]
@@ -544,7 +585,7 @@ print("the words in any order, one by one or all at once: the same contexts")
 #
 # - A dot product is large and positive when two vectors are long and agree.
 # - Self-attention: every word is a query to all words of its own sentence.
-# - Without parameters a word looks mostly at itself, and there is nothing to learn.
+# - Without parameters a word with a long vector looks mostly at itself, and there is nothing to learn.
 # - Six steps: project, score, divide by $\sqrt{d_k}$, softmax, weigh the **values**, sum.
 #
 # | | shape for one word |
