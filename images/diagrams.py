@@ -39,7 +39,7 @@ def matrix_form():
     sheet = Sheet(WIDE, 210)
     parts = [
         ("Q", "(T, K)", BLUE, 70, 100, "·"),
-        ("Kᵀ", "(K, S)", ORANGE, 120, 60, "/ √K →"),
+        ("Kᵀ", "(K, S)", ORANGE, 120, 60, "/ √d_k →"),
         ("weights", "(T, S)", PURPLE, 120, 100, "·"),
         ("V", "(S, D_v)", GREEN, 70, 120, "="),
         ("context", "(T, D_v)", PURPLE, 90, 100, ""),

@@ -45,6 +45,8 @@ def _attention(scale=True, axis=-1, mix="values", polarity=True, mask_as="-inf",
             scores = scores / math.sqrt(width)
         elif scale == "width":
             scores = scores / width
+        elif scale == "three":
+            scores = scores / math.sqrt(3)
         elif scale == "times":
             scores = scores * math.sqrt(width)
         if mask is not None and not polarity:
@@ -56,6 +58,8 @@ def _attention(scale=True, axis=-1, mix="values", polarity=True, mask_as="-inf",
         weights = scores if axis is None else scores.softmax(axis)
         if mask is not None and mask_as == "zero weight":
             weights = weights * mask
+        if mask is not None and mask_as == "-inf weight":
+            weights = weights.masked_fill(~mask, -math.inf)
         mixed = {"values": value, "keys": key}[mix]
         return weights @ mixed, weights
 
@@ -96,7 +100,7 @@ EXERCISES = [
     Exercise(
         name="scaled_scores",
         title="scaled scores",
-        task="Compare every query with every key by a dot product, and divide by √d_k.",
+        task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any axes in front: swap only the last two, with key.transpose(-2, -1); .T would turn all of them.",
         minutes=4,
         difficulty=2,
         importance=5,
@@ -104,6 +108,16 @@ EXERCISES = [
         draw=draw_scores,
         mistakes=[
             Mistake("no scaling", lambda q, k: q @ k.transpose(-2, -1), NO_SCALING),
+            Mistake(
+                "divided by √3 always",
+                lambda q, k: q @ k.transpose(-2, -1) / math.sqrt(3),
+                "√3 belongs to the example of section 1. Take the width from the tensor: math.sqrt(query.shape[-1]).",
+            ),
+            Mistake(
+                "scaled by the number of queries",
+                lambda q, k: q @ k.transpose(-2, -1) / math.sqrt(q.shape[-2]),
+                "The scores are divided by the square root of the number of queries. It is the width that counts: query.shape[-1].",
+            ),
             Mistake(
                 "divided by the width",
                 lambda q, k: q @ k.transpose(-2, -1) / q.shape[-1],
@@ -153,7 +167,7 @@ EXERCISES = [
         name="scaled_dot_product_attention",
         title="scaled dot-product attention",
         task="Return the context and the weights. The mask, if there is one, is True where a query "
-        "may look.",
+        "may look; here every query may look at something.",
         minutes=10,
         difficulty=3,
         importance=5,
@@ -162,6 +176,18 @@ EXERCISES = [
         mistakes=[
             Mistake("no scaling", _attention(scale=False), NO_SCALING),
             Mistake("softmax over the wrong axis", _attention(axis=-2), WRONG_AXIS),
+            Mistake("softmax over the first axis", _attention(axis=0), WRONG_AXIS),
+            Mistake("softmax over axis 1", _attention(axis=1), WRONG_AXIS),
+            Mistake(
+                "divided by √3 always",
+                _attention(scale="three"),
+                "√3 belongs to the example of section 1. Take the width from the tensor: math.sqrt(query.shape[-1]).",
+            ),
+            Mistake(
+                "−∞ after the softmax",
+                _attention(mask_as="-inf weight"),
+                "−∞ is put on the weights. It belongs on the scores, before the softmax.",
+            ),
             Mistake(
                 "divided by the width",
                 _attention(scale="width"),
@@ -306,6 +332,16 @@ EXERCISES = [
                 "The shape is (B, 1, S, 1): that hides queries. Keys are the last axis.",
             ),
             Mistake(
+                "axes in front",
+                lambda ids, pad: (ids != pad)[None, None],
+                "The batch must stay first and the keys last: the two new axes go between, [:, None, None, :].",
+            ),
+            Mistake(
+                "axes behind",
+                lambda ids, pad: (ids != pad)[:, :, None, None],
+                "The batch must stay first and the keys last: the two new axes go between, [:, None, None, :].",
+            ),
+            Mistake(
                 "pad id taken to be 0",
                 lambda ids, pad: (ids != 0)[:, None, None, :],
                 "The ids are compared with 0 and not with pad_id, which may be another number.",
@@ -387,7 +423,7 @@ QUESTIONS = [
     ),
     Question(
         "order_of_the_steps",
-        "Put the steps of self-attention in order.",
+        "Put the steps of self-attention in the order of the paper and of our code.",
         "order",
         answer=[
             "project to queries, keys and values",
@@ -397,7 +433,7 @@ QUESTIONS = [
             "softmax over the keys",
             "mix the values",
         ],
-        why="Project, score, scale, mask, softmax, mix. Masking comes before the softmax.",
+        why="Project, score, scale, mask, softmax, mix. Scaling and hiding could change places; both come before the softmax.",
     ),
     Question(
         "cheaper_than_recurrence",
@@ -413,7 +449,7 @@ QUESTIONS = [
                 "Not so: n²d against nd². It needs more once n exceeds about d.",
             ),
             wrong(
-                "Its weights need memory in proportion to the length.",
+                "Its attention weights need memory in proportion to the length.",
                 "Not so: in proportion to the square of the length.",
             ),
         ],

@@ -45,6 +45,17 @@ def _table(interleaved=True, sine_first=True, exponent="2i/D", start=0, base=100
     return make
 
 
+def _by_column_number(times):
+    """Make sinusoids whose exponent counts columns instead of pairs."""
+
+    def make(max_len, d_model):
+        position, i = torch.arange(max_len)[:, None].float(), torch.arange(d_model)
+        angle = position / 10000 ** (times * i / d_model)
+        return torch.where(i % 2 == 0, angle.sin(), angle.cos())
+
+    return make
+
+
 def _by_loops(max_len, d_model):
     table = torch.zeros(max_len, d_model)
     for p in range(max_len):
@@ -67,7 +78,7 @@ def _by_columns(max_len, d_model):
 def _draw_added(generator):
     return [
         (torch.randn(3, 3, 4, generator=generator), torch.randn(5, 4, generator=generator)),
-        (torch.randn(4, 4, 6, generator=generator), torch.randn(7, 6, generator=generator)),
+        (torch.randn(2, 4, 6, generator=generator), torch.randn(7, 6, generator=generator)),
     ]
 
 
@@ -125,6 +136,16 @@ EXERCISES = [
         reference=positions.sinusoidal_positions,
         draw=lambda generator: [(3, 4), (6, 8), (10, 6)],
         mistakes=[
+            Mistake(
+                "columns counted as pairs",
+                _by_column_number(2),
+                "The number in 2i/D is the pair's, 0 to D/2 − 1, and you put in the column's. Columns 2i and 2i+1 share the exponent 2i/D.",
+            ),
+            Mistake(
+                "cosine slower than its sine",
+                _by_column_number(1),
+                "Columns 2i and 2i+1 share one frequency; yours gives the cosine a slower one of its own.",
+            ),
             Mistake(
                 "not interleaved",
                 _table(interleaved=False),
@@ -277,7 +298,7 @@ EXERCISES = [
     Exercise(
         name="rotate_pairs",
         title="rotary positions",
-        task="Turn features 2i and 2i+1 of row t by the angle angles[t, i].",
+        task="Turn features (a, b) = (2i, 2i+1) of row t by angles[t, i]: a cos − b sin, a sin + b cos. (Section 3 turned (sin, cos) pairs, so its matrix goes the other way.)",
         minutes=6,
         difficulty=3,
         importance=3,
@@ -338,7 +359,7 @@ EXERCISES = [
 QUESTIONS = [
     Question(
         "what_equivariance_means",
-        "Self-attention without positions reads a shuffled sentence. What comes out?",
+        "Self-attention without positions and without a causal mask reads a shuffled sentence. What comes out?",
         "single",
         [
             right("The same vectors, shuffled in the same way.", "Yes: shuffle in, shuffle out."),
@@ -395,7 +416,7 @@ QUESTIONS = [
     ),
     Question(
         "which_axis",
-        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the positions that are added?",
+        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the rows of the table that are added?",
         "shape",
         [
             wrong(
@@ -426,7 +447,7 @@ QUESTIONS = [
         [
             right(
                 "There is no row for token 512 and beyond; the text must be cut or split.",
-                "Yes. The limit of 512 words in BERT is the length of its table.",
+                "Yes. The limit of 512 tokens in BERT is the length of its table.",
             ),
             wrong(
                 "The table goes on by its formula.",

@@ -38,13 +38,19 @@ class MaskBuilder(Explorer):
         self.switch("causal", "Causal: no look ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Start again", self.reset)
+        self.observe(self._no_future, names="cross")
+        self._no_future()
+
+    def _no_future(self, change=None):
+        # Another sentence has no future to hide.
+        self.controls["causal"].disabled = self.cross
 
     def compute(self):
         """Put the masks together; weigh every row."""
         ids = torch.ones(1, 6, dtype=torch.long)
         ids[0, 6 - self.padding :] = 0
         mask = padding_mask(ids, 0)[0, 0].expand(6, 6)
-        if self.causal and not self.cross:  # another sentence has no future to hide
+        if self.causal and not self.cross:
             mask = mask & causal_mask(6)
         weights = masked_softmax(self._scores, mask)
         return {"mask": mask, "weights": weights, "scores": self._scores}
@@ -54,11 +60,15 @@ class MaskBuilder(Explorer):
         row = self.numbers["mask"][self.query - 1]
         seen = [word for word, may in zip(self._keys(), row.tolist(), strict=True) if may]
         names = ", ".join(seen) if seen else "nothing, so its weights are zeros"
-        return f"A mask of six queries by six keys. {WORDS[self.query - 1]} may look at: {names}."
+        who = self._queries()[self.query - 1]
+        return f"A mask of six queries by six keys. {who} may look at: {names}."
 
     def _keys(self):
         words = CROSS_WORDS if self.cross else WORDS
         return words[: 6 - self.padding] + ("pad",) * self.padding
+
+    def _queries(self):
+        return WORDS if self.cross else self._keys()
 
     def draw(self):
         """Draw the grid at the left, the chosen row at the right."""
@@ -75,7 +85,7 @@ class MaskBuilder(Explorer):
             sheet.text(116 + 52 * j, 62, word, ORANGE, anchor="middle")
         for i, row in enumerate(mask):
             on = i == self.query - 1
-            sheet.text(82, 100 + 46 * i, WORDS[i], BLUE, anchor="end", bold=on)
+            sheet.text(82, 100 + 46 * i, self._queries()[i], BLUE, anchor="end", bold=on)
             for j, may in enumerate(row):
                 at = 90 + 52 * j, 72 + 46 * i
                 sheet.rect(*at, 52, 46, GREEN if may else "white", RULE)

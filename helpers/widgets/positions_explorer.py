@@ -94,14 +94,15 @@ class PositionExplorer(Explorer):
         found = self.numbers
         sheet.text(490, 256, f"moving on by k = {self.shift}: one turn", GREY, bold=True)
         sheet.dot(580, 360, 58, "white", RULE, 2)
+        sheet.text(490, 456, "→ cosine, ↑ sine", GREY)
         here, there = found["two"][self.position], found["two"][self.position + self.shift]
         for point, colour, name in ((here, BLUE, "p"), (there, PURPLE, "p + k")):
             x, y = 580 + 58 * point[1].item(), 360 - 58 * point[0].item()
             sheet.arrow(580, 360, x, y, colour, 3)
             sheet.text(580 + 86 * point[1].item(), 366 - 74 * point[0].item(), name, colour,
                        anchor="middle", bold=True)  # fmt: skip
-        for i, row in enumerate(found["turn"].tolist()):
+        for i, row in enumerate(found["turn"].T.tolist()):
             for j, value in enumerate(row):
-                sheet.text(740 + 80 * j, 330 + 32 * i, number(value), PURPLE, 18, "end", bold=True)
-        sheet.text(690, 300, "the same at every p", GREY)
-        sheet.text(690, 400, f"largest error {found['error']:.0e}", GREY)
+                sheet.text(780 + 80 * j, 330 + 32 * i, number(value), PURPLE, 18, "end", bold=True)
+        sheet.text(700, 300, "row · this, at every p", GREY)
+        sheet.text(700, 400, f"largest error {found['error']:.0e}", GREY)

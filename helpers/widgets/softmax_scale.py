@@ -144,9 +144,9 @@ class ScaleExplorer(Explorer):
         """Draw the three curves side by side, the chosen width marked."""
         sheet = Sheet(920, 300)
         panels = (
-            ("variance of the scores", "variance", (0.4, 700), True, ORANGE),
+            ("variance of scores (log)", "variance", (0.4, 700), True, ORANGE),
             (f"entropy of {N_KEYS} weights (nats)", "entropy", (0, 2.9), False, BLUE),
-            ("size of the gradient", "gradient", (0, 0.06), False, GREEN),
+            ("slope: weight by own score", "gradient", (0, 0.06), False, GREEN),
         )
         for n, (title, name, limits, log, colour) in enumerate(panels):
             left = 30 + 300 * n

@@ -64,9 +64,6 @@ scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 assert scores[0, 1] == query[0] @ key[1]
 
-# %% tags=["hide-input"]
-notebook.picture("self_attention_filling")
-
 # %% [markdown]
 # The first row, 1, 4, 3, is what you found for *the* in lesson 03. Divide by $\sqrt{d_k}$, take a
 # softmax **along each row**, and mix the values.
@@ -76,6 +73,9 @@ weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
 context = weights @ value  # (T, T) @ (T, K) -> (T, K)
 print(weights[0], context[0])
 torch.testing.assert_close(context[0], torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
+
+# %% tags=["hide-input"]
+notebook.picture("self_attention_filling")
 
 # %%
 axes = plots.attention_heatmap(weights, tokens, tokens)
@@ -99,7 +99,8 @@ notebook.picture("matrix_form")
 # %% [markdown]
 # ### The shapes in the paper
 #
-# With two words, a width of 512 and heads of 64 the shapes are these. Before you run the cell, write
+# With two words, a width of 512 and a head of 64 the shapes are these. (A *head* is one set of $W_Q$,
+# $W_K$, $W_V$. Here there is one; lesson 06 puts several side by side.) Before you run the cell, write
 # down all five.
 
 # %%
@@ -119,15 +120,16 @@ assert q_k.shape == (2, 2) and result.shape == (2, 64)
 # %% [markdown] tags=["notes"]
 # **12 minutes.** Let two people come to the board and write the shapes of section 1 from memory.
 #
-# What people get wrong: softmax over columns ("dim=0"), and $K Q^\top$ instead of $Q K^\top$. Both
-# give a matrix of the right shape, which is why the exercises name them. If you are late, skip the
+# What people get wrong: softmax over columns ("dim=0"), and $K Q^\top$ instead of $Q K^\top$. In
+# self-attention both give a matrix of the right shape, which is why the exercises name them. If you are late, skip the
 # paper's shapes; the quiz asks for them again.
 
 # %% [markdown]
 # ## 2. Loop, matrix, fused operator
 #
 # Here is the same computation three ways: a loop over queries as in lesson 03, the three lines from
-# above as they stand in our `helpers`, and PyTorch's own operator.
+# above as they stand in our `helpers`, and PyTorch's own operator, which can do all three lines in one
+# pass (*fused*).
 
 
 # %%
@@ -173,8 +175,8 @@ def by_three_lines(query, key, value):
 lengths = [8, 16, 32, 64, 128]
 times = {"loop": [], "matrix": [], "fused operator": []}
 for length in lengths:
-    inputs = torch.randn(3, 1, length, 64).unbind(0)
-    flat = [tensor[0] for tensor in inputs]
+    inputs = torch.randn(3, 1, 1, length, 64).unbind(0)  # (B, H, T, K): what fused kernels want
+    flat = [tensor[0, 0] for tensor in inputs]
     times["loop"].append(seconds(attend_in_a_loop, *flat, repeats=2))
     times["matrix"].append(seconds(by_three_lines, *inputs))
     times["fused operator"].append(seconds(F.scaled_dot_product_attention, *inputs))
@@ -221,21 +223,21 @@ for d_k in widths:
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]
-# The variance of a sum of $d_k$ independent products of variance 1 is $d_k$. So the scores' usual
+# Each product has mean 0 and variance 1, and the variance of a sum of $d_k$ such products is $d_k$. So the scores' usual
 # size is $\sqrt{d_k}$, and it grows with the width for no good reason. Dividing by $\sqrt{d_k}$ takes
 # exactly that out.
 #
-# Why does size matter? Because of what a softmax does with large scores. The next cell draws ten
-# scores of that size, takes the softmax, and measures two things: the **entropy** of the weights
-# (log 10 ≈ 2.3 nats when they are spread evenly, 0 when one key gets everything) and the **size of
-# the gradient** that reaches the scores.
+# Why does size matter? Because of what a softmax does with large scores. The next cell lets a query
+# meet ten keys, takes the softmax, and measures two things: the **entropy** of the weights (log 10 ≈ 2.3
+# nats when they are spread evenly, 0 when one key gets everything) and the **size of the gradient** of
+# the strongest weight with respect to the scores.
 
 
 # %%
 def entropy_and_gradient(d_k, scale, draws=2000):
     notebook.set_seed(1)
-    scores = torch.randn(draws, 10) * math.sqrt(d_k) / scale
-    scores.requires_grad_()
+    query, keys = torch.randn(draws, 1, d_k), torch.randn(draws, 10, d_k)
+    scores = ((query * keys).sum(-1) / scale).requires_grad_()  # (draws, 10)
     weights = scores.softmax(-1)
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1).mean()
     # How much can the strongest weight still be moved?
@@ -251,19 +253,20 @@ for d_k in widths:
         f"   scaled: entropy {scaled[0]:.2f}, gradient {scaled[1]:.3f}"
     )
 
-unscaled = [entropy_and_gradient(d_k, 1) for d_k in widths]
-assert unscaled[-1][0] < 0.2 and unscaled[0][0] > 0.6
-assert unscaled[-1][1] < 0.3 * entropy_and_gradient(256, 16)[1]
+assert entropy_and_gradient(256, 1)[0] < 0.2 and entropy_and_gradient(4, 1)[0] > 0.6
+assert entropy_and_gradient(256, 1)[1] < 0.3 * entropy_and_gradient(256, 16)[1]
 
 # %% [markdown]
 # Without the division a wide head sees almost nothing but its single best key, and hardly any
 # gradient comes back to tell it that another key would have been better. Such a softmax is called
-# *saturated*. With the division nothing depends on the width any more.
+# *saturated*. With the division hardly anything depends on the width any more. (At $d_k = 4$ there is
+# no difference yet: scores of size 2 do not saturate.)
 #
 # Change `widths` above to other numbers, larger and smaller, and run the two cells again.
 
 # %% [markdown]
 # Move the slider and watch variance, entropy and gradient together, with the division and without.
+# (Here the gradient is that of each weight with respect to its own score, on average.)
 
 # %%
 ScaleExplorer()
@@ -313,8 +316,8 @@ notebook.picture("masks")
 
 # %%
 notebook.set_seed(0)
-query, key, value = torch.randn(3, 4, 8)  # T = 4, K = 8
-scores = query @ key.T / math.sqrt(8)
+q_4, k_4 = torch.randn(2, 4, 8)  # T = 4, K = 8
+scores = q_4 @ k_4.T / math.sqrt(8)
 
 wrong = scores.softmax(-1) * causal
 print("row sums, zeroed after the softmax:", wrong.sum(-1))
@@ -338,8 +341,8 @@ assert (right[~causal] == 0).all()
 # %% [markdown]
 # ### The future-leak test
 #
-# One test finds every mistake of this kind. Change word 3 and see which outputs move. With a causal
-# mask, outputs 0, 1 and 2 must not move **at all**.
+# Such mistakes are found by a test. Change word 3 and see which outputs move. With a causal mask,
+# outputs 0, 1 and 2 must not move **at all**. (A thorough test changes each word in turn.)
 
 
 # %%
@@ -379,14 +382,16 @@ print(by_layer[0].detach())
 
 # %%
 _, with_not = layer(x, x, x, attn_mask=~causal)
+print(with_not[0].detach())
 assert (with_not[0][~causal] == 0).all()  # now the future is hidden
 assert (by_layer[0].nan_to_num()[causal] == 0).all()  # before, the past and the present were
 
 # %% [markdown]
 # `F.scaled_dot_product_attention` reads `True` as *takes part*, as we do. `nn.MultiheadAttention`
-# reads it as *is left out*. Handing over the wrong one raises no error: the model trains happily on
-# the answers it should predict. That is myth 9 below, and the reason why our code has one place,
-# `helpers/masks.py`, that says what `True` means.
+# reads it as *is left out*. Handing over the wrong one raises no error. `nn.MultiheadAttention` at least
+# answers with `nan` here; `F.scaled_dot_product_attention` fills the empty row with zeros, and the model
+# trains happily on the answers it should predict. So our code has one place, `helpers/masks.py`, that
+# says what `True` means.
 #
 # ### A row with nothing to see
 #
@@ -408,16 +413,21 @@ print("ours:     ", ours.detach(), "   gradient:", row.grad)
 assert (ours == 0).all() and (row.grad == 0).all()
 
 # %% [markdown]
-# Ours gives zeros: who may look at nothing takes nothing. The gradient is zero too, not `nan`.
-#
+# Ours gives zeros: who may look at nothing takes nothing. The gradient is zero too, not `nan`. This is
+# how:
+
+# %%
+notebook.show_source(attention.masked_softmax)
+
+# %% [markdown]
 # ### With masks, equal to PyTorch's
 
 # %%
 notebook.set_seed(0)
-query, key, value = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # B=2, H=2, T=S=4, K=8
+many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
 for mask in (None, causal, padding, both):
-    ours, weights = attention.scaled_dot_product_attention(query, key, value, mask)
-    theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    ours, weights = attention.scaled_dot_product_attention(*many, mask)
+    theirs = F.scaled_dot_product_attention(*many, attn_mask=mask)
     torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
 print("equal: no mask, causal, padding, both")
@@ -436,7 +446,8 @@ notebook.show_source(attention.scaled_dot_product_attention)
 # first time they use `nn.MultiheadAttention`.
 
 # %% [markdown]
-# Choose a mask, pick a query, and see what it may look at and what becomes of its row.
+# Choose a mask, pick a query, and see what it may look at and what becomes of its row. (In
+# **cross-attention** queries come from one sentence and keys from another, as in lesson 02.)
 
 # %%
 MaskBuilder()
@@ -444,11 +455,13 @@ MaskBuilder()
 # %% [markdown]
 # ### Play
 #
-# Choose a mask by changing the first line, and see what becomes of each row. Then hide one key from
-# everybody, and then all keys from one query.
+# Take the # from one of the lines, and see what becomes of each row.
 
 # %%
-chosen = masks.causal_mask(5)  # try masks.padding_mask(torch.tensor([[5, 8, 6, 0, 0]]), 0)[0, 0]
+chosen = masks.causal_mask(5)
+# chosen = masks.padding_mask(torch.tensor([[5, 8, 6, 0, 0]]), 0)[0, 0].expand(5, 5).clone()
+# chosen[:, 2] = False  # hides key c from everybody
+# chosen[3] = False  # hides all keys from query d
 
 notebook.set_seed(2)
 scores = torch.randn(5, 5)
@@ -457,7 +470,8 @@ axes = plots.attention_heatmap(
 )
 notebook.figure(
     axes,
-    alt="Weights under the chosen mask: what is hidden is white, every row sums to one.",
+    alt="Weights under the chosen mask: what is hidden is white, every row sums to one, or to zero "
+    "where nothing may be seen.",
     width=420,
 )
 
@@ -492,7 +506,8 @@ assert counts[16] < 1 < counts[256]
 assert counts[64] == 2
 
 # %% [markdown]
-# The ratio is $2n/d$, since attention needs two products, $QK^\top$ and weights times values. In
+# The ratio is $2n/d$, since attention needs two products, $QK^\top$ and weights times values. (Both
+# counts leave out the products with the input, which grow like $n d^2$ in both.) In
 # *multiplications* the two cross at $n = d/2$; the paper's table says $n < d$, leaving factors away.
 # In *seconds* they cross somewhere else, because a recurrent layer must wait for itself: step 10
 # cannot begin before step 9 is done. Here is this machine.
@@ -510,24 +525,31 @@ def attention_layer(x):
     return attention.scaled_dot_product_attention(x, x, x)[0]
 
 
-lengths = [32, 128, 512, 2048, 4096]
+long_lengths = [32, 128, 512, 2048, 4096]
 w = torch.randn(d, d) / 8
 with torch.inference_mode():
-    attention_times = [seconds(attention_layer, torch.randn(n, d), repeats=5) for n in lengths]
-    recurrent_times = [seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in lengths]
+    attention_times = [seconds(attention_layer, torch.randn(n, d), repeats=5) for n in long_lengths]
+    recurrent_times = [
+        seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in long_lengths
+    ]
 
-weights_megabytes = [n * n * 4 / 1e6 for n in lengths]
+weights_megabytes = [n * n * 4 / 1e6 for n in long_lengths]
 growth = math.log2(attention_times[-1] / attention_times[-2])
 print(
     f"from 2048 to 4096 words, attention's time grows {2**growth:.1f}-fold; doubling an n² gives 4"
 )
-crossing = [n for n, a, r in zip(lengths, attention_times, recurrent_times, strict=True) if a > r]
-print("attention slower than the recurrent loop at:", crossing or f"no length up to {lengths[-1]}")
+crossing = [
+    n for n, a, r in zip(long_lengths, attention_times, recurrent_times, strict=True) if a > r
+]
+print(
+    "attention slower than the recurrent loop at:",
+    crossing or f"no length up to {long_lengths[-1]}",
+)
 assert attention_times[0] < recurrent_times[0] and growth > 1
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 axes = plots.labelled_lines(
-    lengths,
+    long_lengths,
     {
         "attention": [1000 * t for t in attention_times],
         "recurrent": [1000 * t for t in recurrent_times],
@@ -541,21 +563,27 @@ axes.set_yscale("log")
 notebook.figure(
     axes,
     alt="Milliseconds against words, both axes logarithmic. The recurrent layer climbs in "
-    "proportion to the length; attention starts far below it and climbs twice as steeply.",
+    "proportion to the length; attention starts far below it, climbs more steeply, and comes near or "
+    "crosses it.",
 )
+
+# %% [markdown]
+# Attention becomes dearer than the loop only at a far greater length than $n = d/2$. Its last step may
+# be steeper than n²: a matrix of n × n numbers no longer fits into the processor's cache, and time goes
+# into moving it. Your numbers will differ.
 
 # %% [markdown]
 # And memory: the weights are a matrix of $n \times n$ numbers, whatever the width.
 
 # %%
-for n, megabytes in zip(lengths, weights_megabytes, strict=True):
+for n, megabytes in zip(long_lengths, weights_megabytes, strict=True):
     weights = torch.empty(n, n)
     assert weights.numel() * weights.element_size() == round(megabytes * 1e6)
-    print(f"n = {n:>4}: {megabytes:>6.2f} MB for each head, each layer, each sentence")
+    print(f"n = {n:>4}: {megabytes:>7.3f} MB for each head, each layer, each sentence")
 
 # %% [markdown]
 # Four times the memory for twice the length is why long texts are hard for Transformers. Fused
-# operators avoid *storing* the matrix by working through it block by block; they still compute it.
+# kernels avoid *storing* the matrix by working through it block by block; they still compute it.
 
 # %% [markdown]
 # ## Breakout
@@ -643,7 +671,8 @@ exercises.quiz("why_not_zero_afterwards")
 # %% [markdown]
 # ### Going further
 #
-# `F.scaled_dot_product_attention` never stores the $n \times n$ matrix. Write a version that works
+# Where it can use a fused kernel, `F.scaled_dot_product_attention` does not store the $n \times n$ matrix.
+# Write a version that works
 # through the keys in blocks of 16 and keeps, for each query, the largest score so far, the sum of
 # exponentials and the weighted sum of values, rescaling the two sums whenever the largest score
 # changes. Assert that it equals the one-shot version. You will have written the core of
@@ -655,7 +684,8 @@ exercises.quiz("why_not_zero_afterwards")
 # Each of these sentences has been written somewhere. Say *myth* or *fact* before you run the cell.
 #
 # **"Scores are divided by $\sqrt{d_{model}}$."** A myth: by $\sqrt{d_k}$, the width of the vectors
-# that meet. With one head the two are the same; with 8 heads of 64 in a model of 512 they are not.
+# that meet. If a single head keeps the full width, the two are the same; with 8 heads of 64 in a model of
+# 512 they are not.
 
 # %%
 notebook.set_seed(0)
@@ -677,7 +707,7 @@ assert jacobian.abs().max() < 1e-3
 
 # %% [markdown]
 # **"Attention is cheaper than recurrence."** Only for short sequences: section 5 counted it. What it
-# always has is no waiting and a path of length one between any two words.
+# always has is a path of length one between any two words, and in training no waiting.
 
 # %% [markdown]
 # ## Summary
@@ -688,7 +718,7 @@ assert jacobian.abs().max() < 1e-3
 # - $\sqrt{d_k}$ keeps the scores' size, and with it the gradient, independent of the width.
 # - A mask sets *scores* to $-\infty$ *before* the softmax. `True` means *may look*. A row with
 #   nothing to see gives zeros.
-# - Cost: $n^2 d$ multiplications and $n^2$ memory, with no waiting.
+# - Cost: about $2 n^2 d$ multiplications and $n^2$ memory, with no waiting in training.
 #
 # One thing is still missing. Shuffle the words and every output is shuffled with them, and is
 # otherwise the same: nothing here knows the order. **Lesson 05** adds it.

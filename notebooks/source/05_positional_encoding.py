@@ -42,7 +42,7 @@ from helpers.widgets.positions_explorer import PositionExplorer
 # %%
 notebook.set_seed(0)
 vector = dict(zip(["dog", "bites", "man"], torch.randn(3, 8), strict=True))
-layer = attention.MultiHeadAttention(d_model=8, n_heads=2).eval()
+layer = attention.MultiHeadAttention(d_model=8, n_heads=2).eval()  # two heads: lesson 06
 
 
 def read(sentence):
@@ -60,7 +60,8 @@ for word in vector:
 # %% [markdown]
 # Not a digit changes. Who bites whom is lost. A score depends on two vectors, not on where they
 # stand, and a sum does not care in which order it is added up. In symbols: for any reordering $P$ of
-# the rows, $f(PX) = P f(X)$. This is called **permutation equivariance**.
+# the rows, $f(PX) = P f(X)$. This is called **permutation equivariance**. (It holds without a causal
+# mask. With one, a word sees only what stands before it, and some of the order leaks in.)
 
 # %%
 notebook.set_seed(1)
@@ -93,6 +94,9 @@ print("shuffle, then attend  =  attend, then shuffle")
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
+# Here $p$ is the position, and $i = 0, 1, …, D/2 - 1$ numbers the **pairs**, not the columns. The
+# frequency is the angle, in radians, that one step adds.
+#
 # By hand, for position 3 and width 4. There are two frequencies: $10000^{0} = 1$ and
 # $10000^{-2/4} = 0.01$.
 
@@ -114,17 +118,25 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The left columns tell neighbours apart, the right ones tell the beginning from the end. Beside the
-# binary counter the likeness is plain: here is which *half* of its wave each of four sines is in,
-# next to the bits of the same number.
+# The left columns tell neighbours apart, the middle ones tell the beginning from the end. The right ones
+# are so slow that 64 positions hardly move them: the sines stay near 0, the cosines near 1, hence the
+# stripes. Beside the binary counter the likeness is plain: here is which *half* of its wave each of four
+# sines is in, next to the bits of the same number. (These four are made for the comparison, each twice
+# as slow as the next. The table's slow down by another factor, and run from fast, left, to slow.)
 
 # %%
 paces = [2.0**bit for bit in (3, 2, 1, 0)]
-for position in range(8):
+for position in range(16):
     bits = [position >> bit & 1 for bit in (3, 2, 1, 0)]
     halves = [int(math.sin(math.pi * (position + 0.5) / pace) < 0) for pace in paces]
     print(position, bits, halves)
     assert bits == halves
+
+# %% [markdown]
+# Three columns of such a table as curves:
+
+# %% tags=["hide-input"]
+notebook.picture("sinusoids")
 
 # %% [markdown]
 # No two positions share a row, even far out:
@@ -138,9 +150,10 @@ assert nearest > 0.5
 # %% [markdown]
 # ## 3. Moving is rotating
 #
-# Why both a sine and a cosine? Look at one pair as a point on a circle. The position is the angle, so
-# going $k$ positions further turns the point by a fixed angle, $k$ times the frequency. **The turn
-# does not depend on where you start.** One matrix therefore moves *every* position by $k$:
+# Why both a sine and a cosine? Look at one pair as a point on a circle. The angle is the position times
+# the frequency, so going $k$ positions further turns the point by a fixed angle, $k$ times the frequency.
+# **The turn does not depend on where you start.** From school: $\sin(a+b) = \sin a \cos b + \cos a \sin b$
+# and $\cos(a+b) = \cos a \cos b - \sin a \sin b$. One matrix therefore moves *every* position by $k$:
 
 
 # %%
@@ -156,9 +169,10 @@ def shift_matrix(k, d_model):
 
 torch.set_printoptions(precision=2, sci_mode=False)
 print(shift_matrix(1, 4))
+torch.set_printoptions(profile="default")
 
 # %%
-torch.set_default_dtype(torch.float64)
+torch.set_default_dtype(torch.float64)  # so that only rounding is left
 exact = sinusoidal_positions(200, 64)
 torch.set_default_dtype(torch.float32)
 
@@ -171,32 +185,37 @@ for k in (1, 5, 50):
 print("moved by 1, 5 and 50 positions: error below 1e-6 at every position")
 
 # %% [markdown]
-# A model can learn such a matrix: a head whose $W_Q$ contains it looks "one word back" everywhere in
-# the sentence. You will meet such a head in lesson 06.
+# A model can learn such a matrix: with the one for $k = -1$ in its $W_Q$, made large enough, attention
+# looks one word back everywhere. In lesson 06 you meet a head with this job. (Its model has learned
+# positions, and found its own way.)
 #
-# A second consequence: the dot product of two positions depends on their **distance** alone.
+# A second consequence: the dot product of two positions depends on their **distance** alone. It is the
+# same before and after; to tell the sides apart a model needs its $W_Q$ and $W_K$.
 
 # %%
 products = exact[:64] @ exact[:64].T  # (64, 64)
 for distance in (0, 1, 7, 30):
     along_diagonal = products.diagonal(distance)
     assert along_diagonal.max() - along_diagonal.min() < 1e-9
-axes = plots.signed_heatmap(products, x_label="position q", y_label="position p")
+axes = plots.signed_heatmap(products, x_label="position p′", y_label="position p")
 notebook.figure(
     axes,
-    alt="Dot products of all pairs of 64 positions: a bright diagonal, with every line parallel to "
-    "it of one colour, fading with the distance.",
+    alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
+    "colour, paler further off, in ripples.",
     width=480,
 )
+assert products.min() > 0
 
 # %% [markdown]
-# Move the sliders: a frequency, a shift, and the turn that belongs to it.
+# Every line parallel to the diagonal has one colour. None is orange: no product is below zero, since the
+# slow cosines are all near 1.
+
+# %% [markdown]
+# Move the sliders. **Try:** set the shift to the wavelength; what does the turn become? Then take pair 15:
+# how far does the point move?
 
 # %%
 PositionExplorer()
-
-# %% tags=["hide-input"]
-notebook.picture("sinusoids")
 
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 2 and 3. The circle helps everybody: draw the hand of a clock for each
@@ -229,7 +248,8 @@ torch.testing.assert_close(entered[0, 3] - entered[1, 3], (batch[0, 3] - batch[1
 # %%
 def read_with_positions(sentence):
     words = sentence.split()
-    x = torch.stack([vector[word] for word in words])[None] + sinusoidal_positions(3, 8)
+    x = torch.stack([vector[word] for word in words])[None]  # of size 1 already: no √D
+    x = x + sinusoidal_positions(3, 8)
     y, _ = layer(x, x, x)
     return dict(zip(words, y[0].detach(), strict=True))
 
@@ -245,7 +265,8 @@ assert difference > 0.1
 # measure. We take 600 words with random vectors, put them at 40 positions, and ask a *linear* map to
 # read back the position, and another to read back the word. Half of the pairs are used to fit the
 # maps, the other half to test them. Beside it stands the alternative: half the width for the word,
-# half for the position, side by side (*concatenated*).
+# half for the position, side by side (*concatenated*). **Predict:** at $D = 64$, which is read back better
+# from the sum, the word or the position?
 
 
 # %%
@@ -255,6 +276,7 @@ def read_back(x, labels, train):
     ones = torch.ones(len(x), 1)
     x = torch.cat([x, ones], dim=1)
     ridge = 1e-3 * torch.eye(x.shape[1])
+    # Least squares; the tiny ridge keeps it solvable.
     fit = torch.linalg.solve(x[train].T @ x[train] + ridge, x[train].T @ targets[train])
     return ((x[~train] @ fit).argmax(1) == labels[~train]).float().mean().item()
 
@@ -293,8 +315,8 @@ assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding 
 # ### Along which axis?
 #
 # A mistake that runs without error when the batch happens to be as long as the sentences: the
-# position is taken from the **batch** axis. Then every word of a sentence gets the same vector, and
-# we are back at the bag of words.
+# position is taken from the **batch** axis. Then every word of a sentence gets the same *position* vector
+# added, and we are back at the bag of words.
 
 # %%
 notebook.set_seed(0)
@@ -311,13 +333,13 @@ def equivariant(x, with_positions):
     )
 
 
-print(
-    "along time, still a bag of words: ", equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
-)
-print("along batch, still a bag of words:",
-      equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None]))  # (6, 1, 8)  # fmt: skip
-assert not equivariant(x, lambda x: x + sinusoidal_positions(6, 8))
-assert equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None])
+ways = {
+    "along time": lambda x: x + sinusoidal_positions(6, 8),
+    "along batch": lambda x: x + sinusoidal_positions(6, 8)[:, None],  # (6, 1, 8)
+}
+for name, with_positions in ways.items():
+    print(f"{name}, still a bag of words: {equivariant(x, with_positions)}")
+assert not equivariant(x, ways["along time"]) and equivariant(x, ways["along batch"])
 
 # %% [markdown] tags=["notes"]
 # **12 minutes.** The accuracy table is worth a discussion: *what would you have bet?* The point to
@@ -333,15 +355,15 @@ assert equivariant(x, lambda x: x + sinusoidal_positions(6, 8)[:, None])
 learned = LearnedPositions(max_len=512, d_model=64)
 print(learned(5).shape)
 try:
-    learned(513)
+    learned(513)  # rows 0 to 512
 except ValueError as error:
     print(error)
 
 # %% [markdown]
-# **Rotary positions.** Section 3 said that moving is rotating. So rotate: turn each pair of features
+# **Rotary positions (RoPE).** Section 3 said that moving is rotating. So rotate: turn each pair of features
 # of a query and of a key by an angle that grows with its position, and leave the values alone. The
-# dot product of a turned query and a turned key depends on their distance only. Most large language
-# models of recent years do this (Su et al. 2021).
+# dot product of a turned query and a turned key depends only on how far, and on which side, the key stands
+# from the query. Most large language models of recent years do this (Su et al. 2021).
 
 # %%
 notebook.set_seed(0)
@@ -351,6 +373,7 @@ rotated_keys = rotate_positions(key.expand(50, 64))
 scores = rotated_queries @ rotated_keys.T
 print("query at 10, key at 7:", f"{scores[10, 7]:.3f}", "   query at 40, key at 37:",
       f"{scores[40, 37]:.3f}")  # fmt: skip
+print(f"query at 7, key at 10: {scores[7, 10]:.3f}")
 torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
 
 # %% [markdown]
@@ -361,8 +384,7 @@ torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
 # else is hard about it.
 #
 # We train the same small encoder twice, once with positions and once without. **Predict** both
-# accuracies. What is the best anyone could do *without* knowing the order? The letter to name is one
-# of the seven others, so one in seven, about 14 %.
+# accuracies. What is the best anyone could do *without* knowing the order?
 
 
 # %%
@@ -372,13 +394,14 @@ class Reverser(nn.Module):
         self.with_positions = with_positions
         self.embedding = nn.Embedding(n_letters, d_model)
         self.layers = nn.ModuleList(
+            # Attention and a small network for each word: lesson 07 opens it.
             EncoderLayer(d_model, n_heads=4, d_ff=128, dropout=0.0, norm_first=True)
             for _ in range(2)
         )
         self.output = nn.Linear(d_model, n_letters)
 
     def forward(self, letters):  # (B, T) -> (B, T, n_letters)
-        x = self.embedding(letters)
+        x = self.embedding(letters)  # starts at size 1, so no √D here; the paper's starts near 1/√D
         if self.with_positions:
             x = x + sinusoidal_positions(letters.shape[1], x.shape[-1])
         for layer in self.layers:
@@ -415,8 +438,9 @@ assert with_positions > 0.95
 assert abs(without_positions - 1 / 7) < 0.03
 
 # %% [markdown]
-# With positions it is solved. Without them the model learns the one thing that can be learned, *name
-# one of the other letters*, and stays at one in seven, however long you train it.
+# With positions it is solved. Without them the letter to name is one of the seven others. The model learns
+# the one thing that can be learned, *name one of the other letters*, and stays at one in seven, however
+# long you train it. (What is above 1/7 is the luck of this draw.)
 
 # %% [markdown] tags=["notes"]
 # **8 minutes**, of which the two trainings take about ten seconds. While they run: *what exactly can
@@ -514,14 +538,14 @@ exercises.quiz("add_or_concatenate")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Positions are appended to the word vector."** A myth: they are added. The width stays what it
-# was.
+# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and GPT-2: they
+# are added. The width stays what it was.
 
 # %%
 assert (torch.zeros(2, 5, 64) + sinusoidal_positions(5, 64)).shape == (2, 5, 64)
 
 # %% [markdown]
-# **"BERT uses sinusoids."** A myth: its positions are a learned table, as the weights show. A table
+# **"BERT uses sinusoids."** A myth: its positions are a learned table, as the weights of MiniLM, a small BERT, show. A table
 # of sinusoids would have rows of one length; this one has not.
 
 # %%
@@ -537,7 +561,7 @@ assert lengths.max() > 1.2 * lengths.min()
 # %% [markdown]
 # ## Summary
 #
-# - Self-attention alone is permutation equivariant: shuffle in, shuffle out.
+# - Self-attention alone (no causal mask) is permutation equivariant: shuffle in, shuffle out.
 # - Sinusoids: $PE_{(p,2i)} = \sin(p / 10000^{2i/D})$, $PE_{(p,2i+1)} = \cos$ of the same angle.
 #   Moving by $k$ is a rotation; the dot product depends on the distance.
 # - They are *added*, $\sqrt{D}\,e + PE$, shapes $(B, T, D) + (T, D)$, along time.
