@@ -74,7 +74,8 @@ class LearnedPositions(nn.Module):
 def rotate_positions(x, start=0, base=10000.0):
     """Turn each pair of features by an angle that grows with the position.
 
-    After this, the dot product of a query and a key depends only on how far, and on which side, the key stands from the query.
+    After this, the dot product of a query and a key depends only on how far, and on which side,
+    the key stands from the query.
 
     Parameters
     ----------
