@@ -109,7 +109,8 @@ class Transformer(nn.Module):
         self.register_buffer(
             "positions", sinusoidal_positions(c.max_len, c.d_model), persistent=False
         )
-        # Small enough that the tied output starts near uniform; embed() scales it back up.
+        # Small enough that logits start at about 1; embed() scales it back up. A tied output starts
+        # by favouring the token just read, whose vector is still in the residual path.
         for matrix in (self.src_embedding, self.tgt_embedding, self.output_proj):
             nn.init.normal_(matrix.weight, std=c.d_model**-0.5)
         if c.share_vocabulary:

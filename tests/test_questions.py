@@ -203,6 +203,14 @@ def test_what_is_no_number_is_told():
     assert "not a number" in said(quiz)
 
 
+@pytest.mark.parametrize("text", ["0,925", "12,5"])
+def test_a_decimal_comma_is_not_taken_for_thousands(text):
+    quiz = exercises.quiz("smoothed_target")
+    quiz.field.value = text
+    quiz.button.click()
+    assert text.replace(",", ".") in said(quiz) and "decimal point" in said(quiz)
+
+
 def test_a_model_answer_waits_for_ones_own():
     name = next(name for name, question in QUESTIONS.items() if question.kind == "open")
     quiz = exercises.quiz(name)

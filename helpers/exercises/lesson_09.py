@@ -145,6 +145,11 @@ EXERCISES = [
                 "Padding counts as if it were a word. The model would be praised for writing nothing. Take the mean over targets != pad_id only.",
             ),
             Mistake(
+                "all words of the vocabulary averaged",
+                lambda logits, targets, pad_id: -logits.log_softmax(-1)[targets != pad_id].mean(),
+                "The log-probabilities of all words are averaged. Only the target's counts: pick it, with gather.",
+            ),
+            Mistake(
                 "divided by all positions",
                 _loss(mean="all"),
                 "Padding adds nothing to the sum, and yet the sum is divided by all positions. Divide by how many are real: (targets != pad_id).sum().",
@@ -238,6 +243,11 @@ EXERCISES = [
                 "not smoothed",
                 _smooth(lambda e, n: 1, lambda e, n: 0),
                 "These are the plain targets, all on the right class. Take ε away from it and spread it.",
+            ),
+            Mistake(
+                "rows sum to more than 1",
+                _smooth(lambda e, n: 1 - e + e / (n - 1), lambda e, n: e / (n - 1)),
+                "ε is divided by V − 1 but given to all V classes, so the rows sum to more than 1. Divide by vocab_size.",
             ),
             Mistake(
                 "spread over the wrong classes only",
@@ -509,16 +519,16 @@ QUESTIONS = [
     ),
     Question(
         "smoothed_target",
-        "Label smoothing with ε = 0.1 over 5 classes, as in F.cross_entropy. What is the target of the right class?",
+        "Label smoothing with ε = 0.1 over 4 classes, as in F.cross_entropy. What is the target of the right class?",
         "number",
         [
             wrong("0.9", "That is 1 − ε. The right class gets its share of ε too: ε/V more."),
-            wrong("0.02", "That is the target of each wrong class: ε/V."),
-            wrong("0.98", "That takes only ε/V away. All of ε is taken, and ε/V comes back."),
+            wrong("0.025", "That is the target of each wrong class: ε/V."),
+            wrong("0.975", "That takes only ε/V away. All of ε is taken, and ε/V comes back."),
             wrong("1", "That is the target without smoothing."),
         ],
-        answer=0.92,
-        why="1 − 0.1 + 0.1/5. The other four have 0.02 each, so the sum is 1.",
+        answer=0.925,
+        why="1 − 0.1 + 0.1/4. The other three have 0.025 each, so the sum is 1.",
     ),
     Question(
         "shape_of_the_rate",

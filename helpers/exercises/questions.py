@@ -2,6 +2,7 @@
 
 import html
 import random
+import re
 
 import ipywidgets as widgets
 
@@ -12,6 +13,8 @@ from helpers.widgets.fallback import StaticFallback
 
 WIDE = widgets.Layout(width="auto", max_width="760px")
 NO_CHOICE = "choose …"
+# 0,92 or 12,5, but not 1,024, which is a thousand.
+DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
 # An option longer than a line goes on below instead of over its neighbour.
 WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
@@ -170,9 +173,12 @@ class Number(Quiz):
 
     def verdict(self):
         """Compare; a known wrong number gets its own explanation."""
-        text = self.field.value.strip().replace(",", "").replace(" ", "")
+        text = self.field.value.strip().replace(" ", "")
         if not text:
             return None
+        if DECIMAL_COMMA.fullmatch(text):
+            return False, [f"Write “{text}” with a decimal point: {text.replace(',', '.')}."]
+        text = text.replace(",", "")
         try:
             number = float(text)
         except ValueError:

@@ -83,7 +83,7 @@ class LossExplorer(Explorer):
             ("cross-entropy", found["cross_entropy"], "nats"),
             ("entropy of the target", found["entropy"], "nats"),
             ("KL divergence", found["kl"], "nats"),
-            ("perplexity", found["perplexity"], "words"),
+            ("perplexity, e to the cross-entropy", found["perplexity"], "words"),
         )
         for n, (name, value, unit) in enumerate(lines):
             sheet.text(650, 70 + 52 * n, name, GREY)

@@ -103,7 +103,7 @@ print(translator.translate(yours))
 # Ask before anyone runs the map: *where will it look when it writes "red"?* Take two answers.
 # Then let someone from the room dictate a French sentence. Choose one about things that can be
 # photographed. A sentence the model gets wrong is a good start too: "What does it do when it has
-# never seen a word?" It spells it in pieces; lesson 11 is about that.
+# never seen a word?" It spells it in pieces.
 #
 # People tend to read rows and columns the wrong way round. Say it once now, in these words: rows
 # ask, columns answer.
@@ -127,7 +127,8 @@ print(translator.translate(yours))
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? | 45 |
 # | 91 | Review | What has stayed? | 30 |
 #
-# Each lesson needs the ones before it. If you know recurrent networks well, skim lesson 01 and begin
+# The minutes are for reading and running. The exercises of a whole breakout take about half an hour
+# more, in class or at home. Each lesson needs the ones before it. If you know recurrent networks well, skim lesson 01 and begin
 # with its three measurements.
 
 # %% [markdown]

@@ -5,7 +5,7 @@
 # ruled until 2017, a pair of recurrent networks, and measures the three things that are wrong with
 # it. The rest of the course repairs them.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - put translation, speech recognition and even sentiment as the prediction of a next token,
 # - write one step of a recurrent network and unroll it,

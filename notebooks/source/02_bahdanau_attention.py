@@ -5,7 +5,7 @@
 # and long sentences broke it. Here the encoder keeps all its states, and the decoder looks at them
 # before every word it writes.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - write Bahdanau's score, its weights and its context, with the shape of every tensor,
 # - show that the curve of lesson 01 stays up, with the same data, seed and rounds,

@@ -4,7 +4,7 @@
 # **Can a sequence attend to itself?** In lesson 02 a decoder looked back at an encoder. Here we throw
 # both loops away. What is left is a sentence whose words look at each other.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - say what the sign and the size of a dot product mean,
 # - run self-attention without any parameters, and say what is wrong with it,

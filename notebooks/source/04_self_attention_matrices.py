@@ -4,7 +4,7 @@
 # **How does the same thing run fast?** In lesson 03 one word looked at all the others: six steps,
 # one query. Here all words look at once, and it takes three lines.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - write self-attention for a whole sentence as matrix products, with the shape of every tensor,
 # - explain by measurement why scores are divided by $\sqrt{d_k}$,

@@ -4,7 +4,7 @@
 # **How does it know the order?** So far it does not. Self-attention treats a sentence as a bag of
 # words. This lesson tells it where each word stands.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - show that self-attention without positions cannot tell *dog bites man* from *man bites dog*,
 # - compute sinusoidal positions and say what each column of the table does,

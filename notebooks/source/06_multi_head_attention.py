@@ -5,7 +5,7 @@
 # is doing this, what kind of thing is it, what does *it* stand for? One softmax row has one unit of
 # weight for all of them.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - say what several heads can do that one head cannot,
 # - write multi-head attention twice, as a list of heads and as one split projection, and show that

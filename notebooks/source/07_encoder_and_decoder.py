@@ -5,7 +5,7 @@
 # word, keep what it knew, and stay trainable through many layers. And it needs a second half that
 # writes.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - write layer normalisation and the feed-forward network, and say what they work on,
 # - draw post-norm and pre-norm and measure what the difference does to the gradient,

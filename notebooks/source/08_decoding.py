@@ -4,7 +4,7 @@
 # **How do vectors become words?** The decoder ends in a vector for each position. Now we choose
 # words: one at a time, each choice changing what comes next.
 #
-# At the end of these **60 minutes** you can
+# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
 #
 # - tell logits, log-probabilities and probabilities apart, and say which of them who wants,
 # - explain why training sees all positions at once and writing does not, and why both the mask and
