@@ -332,7 +332,8 @@ class MultiHeadAttention(nn.Module):
 def heads_off(layer, heads):
     """Silence some heads of a layer for the length of a ``with`` block.
 
-    What a head writes goes through its own columns of W_O; with those at zero it writes nothing.
+    What a head writes goes through its own rows of W_O, which are columns of ``out_proj.weight``:
+    a linear layer keeps its matrix transposed. With those at zero the head writes nothing.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ def target_and_predicted_distributions():
 
 
 def beam_tree():
-    """A beam of two over three steps. Each kept beginning proposes words with their probabilities;
-    the two best of all stay, drawn strong, the others are dropped, drawn pale.
+    """A beam of two over two steps. Each kept beginning proposes words, with their sums of
+    log-probabilities; the two best of all stay, drawn strong, the others are dropped, drawn pale.
     """
     tree = {
         "": {"a": 0.5, "the": 0.4, "one": 0.1},

@@ -102,6 +102,8 @@ def _check(exercise, answer):
     for case, g, w in zip(cases, got, wanted, strict=True):
         _demand_kind(case, g, w)
     if all(map(compare.same, got, wanted)):
+        for g, w in zip(got, wanted, strict=True):
+            _demand_whole_numbers(g, w)
         return Verdict(True, "", f"{exercise.name} gives the right result on {len(cases)} inputs.")
     # A known mistake first: it may well have the wrong shape too, and its name says more.
     for mistake in exercise.mistakes:
@@ -204,6 +206,18 @@ def _demand_kind(case, got, wanted):
                 "wrong type",
                 f"expected truth values, a boolean tensor; got {str(b.dtype).removeprefix('torch.')}"
                 f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
+            )
+
+
+def _demand_whole_numbers(got, wanted):
+    for a, b in zip(compare.parts(wanted), compare.parts(got), strict=True):
+        # A single number may well be 3.0; what indexes an embedding may not.
+        whole = a.dim() and not a.is_floating_point() and a.dtype != torch.bool
+        if whole and b.is_floating_point():
+            _fail(
+                "wrong type",
+                "the numbers are right, but they are floats. Ids and places are whole numbers, and "
+                "nn.Embedding refuses anything else; torch.full_like, for one, keeps the type.",
             )
 
 

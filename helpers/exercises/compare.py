@@ -148,7 +148,8 @@ def describe(value):
     if isinstance(value, tuple):
         return f"({', '.join(describe(part) for part in value)})"
     if isinstance(value, list):
-        return f"list of {len(value)}"
+        short = len(value) <= 8 and all(isinstance(part, int | float) for part in value)
+        return repr(value) if short else f"list of {len(value)}"
     if callable(value):
         return "function"
     return repr(value) if isinstance(value, int | float | str | bool) else type(value).__name__

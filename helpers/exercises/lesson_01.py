@@ -192,6 +192,11 @@ EXERCISES = [
                 lambda x, h, w_x, w_h, b: h + rnn_step(x, h, w_x, w_h, b),
                 "The old state is added once more outside tanh. That is a residual connection, and it comes in lesson 07; this cell has none.",
             ),
+            Mistake(
+                "tanh of each product",
+                lambda x, h, w, u, b: torch.tanh(x @ w) + torch.tanh(h @ u) + b,
+                "tanh is taken of each product. Add first, then squash the sum once.",
+            ),
             Mistake("no tanh + bias forgotten", _rnn(lambda z: z, bias=False)),
             Mistake("recurrent weights transposed + no tanh", _rnn(lambda z: z, transposed=True)),
         ],
@@ -242,6 +247,16 @@ EXERCISES = [
                 "last word put in front",
                 lambda ids, bos: ids.roll(1, dims=1),
                 "torch.roll brings the last word round to the front: the decoder starts with the end. Put bos_id there.",
+            ),
+            Mistake(
+                "rolled through the batch",
+                lambda ids, bos: ids.roll(1),
+                "roll without dims runs over all sentences as one row. Say dims=1, and put bos_id in front.",
+            ),
+            Mistake(
+                "first word kept",
+                lambda ids, bos: torch.cat([ids[:, :1], ids[:, :-1]], 1),
+                "Shifted rightly, but the first place still holds the first word. Put bos_id there.",
             ),
             Mistake(
                 "along the batch",
@@ -297,6 +312,11 @@ EXERCISES = [
                 "One too few: the position itself is seen too.",
             ),
             Mistake(
+                "kernel times dilations",
+                lambda k, ds: k * sum(ds),
+                "Each layer counts its k taps in full. Only the k − 1 gaps reach further; the position itself counts once, at the end.",
+            ),
+            Mistake(
                 "kernel one too wide",
                 lambda k, ds: 1 + sum(k * d for d in ds),
                 "A kernel of size k has k − 1 gaps between its taps, and only gaps reach further.",
@@ -348,7 +368,17 @@ EXERCISES = [
             Mistake(
                 "rounded down",
                 lambda n, k: n // (k - 1),
-                "Rounded down, the last layer stops short of the word. A part of a layer has to be a whole one.",
+                "Rounded down (round() does it too, where the rest is half or less), the last layer stops short of the word. A part of a layer has to be a whole one.",
+            ),
+            Mistake(
+                "not rounded",
+                lambda n, k: n / (k - 1),
+                "There is no part of a layer: round up.",
+            ),
+            Mistake(
+                "one step too short",
+                lambda n, k: math.ceil((n - 1) / (k - 1)),
+                "The word stands distance steps before, so distance steps have to be covered, not distance − 1.",
             ),
             Mistake(
                 "one layer too many",
@@ -375,7 +405,7 @@ EXERCISES = [
             "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
             "math.ceil(distance / (kernel_size - 1))",
         ],
-        look_at="The count grows in proportion to the distance, like n/k. Dilation makes it grow like a logarithm, and attention needs one layer at any distance.",
+        look_at="The count grows in proportion to the distance, like n/(k − 1). Dilation makes it grow like a logarithm, and attention needs one layer at any distance.",
     ),
 ]
 
@@ -447,20 +477,20 @@ QUESTIONS = [
     ),
     Question(
         "shape_of_states",
-        "A batch of B sentences of length S goes through an encoder with hidden width D. What is the shape of all its hidden states, batch first?",
+        "A batch of B sentences of length S goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?",
         "shape",
         [
             wrong(
-                "(B, D)",
+                "(B, D_h)",
                 "That is one state for each sentence, such as the last. All of them have one more axis.",
             ),
             wrong(
-                "(S, B, D)", "That is what nn.GRU gives by default. Batch first puts B in front."
+                "(S, B, D_h)", "That is what nn.GRU gives by default. Batch first puts B in front."
             ),
-            wrong("(S, D)", "That is one sentence. There are B."),
+            wrong("(S, D_h)", "That is one sentence. There are B."),
         ],
-        answer="(B, S, D)",
-        why="One state of width D for each word of each sentence.",
+        answer="(B, S, D_h)",
+        why="One state of width D_h for each word of each sentence.",
     ),
     Question(
         "steps_of_translation",
@@ -482,7 +512,7 @@ QUESTIONS = [
         "match",
         answer={
             "recurrent layer": "n",
-            "convolutions of kernel k": "n / k",
+            "convolutions of kernel k": "n / (k − 1)",
             "dilated convolutions": "log n",
             "self-attention": "1",
         },

@@ -446,7 +446,7 @@ QUESTIONS = [
             ),
             wrong(
                 "It always needs fewer multiplications.",
-                "Not so: n²d against nd². It needs more once n exceeds about d.",
+                "Not so: about 2n²d against nd². It needs more once n exceeds d/2.",
             ),
             wrong(
                 "Its attention weights need memory in proportion to the length.",

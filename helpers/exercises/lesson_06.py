@@ -51,7 +51,7 @@ def _draw_layer(generator):
     for batch, length, width, heads, mask in [
         (1, 3, 4, 2, None),
         (2, 4, 6, 3, None),
-        (2, 4, 8, 2, masks.causal_mask(4)),
+        (2, 4, 8, 4, masks.causal_mask(4)),  # T = H: heads that attend across each other fit too
     ]:
         weights = [torch.randn(width, width, generator=generator) / 1.5 for _ in range(4)]
         x = torch.randn(batch, length, width, generator=generator)
@@ -273,12 +273,29 @@ EXERCISES = [
                 ),
                 "The mask has no effect. Where it is False the score becomes −∞.",
             ),
+            Mistake(
+                "mask turned round",
+                _layer(polarity=False),
+                "The mask is turned round: where it is True a word may be seen. Fill where it is False: scores.masked_fill(~mask, -math.inf).",
+            ),
+            Mistake(
+                "projections transposed",
+                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
+                    x, q.T, k.T, v.T, o.T, n_heads, mask
+                ),
+                "You multiplied by the transposed matrices. Here they are rows times matrices, x @ w_q; only nn.Linear keeps them the other way.",
+            ),
+            Mistake(
+                "heads attend across themselves",
+                _layer(split=lambda x, h: x.unflatten(-1, (h, -1)), merge=lambda x: x.flatten(-2)),
+                "The axes of words and heads were not swapped, so within each word the heads attend to each other. Words must stand next to the width: transpose(1, 2) after the cut, and back before the join.",
+            ),
             Mistake("divided by √D + W_O forgotten", _layer(scale="D", output=False)),
             Mistake("no scaling + W_O forgotten", _layer(scale="none", output=False)),
         ],
         also_right=[_list_of_heads, _einsum],
         hints=[
-            "You have the three parts: split_heads, the attention of lesson 04, merge_heads.",
+            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you left the first two out, take ours: from helpers.exercises.lesson_06 import split_heads, merge_heads.",
             "query = split_heads(x @ w_q, n_heads), likewise key and value.",
             "context, _ = scaled_dot_product_attention(query, key, value, mask); then merge_heads(context) @ w_o.",
         ],
@@ -308,6 +325,21 @@ EXERCISES = [
                 "the next head",
                 lambda w, h, n: silence_head(w, (h + 1) % n, n),
                 "Another head is silent: head h begins at row h · K, counted from 0.",
+            ),
+            Mistake(
+                "counted from 1",
+                lambda w, h, n: w if h == 0 else silence_head(w, h - 1, n),
+                "The head before was silenced. Heads count from 0 here: head h begins at row h · K.",
+            ),
+            Mistake(
+                "H rows instead of K",
+                lambda w, h, n: (
+                    w
+                    * ((torch.arange(len(w)) < h * n) | (torch.arange(len(w)) >= (h + 1) * n))[
+                        :, None
+                    ]
+                ),
+                "You counted in steps of n_heads. A head has K = D / H rows: head h begins at row h · K.",
             ),
             Mistake(
                 "one row only",
@@ -402,7 +434,7 @@ QUESTIONS = [
     ),
     Question(
         "which_root",
-        "D = 512, 8 heads. By what number are the scores divided?",
+        "D = 512, 8 heads. By what number are the scores divided before the softmax?",
         "number",
         [
             wrong("22.63", "That is √512. The vectors that meet are 64 wide."),
@@ -420,8 +452,8 @@ QUESTIONS = [
         "multiple",
         [
             right(
-                "Most of what this head mixes is that word's value.",
-                "True: this is what the weight says.",
+                "95 % of the weight falls on that word's value.",
+                "True: that is what the number says. How much of the mix it makes up depends on how long that vector is, too.",
             ),
             wrong(
                 "The prediction depends on that word.",
@@ -431,7 +463,7 @@ QUESTIONS = [
                 "The head is important.",
                 "Not shown: lesson 06 found a sharp head that is hardly missed.",
             ),
-            right("The other words share 5 % in this head.", "True: rows sum to one."),
+            right("The other words share 5 % of the weight.", "True: rows sum to one."),
         ],
     ),
     Question(

@@ -80,6 +80,7 @@ def _draw_ids(generator):
     return [
         (torch.tensor([[5, 7, 0]]), 0),
         (torch.tensor([[1, 6, 4, 4], [1, 3, 9, 9]]), 9),
+        (torch.tensor([[9, 9, 4, 6]]), 9),  # padding on the left: hidden rows and columns differ
     ]
 
 
@@ -91,6 +92,17 @@ def _loop_mask(ids, pad):
     ]
     return torch.tensor(rows)[:, None]
 
+
+_TWO_NORMS = Mistake(
+    "norm in both places",
+    lambda x, f, norm: norm(x + f(norm(x))),
+    "There are two norms, one before and one after. Use one only.",
+)
+_NORM_ON_THE_PATH = Mistake(
+    "norm on the skip path only",
+    lambda x, f, norm: norm(x) + f(x),
+    "The norm is on the skip path, which should carry x itself.",
+)
 
 EXERCISES = [
     Exercise(
@@ -135,6 +147,29 @@ EXERCISES = [
             ),
             Mistake(
                 "bias forgotten", _norm(affine="gain"), "The bias is not used: add it at the end."
+            ),
+            Mistake(
+                "eps not used",
+                lambda x, g, b, eps=1e-5: layer_norm(x, g, b),
+                "The argument eps is not used: a larger eps must change the result.",
+            ),
+            Mistake(
+                "over axis 1",
+                _norm(axis=1),
+                "Mean and variance run over axis 1, for a batch (B, T, D) the words. Use the last axis, -1.",
+            ),
+            Mistake(
+                "over everything",
+                lambda x, g, b, eps=1e-5: (
+                    g * (x - x.mean()) / (x.var(correction=0) + eps).sqrt() + b
+                ),
+                "One mean and one variance for all. Each vector has its own: dim -1, keepdim=True.",
+            ),
+            Mistake("gain and bias forgotten", _norm(affine="none"), "Gain and bias are not used."),
+            Mistake(
+                "bias before gain",
+                lambda x, g, b, eps=1e-5: layer_norm(x, 1, b, eps) * g,
+                "The gain multiplies the bias too. First scale, then shift.",
             ),
             Mistake(
                 "unbiased variance + eps outside the root", _norm(correction=1, eps_inside=False)
@@ -192,6 +227,26 @@ EXERCISES = [
                 "The biases are not used.",
             ),
             Mistake(
+                "first bias forgotten",
+                lambda x, w1, b1, w2, b2: (x @ w1).relu() @ w2 + b2,
+                "b_1 is not used: the first layer has a bias too.",
+            ),
+            Mistake(
+                "second bias forgotten",
+                lambda x, w1, b1, w2, b2: (x @ w1 + b1).relu() @ w2,
+                "b_2 is not used: the second layer has a bias too.",
+            ),
+            Mistake(
+                "ReLU on the input",
+                lambda x, w1, b1, w2, b2: (x.relu() @ w1 + b1) @ w2 + b2,
+                "The ReLU acts on x. It belongs between the two layers.",
+            ),
+            Mistake(
+                "negative part kept",
+                lambda x, w1, b1, w2, b2: (x @ w1 + b1).clamp(max=0) @ w2 + b2,
+                "clamp(max=0) keeps the negative part. ReLU is clamp(min=0).",
+            ),
+            Mistake(
                 "residual added",
                 lambda x, w1, b1, w2, b2: x + feed_forward(x, w1, b1, w2, b2),
                 "x is added at the end. The residual path is around the network, not in it.",
@@ -243,6 +298,18 @@ EXERCISES = [
                 lambda x, f, norm: x + norm(f(x)),
                 "The norm acts on the sublayer's output only. It acts on the sum.",
             ),
+            _TWO_NORMS,
+            _NORM_ON_THE_PATH,
+            Mistake(
+                "pre-norm, skip path normalised",
+                lambda x, f, norm: norm(x) + f(norm(x)),
+                "x is normalised before the addition. Post-norm adds first, then normalises the sum.",
+            ),
+            Mistake(
+                "pre-norm without x",
+                lambda x, f, norm: f(norm(x)),
+                "x itself is lost, and the norm comes first. Add x, then normalise the sum.",
+            ),
         ],
         also_right=[
             lambda x, f, norm: norm(f(x) + x),
@@ -282,13 +349,25 @@ EXERCISES = [
                 lambda x, f, norm: x + norm(f(x)),
                 "The norm acts on what leaves the sublayer. It acts on what enters it.",
             ),
+            _TWO_NORMS,
+            _NORM_ON_THE_PATH,
+            Mistake(
+                "post-norm without x",
+                lambda x, f, norm: norm(f(x)),
+                "x itself is lost, and the norm comes too late. Normalise what the sublayer reads, then add x.",
+            ),
+            Mistake(
+                "both parts normalised",
+                lambda x, f, norm: norm(x) + norm(f(x)),
+                "Both parts are normalised. Only what enters the sublayer is.",
+            ),
         ],
         also_right=[
             lambda x, f, norm: f(norm(x)) + x,
             lambda x, f, norm: torch.stack([x, f(norm(x))]).sum(0),
         ],
         hints=["x + Sublayer(LayerNorm(x)).", "x + sublayer(norm(x))"],
-        look_at="x runs through the whole stack untouched; that is why one more norm stands at the very end.",
+        look_at="x is only ever added to, through the whole stack; that is why one more norm stands at the very end.",
     ),
     Exercise(
         name="decoder_mask",
@@ -326,6 +405,26 @@ EXERCISES = [
                 "Rows of padded queries are hidden, columns of padded keys are not. Keys are the last axis.",
             ),
             Mistake(
+                "padded queries too",
+                lambda ids, pad: decoder_mask(ids, pad) & (ids != pad)[:, None, :, None],
+                "Rows of padded queries are hidden as well. Only keys, the last axis, need hiding: what a padded query finds is never used.",
+            ),
+            Mistake(
+                "future instead of past",
+                lambda ids, pad: masks.padding_mask(ids, pad) & masks.causal_mask(ids.shape[1]).T,
+                "The triangle is the wrong way round: every position sees what comes after it. tril keeps the diagonal and what is left of it.",
+            ),
+            Mistake(
+                "padding inverted",
+                lambda ids, pad: ~masks.padding_mask(ids, pad) & masks.causal_mask(ids.shape[1]),
+                "Padding is shown and the words are hidden: compare with !=, not ==.",
+            ),
+            Mistake(
+                "pad_id not used",
+                lambda ids, pad: masks.padding_mask(ids, 0) & masks.causal_mask(ids.shape[1]),
+                "Padding is taken to be 0. Use pad_id.",
+            ),
+            Mistake(
                 "no axis for heads",
                 lambda ids, pad: (ids != pad)[:, None] & masks.causal_mask(ids.shape[1]),
                 "The shape is (B, T, T). Scores are (B, H, T, T): an axis of size 1 for the heads is missing.",
@@ -349,7 +448,7 @@ EXERCISES = [
         hints=[
             "You have written both masks in lesson 04.",
             "(B, 1, 1, T) & (T, T) broadcasts to (B, 1, T, T).",
-            "padding_mask(target_ids, pad_id) & causal_mask(target_ids.shape[1])",
+            "masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])",
         ],
         look_at="With padding on the right, the causal part alone would hide it from all real positions; the padding part makes it right for any layout.",
     ),
@@ -439,6 +538,7 @@ QUESTIONS = [
         [
             wrong("2097152", "Those are the two matrices. Add the biases: 2048 and 512."),
             wrong("1048576", "That is one of the two matrices."),
+            wrong("2099200", "The second bias, of 512, is missing."),
             wrong(
                 "1050624",
                 "That is one layer with its bias, or an attention layer. There are two matrices of 512 × 2048.",
@@ -483,7 +583,7 @@ QUESTIONS = [
         "why_residual",
         "Explain to a friend who knows matrices but no neural networks why a deep stack is easier to train with paths around its layers.",
         "open",
-        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished.",
+        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished. (In pre-norm exactly so; in post-norm each norm rescales it.) And without the paths the words' vectors become alike within two layers.",
     ),
     Question(
         "is_it_a_cnn",

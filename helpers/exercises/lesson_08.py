@@ -22,7 +22,13 @@ def _model(seed, eos_at):
     table[:, :3] -= 6.0  # pad, bos and eos are not chosen by accident
 
     def step(ids):
+        if torch.is_tensor(ids) and ids.dim() != 1:
+            raise ValueError(
+                f"step wants a flat list of ids here, not a tensor of shape {tuple(ids.shape)}"
+            )
         ids = [int(i) for i in ids]
+        if not ids:
+            raise ValueError("step got an empty list; the first call gets [bos_id]")
         logits = table[(sum(ids) + len(ids)) % 8].clone()
         if len(ids) > eos_at:
             logits[2] = 20.0
@@ -94,6 +100,24 @@ def _top_p_drops_the_reaching_one(logits, p):
     return logits.masked_fill(dropped, -math.inf)
 
 
+def _dropped_in_order(logits, p):
+    probabilities = logits.sort(-1, descending=True).values.softmax(-1)
+    return probabilities.cumsum(-1) - probabilities >= p
+
+
+def _top_p_keeps_the_first(logits, p):
+    ordered, order = logits.sort(dim=-1, descending=True)
+    dropped = ordered.softmax(-1).cumsum(-1) > p
+    dropped[..., 0] = False
+    return logits.masked_fill(dropped.scatter(-1, order, dropped), -math.inf)
+
+
+def _beam_each_sorted(log_probs, beam_scores, beam_size):
+    best = (beam_scores[:, None] + log_probs).max(-1)
+    scores, beams = best.values.topk(beam_size)
+    return scores, beams, best.indices[beams]
+
+
 def _draw_beam(generator):
     return [
         (torch.randn(2, 4, generator=generator).log_softmax(-1), torch.tensor([-0.5, -1.0]), 2),
@@ -135,7 +159,7 @@ EXERCISES = [
     Exercise(
         name="greedy_decode",
         title="greedy decoding",
-        task="step(ids) gives the logits of the next token. Return the ids that are written: without bos, with eos if it is reached, at most max_len.",
+        task="step(ids), with ids a list that begins with bos, gives the logits (V,) of the next token. Return the ids that are written: without bos, with eos if it is reached, at most max_len.",
         minutes=8,
         difficulty=2,
         importance=5,
@@ -177,6 +201,11 @@ EXERCISES = [
                 _greedy(prefix=False),
                 "The step function gets only the last token. It needs all ids so far, beginning with bos.",
             ),
+            Mistake(
+                "max_len ignored",
+                _greedy(extra=40),
+                "max_len is not looked at. At most max_len tokens: the sentence may never end.",
+            ),
             Mistake("bos kept + eos dropped", _greedy(keep_bos=True, keep_eos=False)),
         ],
         also_right=[
@@ -213,6 +242,26 @@ EXERCISES = [
                     decoding.top_k_filter(x, k).isinf(), 0.0
                 ),
                 "The rest is 0. A logit of 0 still has a probability: exp(0) is 1. Use −∞.",
+            ),
+            Mistake(
+                "the k-th dropped too",
+                lambda x, k: x.masked_fill(x <= x.topk(k, -1).values[..., -1:], -math.inf),
+                "The k-th largest is dropped too: compare with <, not <=.",
+            ),
+            Mistake(
+                "−1e9 instead of −∞",
+                lambda x, k: decoding.top_k_filter(x, k).nan_to_num(neginf=-1e9),
+                "The rest is −1e9. The softmax gives the same; the exercise asks for −∞ itself, -math.inf.",
+            ),
+            Mistake(
+                "result sorted",
+                lambda x, k: decoding.top_k_filter(x.sort(-1, descending=True).values, k),
+                "The result is sorted. Every logit stays in its place.",
+            ),
+            Mistake(
+                "the first k",
+                lambda x, k: x.masked_fill(torch.arange(x.shape[-1]) >= k, -math.inf),
+                "These are the first k of the vocabulary, not the k largest.",
             ),
             Mistake(
                 "one too many",
@@ -264,6 +313,23 @@ EXERCISES = [
                 "the token that reaches p is dropped",
                 _top_p_drops_the_reaching_one,
                 "The token with which the sum reaches p is dropped. It belongs to the kept ones: compare what the likelier tokens have together, without the token itself.",
+            ),
+            Mistake(
+                "mask in sorted order",
+                lambda x, p: x.masked_fill(_dropped_in_order(x, p), -math.inf),
+                "The mask is in sorted order, the logits are not. Scatter it back with the order that sort returned.",
+            ),
+            Mistake(
+                "gather instead of scatter",
+                lambda x, p: x.masked_fill(
+                    _dropped_in_order(x, p).gather(-1, x.argsort(-1, descending=True)), -math.inf
+                ),
+                "gather reads at the places of `order`. To write back to them use scatter.",
+            ),
+            Mistake(
+                "only the first kept by hand",
+                _top_p_keeps_the_first,
+                "The token that reaches p is still dropped; keeping the first one by hand is not enough. Compare the sum before each token.",
             ),
             Mistake(
                 "threshold on each probability",
@@ -333,6 +399,21 @@ EXERCISES = [
                 "Each beam keeps its own best continuation. They compete: all continuations of all beams in one list.",
             ),
             Mistake(
+                "best of each beam, sorted",
+                _beam_each_sorted,
+                "Each beam offers its best continuation only. A beam's second best may beat another's best: all continuations of all beams in one list.",
+            ),
+            Mistake(
+                "probabilities added",
+                lambda lp, s, n: decoding.beam_step(lp.exp(), s, n),
+                "exp() made probabilities of the log-probabilities. Add them as they are.",
+            ),
+            Mistake(
+                "scores last",
+                lambda lp, s, n: (lambda r: (r[1], r[2], r[0]))(decoding.beam_step(lp, s, n)),
+                "The three results are in another order. Return scores first, then beam_index, then token_id.",
+            ),
+            Mistake(
                 "old scores forgotten",
                 lambda lp, s, n: decoding.beam_step(lp, torch.zeros_like(s), n),
                 "The beams' scores so far are not added. A continuation's score is the sum along its path.",
@@ -385,7 +466,7 @@ QUESTIONS = [
             right("Logits.", "Yes: it does the log-softmax itself."),
             wrong(
                 "Probabilities.",
-                "Then a softmax is taken of a softmax: no error, a loss near log V, and hardly any learning.",
+                "Then a softmax is taken of a softmax: no error, a loss that cannot fall below about log V − 1, and at first a gradient V times too small.",
             ),
             wrong(
                 "Log-probabilities.",

@@ -20,7 +20,8 @@ WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
 .course-quiz .widget-radio-box label { display: flex; align-items: baseline; gap: 8px;
   height: auto; line-height: 1.4; margin: 3px 0; white-space: normal; font-size: 15px; }
-.course-quiz .widget-radio-box label input { flex: none; margin: 0; }
+/* ipywidgets puts the button after its text; it belongs in front, in one column. */
+.course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 0; }
 .course-quiz .widget-checkbox, .course-quiz .widget-label-basic { height: auto; }
 .course-quiz .widget-label-basic { align-items: baseline; gap: 8px; line-height: 1.4;
   margin: 3px 0; white-space: normal; font-size: 15px; }

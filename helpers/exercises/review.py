@@ -132,8 +132,11 @@ QUESTIONS = [
     _ask(
         "cheaper",
         "For which sentences does one layer of self-attention need fewer multiplications than a recurrent one?",
-        ("For those shorter than the width, n < d.", "Yes: n²d against nd²."),
-        ("For all.", "At n > d it needs more. It does not wait, though."),
+        (
+            "Surely for those shorter than half the width, n < d/2.",
+            "Yes: about 2n²d against nd² (lesson 04); the paper leaves the 2 away.",
+        ),
+        ("For all.", "At n > d/2 it needs more. It does not wait, though."),
         ("For those longer than the width, n > d.", "The other way round: n² grows faster."),
     ),
     _ask(
@@ -260,8 +263,8 @@ QUESTIONS = [
             "Each further token adds a negative log-probability, so short sentences would win.",
             "Yes, sums of logarithms only ever fall.",
         ),
-        ("To make the search faster.", "It changes which hypothesis is best, not the work."),
-        ("To make probabilities sum to one.", "Scores of hypotheses need not sum to anything."),
+        ("To make the search faster.", "It changes which sentence is best, not the work."),
+        ("To make probabilities sum to one.", "Scores of sentences need not sum to anything."),
     ),
     _ask(
         "log_v",

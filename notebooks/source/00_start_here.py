@@ -30,12 +30,12 @@ notebook.set_up()
 
 # %%
 from helpers.pretrained import load_translator
+from helpers.widgets.attention_view import attention_view
 
 translator = load_translator()
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 translation = translator.translate(sentence)
 print(translation)
-from helpers.widgets.attention_view import attention_view
 
 # %%
 assert "red coat" in translation and "black dog" in translation
@@ -63,8 +63,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Each **row** is a token that the model wrote. Each **column** is a token that it read. The darker
-# a cell, the more of that row's *attention* went to that column, and every row sums to one. This is
+# A **token** is a word or a piece of a rare word; `▁` marks where a word begins. A *tokenizer* cuts
+# the text into tokens. Each **row** is a token that the model wrote. Each **column** is a token that it
+# read. The darker a cell, the more of that row's *attention* went to that column, and every row sums to one. This is
 # the last layer, averaged over its heads.
 #
 # A model has many such maps: one for each *head* of each *layer*. They differ. Some heads go straight
@@ -77,6 +78,7 @@ notebook.figure(
 # of the small maps. **Find** a head that looks straight at the word being translated.
 
 # %%
+# Python counts from 0, so layer=2 is the third and last layer. The view itself counts from 1.
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
@@ -123,13 +125,14 @@ print(translator.translate(yours))
 # | 07 | Encoder and decoder | What is around the attention? | 60 |
 # | 08 | Decoding | How do vectors become words? | 60 |
 # | 09 | Loss and training | How does it learn? | 60 |
-# | 10 | Assignment: build a Transformer | Can you put it together yourself? | 120 |
+# | 10 | Build a Transformer (assignment) | Can you put it together yourself? | 120 |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? | 45 |
 # | 91 | Review | What has stayed? | 30 |
+# | 92 | Widget gallery | Where is that thing I could move? | as you like |
 #
 # The minutes are for reading and running. The exercises of a whole breakout take about half an hour
-# more, in class or at home. Each lesson needs the ones before it. If you know recurrent networks well, skim lesson 01 and begin
-# with its three measurements.
+# more, in class or at home. Each lesson needs the ones before it. If you know recurrent networks well,
+# skim lesson 01 and begin with its three measurements.
 
 # %% [markdown]
 # ## How a lesson works
@@ -182,7 +185,13 @@ exercises.check("attention_context", attention_context)
 # | $K$ or $d_k$ | width of one head's queries and keys | `d_head` |
 # | $F$ | width inside the feed-forward network | `d_ff` |
 # | $V$ | number of tokens in the vocabulary | `vocab_size` |
+# | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `hidden_size` |
+# | $D_q, D_k, D_v$ | widths of queries, keys and values; $D_q = D_k = K$ from lesson 03 on | |
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
+# | $A$ | the attention weights, queries by keys | `weights` |
+#
+# These capital letters keep their meaning. $K$ and $V$ also name matrices; which is meant, the formula
+# shows. Small letters are explained where they stand.
 #
 # Shapes are written `(B, T, D)`. In a mask, `True` means *may look*. In a heatmap, rows are queries
 # and columns are keys.

@@ -556,7 +556,7 @@ model = Transformer(
         n_heads=2,
         n_layers=1,
         d_ff=16,
-        norm_first=True,
+        norm_first=True,  # lesson 07
     )
 )
 ids = torch.tensor([[4, 5, 6]])
@@ -567,8 +567,8 @@ print("size of the gradient at the embeddings of words 4, 5, 6:", embeddings.gra
 assert (embeddings.grad[4:7].norm(dim=-1) > 0).all()
 
 # %% [markdown]
-# **"Attention solved the parallelism problem of recurrent networks."** Half a myth. Attention on top
-# of a recurrent network, as in lesson 02, still waits for every state. What solved it is what we did
+# **"Attention solved the parallelism problem of recurrent networks."** Lesson 02 called it a myth,
+# and it is: attention on top of a recurrent network still waits for every state. What solved it is what we did
 # here: to drop the recurrence. No step of section 4 needs another word's result.
 
 # %%

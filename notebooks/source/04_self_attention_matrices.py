@@ -228,7 +228,7 @@ for d_k in widths:
 # exactly that out.
 #
 # Why does size matter? Because of what a softmax does with large scores. The next cell lets a query
-# meet ten keys, takes the softmax, and measures two things: the **entropy** of the weights (log 10 ≈ 2.3
+# meet ten keys, takes the softmax, and measures two things: the **entropy** of lesson 03 (log 10 ≈ 2.3
 # nats when they are spread evenly, 0 when one key gets everything) and the **size of the gradient** of
 # the strongest weight with respect to the scores.
 
@@ -282,9 +282,9 @@ ScaleExplorer()
 # ## 4. Masks: who may look where
 #
 # Two sentences in one batch rarely have the same length, so the shorter one is filled up with
-# `<pad>`. Nobody should look there. And a decoder that learns to predict the next word must not see
-# it. Both wishes are a **mask**: a matrix of booleans, query by key. In this course `True` means
-# *may look*.
+# `<pad>`. Nobody should look there: a **padding mask** hides it. And a decoder that learns to predict
+# the next word must not see it: a **causal mask** hides all that comes later. Both are a **mask**: a
+# matrix of booleans, query by key. In this course `True` means *may look*.
 
 # %%
 causal = masks.causal_mask(4)
@@ -658,6 +658,9 @@ exercises.quiz("cheaper_than_recurrence")
 
 # %%
 exercises.quiz("empty_row")
+
+# %%
+exercises.quiz("how_many_scores")
 
 # %% [markdown]
 # ### To talk about

@@ -59,8 +59,8 @@ for word in vector:
 
 # %% [markdown]
 # Not a digit changes. Who bites whom is lost. A score depends on two vectors, not on where they
-# stand, and a sum does not care in which order it is added up. In symbols: for any reordering $P$ of
-# the rows, $f(PX) = P f(X)$. This is called **permutation equivariance**. (It holds without a causal
+# stand, and a sum does not care in which order it is added up. Lesson 03 called this **permutation
+# equivariance**; in symbols, for any reordering $P$ of the rows, $f(PX) = P f(X)$. (It holds without a causal
 # mask. With one, a word sees only what stands before it, and some of the order leaks in.)
 
 # %%
@@ -348,8 +348,8 @@ assert not equivariant(x, ways["along time"]) and equivariant(x, ways["along bat
 # %% [markdown]
 # ## 5. Two other ways
 #
-# **Learned positions.** A table like any embedding, trained with the rest. BERT, GPT-2 and the Vision
-# Transformer do this. It has no row for a position beyond its end.
+# **Learned positions.** A table like any embedding, trained with the rest. BERT (an encoder
+# alone), GPT-2 (a decoder alone) and the Vision Transformer (for pictures) do this. It has no row for a position beyond its end.
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -394,7 +394,7 @@ class Reverser(nn.Module):
         self.with_positions = with_positions
         self.embedding = nn.Embedding(n_letters, d_model)
         self.layers = nn.ModuleList(
-            # Attention and a small network for each word: lesson 07 opens it.
+            # Attention and a small network for each word: lesson 07 opens it, norm_first too.
             EncoderLayer(d_model, n_heads=4, d_ff=128, dropout=0.0, norm_first=True)
             for _ in range(2)
         )
@@ -416,13 +416,13 @@ def letters(n):
 def train_reverser(with_positions, steps=400):
     notebook.set_seed(0)
     model = Reverser(with_positions)
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
     for _ in range(steps):
         x = letters(64)
         loss = nn.functional.cross_entropy(model(x).flatten(0, 1), x.flip(1).flatten())
         loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        optimiser.step()
+        optimiser.zero_grad()
     x = letters(1000)
     with torch.no_grad():
         return (model(x).argmax(-1) == x.flip(1)).float().mean().item()
@@ -518,6 +518,9 @@ exercises.quiz("who_uses_what")
 
 # %%
 exercises.quiz("position_beyond_the_table")
+
+# %%
+exercises.quiz("angle_after_two_steps")
 
 # %% [markdown]
 # ### To talk about

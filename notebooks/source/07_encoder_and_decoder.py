@@ -11,7 +11,7 @@
 # - draw post-norm and pre-norm and measure what the difference does to the gradient,
 # - name the three uses of attention with their queries, keys, values and masks,
 # - follow one sentence through the whole model, shape by shape,
-# - account for every one of the 65 million parameters of the paper's base model.
+# - count every parameter of the paper's base model (it says 65 million).
 #
 # You need lessons 04 to 06.
 
@@ -25,6 +25,7 @@ import dataclasses
 
 import torch
 import torch.nn.functional as F
+from matplotlib import pyplot
 from torch import nn
 
 from helpers import corpus, exercises, masks, plots
@@ -40,6 +41,9 @@ notebook.picture("encoder_decoder_stacks")
 
 # %% [markdown]
 # ## 1. Layer normalisation
+#
+# Through many layers, vectors may grow or shrink. **Layer normalisation** brings each of them back to
+# one size, so that the next layer always meets numbers it can work with.
 #
 # Take one word's vector. Subtract its mean, divide by its standard deviation, then let two learned
 # vectors, a *gain* and a *bias*, choose a new scale and a new centre for each component. By hand, for
@@ -65,26 +69,40 @@ notebook.set_seed(0)
 x, gain, bias = torch.randn(2, 5, 4), torch.rand(4) + 0.5, torch.randn(4)
 reference = F.layer_norm(x, [4], gain, bias)
 torch.testing.assert_close(layer_norm(x, gain, bias), reference)
+alone = torch.stack([layer_norm(x[:, t], gain, bias) for t in range(5)], dim=1)  # word by word
+torch.testing.assert_close(alone, reference)
 
 # %% [markdown]
 # Two variants are popular and wrong: the *unbiased* variance, divided by $n-1$, and $\varepsilon$
 # added to the standard deviation instead of to the variance. **Predict:** at a width of 4, by how much
-# can they be off?
+# can they be off? And which of the two matters more?
 
 
 # %%
-def popular(x, gain, bias, eps=1e-6):
-    return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + bias
+def unbiased(x, eps=1e-5):
+    return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + eps).sqrt()
 
 
+def eps_outside(x, eps=1e-5):
+    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, correction=0, keepdim=True) + eps)
+
+
+off = {}
 for width in (4, 512):
-    wide, ones, zeros = torch.randn(1000, width), torch.ones(width), torch.zeros(width)
-    off = (popular(wide, ones, zeros) - F.layer_norm(wide, [width])).abs().max().item()
-    print(f"width {width:>3}: off by up to {off:.1g}")
-    assert off > (0.1 if width == 4 else 1e-4)
+    wide = torch.randn(1000, width)
+    for variant in (unbiased, eps_outside):
+        found = (variant(wide) - F.layer_norm(wide, [width])).abs().max().item()
+        off[variant.__name__, width] = found
+        print(f"width {width:>3}, {variant.__name__:>11}: off by up to {found:.1g}")
+assert off["unbiased", 4] > 0.1 and off["unbiased", 512] > 1e-3
+assert off["eps_outside", 4] < 0.05 * off["unbiased", 4]
 
 # %% [markdown]
-# It works on **each word by itself**: nothing of another word, nothing of another sentence.
+# Nearly all of it is the $n-1$: a factor $\sqrt{3/4}$ at width 4, so every number is 13 % too small.
+# Where $\varepsilon$ stands matters only for vectors that are nearly constant.
+#
+# Layer normalisation works on **each word by itself**: nothing of another word, nothing of another
+# sentence. The cell above has checked it.
 #
 # ## 2. The feed-forward network
 #
@@ -122,10 +140,8 @@ torch.testing.assert_close(convolution(x.transpose(1, 2)).transpose(1, 2), ffn.l
 
 # %% [markdown] tags=["notes"]
 # **12 minutes** for sections 1 and 2. *What would happen without the ReLU?* Two matrices in a row are
-# one matrix; the layer would be linear. *Where are most of a layer's parameters?* Here: two thirds.
-
-# %% tags=["hide-input"]
-notebook.picture("encoder_layer")
+# one matrix; the layer would be linear. *Where are most of an encoder layer's parameters?* Here: two
+# thirds.
 
 # %% [markdown]
 # ## 3. Residual paths, and where the norm stands
@@ -140,13 +156,20 @@ notebook.picture("encoder_layer")
 notebook.picture("residual_and_norm")
 
 # %% [markdown]
-# In pre-norm the sum runs through the whole stack untouched, in post-norm it is normalised at every
-# layer. Both are equal to PyTorch's layers, once the weights are copied:
+# In pre-norm the sum is never normalised on its way, only added to; so one more norm stands after the
+# last layer. In post-norm the sum is normalised after every sublayer, and nothing is needed at the end.
+# Here is the paper's encoder layer, drawn as it was, post-norm:
+
+# %% tags=["hide-input"]
+notebook.picture("encoder_layer")
+
+# %% [markdown]
+# Both orders are equal to PyTorch's layers, once the weights are copied:
 
 
 # %%
 def copy_layer(ours, theirs):
-    """Give nn.TransformerEncoderLayer the weights of our EncoderLayer."""
+    """Give nn.TransformerEncoderLayer the weights of our EncoderLayer; the norms start equal."""
     pairs = [
         (theirs.self_attn.in_proj_weight, ours.self_attention.qkv_proj.weight),
         (theirs.self_attn.in_proj_bias, ours.self_attention.qkv_proj.bias),
@@ -176,7 +199,8 @@ print("post-norm and pre-norm: equal to nn.TransformerEncoderLayer")
 # ### Why it matters: the gradient
 #
 # A stack of twelve layers, fresh from its initialisation. We push a batch through, take a loss, and
-# measure the gradient that arrives **at each layer's weights**. **Predict:** of post-norm and pre-norm,
+# measure the gradient that arrives **at one matrix of each layer**, the feed-forward network's first.
+# **Predict:** of post-norm and pre-norm,
 # which gives the *last* layers the larger gradient? And what happens without the residual paths?
 
 
@@ -222,14 +246,15 @@ for name, norms in stacks.items():
           f"ratio {norms[-1] / norms[0]:.2g}")  # fmt: skip
 
 # %%
-axes = plots.labelled_lines(
-    range(1, 13), stacks, x_label="layer", y_label="gradient norm", marker="o"
-)
+_, axes = pyplot.subplots()
 axes.set_yscale("log")
+plots.labelled_lines(
+    range(1, 13), stacks, ax=axes, x_label="layer", y_label="gradient norm", marker="o"
+)
 notebook.figure(
     axes,
     alt="Gradient norm at each of twelve layers, logarithmic. Post-norm is nearly level, pre-norm "
-    "falls towards the last layer; both curves without residual paths lie well above them.",
+    "falls towards the last layer; both curves without residual paths lie above them with this seed.",
 )
 
 # %%
@@ -237,14 +262,49 @@ post, pre = stacks["post-norm"], stacks["pre-norm"]
 print(f"last layer: post-norm gets {post[-1] / pre[-1]:.1f} times the gradient of pre-norm")
 assert post[-1] > 2 * pre[-1]
 assert pre[0] > 2 * pre[-1]
-assert min(stacks["post-norm, no residuals"]) > max(post)
 
 # %% [markdown]
-# Two things to see. In pre-norm the sum grows from layer to layer, so each later layer changes it
+# In pre-norm the sum grows from layer to layer (the next cell shows it), so each later layer changes it
 # less, and its gradient is smaller. In post-norm every layer's output is brought back to size one:
-# the last layers keep a large gradient while the whole stack is still random. That is why the paper's
-# model needs a *warm-up*, small steps at first (Xiong et al. 2020). And without the paths around them
-# all layers get larger gradients still: each one's mistakes hit everything that follows.
+# the last layers keep a large gradient while the whole stack is still random. Xiong et al. (2020) see
+# in this the reason why the paper's model needs a *warm-up*, small steps at first; Liu et al. (2020)
+# dispute that unequal gradients are the cause.
+#
+# And without the paths? The gradient is *not* small here; the norms see to that. How large it is
+# depends on the seed, and on the depth. What is lost is something else. **Predict:** take two different
+# words of a sentence. How alike are their vectors after two layers, with the paths and without?
+
+
+# %%
+def sizes_and_likeness(norm_first, with_residuals=True, n_layers=12):
+    """After each layer: standard deviation, and mean cosine between two words of a sentence."""
+    notebook.set_seed(0)
+    layers = [EncoderLayer(64, 4, 256, 0.0, norm_first) for _ in range(n_layers)]
+    x = torch.randn(8, 10, 64)
+    found = []
+    for layer in layers:
+        x, _ = (layer if with_residuals else Bare(layer))(x)
+        cosines = F.cosine_similarity(x[:, :, None], x[:, None], dim=-1)  # (B, T, T)
+        two_words = ~torch.eye(10, dtype=torch.bool)
+        found.append((x.std().item(), cosines[:, two_words].mean().item()))
+    return found
+
+
+with torch.no_grad():
+    for name, norm_first, paths in [
+        ("post-norm", False, True), ("pre-norm", True, True),
+        ("post-norm, no residuals", False, False), ("pre-norm, no residuals", True, False),
+    ]:  # fmt: skip
+        found = sizes_and_likeness(norm_first, paths)
+        (size_1, _), (_, alike_2), (size_12, _) = found[0], found[1], found[-1]
+        print(f"{name:>24}: size after layer 1 {size_1:.2f}, after layer 12 {size_12:.2f};"
+              f"  two words after layer 2: cosine {alike_2:.2f}")  # fmt: skip
+        assert (alike_2 > 0.95) is not paths
+
+# %% [markdown]
+# **Without the paths all words of a sentence have nearly the same vector, after two layers.** Which word
+# stood where is forgotten, and no gradient brings it back (Dong et al. 2021). The path carries each
+# word's own vector on.
 #
 # ### And in training
 #
@@ -269,7 +329,20 @@ def encode(pairs):
 
 train_pairs, validation_pairs = encode(toy.train), encode(toy.validation)
 print(" ".join(toy.train[0].source), "→", " ".join(toy.train[0].target))
-print(len(src_vocabulary), "French and", len(tgt_vocabulary), "English word types")
+print(
+    len(src_vocabulary),
+    "French and",
+    len(tgt_vocabulary),
+    "English word types, special tokens included",
+)
+
+# What it costs to know nothing but how frequent each token is: the mark to beat.
+counts = torch.ones(len(tgt_vocabulary))
+for _, ids in train_pairs:
+    counts += torch.bincount(torch.tensor(ids[1:]), minlength=len(counts))
+told = torch.cat([torch.tensor(ids[1:]) for _, ids in validation_pairs])
+by_frequency = -(counts / counts.sum()).log()[told].mean().item()
+print(f"guessing by frequency alone: {by_frequency:.2f} nats a token")
 
 # %% tags=["nbval-ignore-output"]
 sizes = dict(
@@ -305,23 +378,28 @@ axes = plots.labelled_lines(
 )
 notebook.figure(
     axes,
-    alt="Training loss against step for four runs. The pre-norm curves fall soonest; post-norm "
-    "without warm-up is the slowest.",
+    alt="Training loss against step for four runs. Both pre-norm curves fall far below both post-norm "
+    "curves; post-norm without warm-up is the slowest.",
 )
 
 # %% tags=["nbval-ignore-output"]
 final = {name: history.validation_losses[-1] for name, history in runs.items()}
-assert final["pre-norm, with warm-up"] < final["post-norm, no warm-up"]
+assert (
+    max(final[f"pre-norm, {w} warm-up"] for w in ("with", "no")) < final["post-norm, with warm-up"]
+)
 assert final["post-norm, with warm-up"] < final["post-norm, no warm-up"]
+assert final["post-norm, no warm-up"] > by_frequency - 0.4
 
 # %% [markdown]
-# At this depth and rate, post-norm without warm-up is the one that suffers. Our bundled translator is
+# Both post-norm runs lag behind both pre-norm runs. Post-norm without warm-up has learned little more
+# than how frequent each word is; warm-up gets it moving. It is a short run with one seed, at a rate
+# chosen to show the difference; the paper trained post-norm very well. Our bundled translator is
 # pre-norm; the paper's figure is post-norm. Both are called *the Transformer*, so `norm_first` has no
 # default in our code: you have to say which you mean.
 
 # %% [markdown] tags=["notes"]
-# **18 minutes.** The four trainings take well under a minute; talk about the gradient plot while they
-# run. *Which curve would you bet on?* If you are late, skip the training and believe the gradients.
+# **22 minutes.** The four trainings take half a minute to a minute; talk about the gradient plot while
+# they run. *Which curve would you bet on?* If you are late, skip the training and believe the gradients.
 #
 # A frequent wrong picture: the skip path drawn *through* the norm in pre-norm. The path carries $x$
 # itself; only what enters the sublayer is normalised.
@@ -330,7 +408,9 @@ assert final["post-norm, with warm-up"] < final["post-norm, no warm-up"]
 # ## 4. Dropout
 #
 # While training, dropout sets a random share of **activations** to zero and divides the rest by
-# $1 - p$, so that the expected sum stays. It is off in `eval()`. Weights are never removed.
+# $1 - p$, so that the expected sum stays. It is off in `eval()`. Weights are never removed. In the paper
+# it stands in two places: on each sublayer's output before it is added, and on embeddings plus
+# positions. It keeps the network from relying on any single number, a guard against learning by heart.
 
 # %%
 from helpers.layers import Dropout
@@ -349,7 +429,7 @@ assert torch.equal(dropout.eval()(ones), ones)
 # ## 5. The decoder, and three uses of attention
 #
 # The decoder layer has one sublayer more. It looks back at what is already written, looks **across** at
-# the source, then thinks.
+# the encoder's *final* output, called the **memory**, then thinks.
 
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
@@ -362,7 +442,7 @@ notebook.picture("decoder_layer")
 # |---|---|---|---|---|
 # | encoder self-attention | source | source | padding of the source | $(B, H, S, S)$ |
 # | decoder self-attention | target | target | causal **and** padding | $(B, H, T, T)$ |
-# | cross-attention | target | the encoder's *final* output | padding of the source | $(B, H, T, S)$ |
+# | cross-attention | target | the memory | padding of the source | $(B, H, T, S)$ |
 
 # %%
 notebook.set_seed(0)
@@ -383,8 +463,8 @@ assert (self_weights.triu(1) == 0).all()
 
 # %%
 small = Transformer(TransformerConfig(**sizes, norm_first=True)).eval()
-src_ids = torch.tensor([train_pairs[0][0]])
-tgt_ids = torch.tensor([train_pairs[0][1][:-1]])
+src_ids = torch.tensor([train_pairs[6][0]])  # this pair differs in length: S = 11, T = 12
+tgt_ids = torch.tensor([train_pairs[6][1][:-1]])
 memory = small.encode(src_ids)
 keys = [
     layer.cross_attention.project_key_value(memory, memory)[0] for layer in small.decoder_layers
@@ -409,7 +489,7 @@ torch.testing.assert_close(from_parts, small(src_ids, tgt_ids))
 # %% [markdown]
 # ## 6. The whole model, traced
 #
-# One sentence through the whole model. Every tensor that leaves a named part, with its shape.
+# One sentence through the whole model. Six of the tensors on the way, with their shapes.
 
 # %%
 names = {
@@ -436,7 +516,8 @@ assert trace[-1][1] == (1, tgt_ids.shape[1], len(tgt_vocabulary))
 
 # %% [markdown]
 # The same for the bundled translator, inside its layers too, with the numbers painted. Press play, or
-# drag the slider. **Watch** where $S$ turns into $T$: it is in one place only.
+# drag the slider. **Watch** for the one kind of tensor that has both $S$ and $T$ in its shape. What are
+# its rows, what its columns?
 
 # %%
 ShapeTracer(load_translator())
@@ -477,11 +558,17 @@ print(f"{counted:,}: the model has what we counted")
 assert abs(counted / 65e6 - 1) < 0.05
 
 # %% [markdown]
-# The paper says 65 million and we find 63: the exact size of its vocabulary is not given ("about
-# 37000"), and rounding does the rest.
+# The paper says 65 million and we find 63. Rounding alone does not explain it: the vocabulary would
+# have to be about 40,000, not 37,000. The paper does not say how it counted; we are 3 % off.
 #
-# Two thirds of a layer is feed-forward, and almost a third of the model is the embedding: had it not
-# been shared, there would be 38 million more.
+# Two thirds of an encoder layer is feed-forward, half of a decoder layer; two fifths of the model.
+# Almost a third is the embedding: had it not been shared, there would be 38 million more.
+
+# %%
+print(f"feed-forward: {feed_forward / encoder_layer:.0%} of an encoder layer, "
+      f"{feed_forward / decoder_layer:.0%} of a decoder layer, {12 * feed_forward / total:.0%} of the model")  # fmt: skip
+print(f"embedding: {embedding / total:.0%} of the model; not shared, {2 * embedding:,} more")
+print(f"65 million would need a vocabulary of {(65e6 - (total - embedding)) / 512:,.0f}")
 
 # %% [markdown] tags=["notes"]
 # **10 minutes.** A good pair exercise: one counts the encoder layer, one the decoder layer, then they
@@ -571,6 +658,9 @@ exercises.quiz("parameters_of_feed_forward")
 # %%
 exercises.quiz("what_dropout_does")
 
+# %%
+exercises.quiz("memory_shape")
+
 # %% [markdown]
 # ### To talk about
 
@@ -619,11 +709,15 @@ for norm_first in (False, True):
 # - Post-norm $\mathrm{LN}(x + f(x))$ wants a warm-up; pre-norm $x + f(\mathrm{LN}(x))$ is more patient.
 # - Every decoder layer projects the final encoder output with matrices of its own.
 #
-# The model ends in vectors. **Lesson 08** turns them into words.
+# The decoder ends in vectors. **Lesson 08** turns them into logits, and these into words.
 #
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.1, 3.3, 5.4.
+# - Dong, Cordonnier, Loukas (2021), "Attention is not all you need: Pure attention loses rank doubly
+#   exponentially with depth", arXiv:2103.03404.
+# - Liu, Liu, Gao, Chen, Han (2020), "Understanding the Difficulty of Training Transformers",
+#   arXiv:2004.08249.
 # - Ba, Kiros, Hinton (2016), "Layer Normalization", arXiv:1607.06450.
 # - He, Zhang, Ren, Sun (2016), "Deep Residual Learning for Image Recognition", arXiv:1512.03385.
 # - Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745.

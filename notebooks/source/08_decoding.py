@@ -46,6 +46,7 @@ model, tokenizer = translator.model, translator.tokenizer
 notebook.picture("final_linear_softmax")
 
 # %%
+# ▁ marks the beginning of a word; ▁r is a piece with which other words begin.
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 src_ids = translator.encode([sentence])  # (1, S)
 prefix = torch.tensor([[BOS, *tokenizer.encode("A little girl in a")]])  # (1, T)
@@ -61,7 +62,7 @@ for name, numbers in [
     ("logit", logits), ("log-probability", log_probabilities), ("probability", probabilities)
 ]:  # fmt: skip
     row = "  ".join(
-        f"{t} {n:.2f}" for t, n in zip(tokenizer.tokens(best), numbers[best], strict=True)
+        f"{t} {n:.4f}" for t, n in zip(tokenizer.tokens(best), numbers[best], strict=True)
     )
     print(f"{name:>15}:  {row}")
 
@@ -73,23 +74,32 @@ for name, numbers in [
 for numbers in (logits, log_probabilities, probabilities):
     assert numbers.argmax() == logits.argmax()  # useless as a test
 
-torch.testing.assert_close(probabilities.sum(), torch.tensor(1.0))  # positive, sum to one
+torch.testing.assert_close(probabilities.sum(), torch.tensor(1.0))
 assert (probabilities >= 0).all()
-torch.testing.assert_close(log_probabilities.exp().sum(), torch.tensor(1.0))  # all ≤ 0
-assert (log_probabilities <= 0).all() and (logits > 0).any()
+torch.testing.assert_close(log_probabilities.exp().sum(), torch.tensor(1.0))
+assert (log_probabilities <= 0).all()
+assert (logits > 0).any() and not torch.isclose(logits.exp().sum(), torch.tensor(1.0))
 
 target = torch.tensor([best[0]])
 right = F.cross_entropy(logits[None], target)
+perfect = F.one_hot(target, len(logits)).float()
 print(f"cross_entropy given logits: {right:.3f}   given probabilities: "
       f"{F.cross_entropy(probabilities[None], target):.3f}")  # fmt: skip
+print(f"log V = {math.log(len(logits)):.3f}   a perfect prediction, given as probabilities: "
+      f"{F.cross_entropy(perfect, target):.3f}")  # fmt: skip
 torch.testing.assert_close(right, -log_probabilities[best[0]])
 
 # %% [markdown]
-# `F.cross_entropy` wants **logits** and does the log-softmax itself. Given probabilities it raises no
-# error: it computes something near $\log V$ and the model hardly learns.
+# Probabilities are positive and sum to one. Log-probabilities are never positive, and their exponentials
+# sum to one. Logits do neither. Who wants which? `F.cross_entropy` wants **logits** and does the
+# log-softmax itself; `F.nll_loss` wants log-probabilities, and a beam adds them up; `torch.multinomial`,
+# which draws, wants probabilities.
 #
-# Our model has no separate matrix for this layer. It uses the target embedding, transposed: a token's
-# logit is the dot product of the decoder's vector with that token's embedding (Press and Wolf 2017).
+# Given probabilities, `F.cross_entropy` raises no error. It takes a softmax of a softmax, so the loss
+# cannot come near zero: even a perfect prediction costs about $\log V - 1$.
+#
+# Our model has no separate matrix for this layer. It uses the target embedding again: a token's row,
+# dotted with the decoder's vector, is the token's logit (Press and Wolf 2017). In our translator, as in the paper, the source reads from this table too: one table, used three times.
 
 # %%
 assert model.output_proj.weight is model.tgt_embedding.weight
@@ -115,7 +125,9 @@ notebook.picture("training_and_inference_decoder")
 notebook.picture("decoding_token_by_token")
 
 # %% [markdown]
-# **Predict:** the same model, the same prefix: do the two ways give the same logits?
+# `model.decoder_step(src_ids)` runs the encoder once and returns a function: the tokens so far go in,
+# the logits of the next token come out. **Predict:** the same model, the same prefix: do the two ways
+# give the same logits?
 
 # %%
 english = tokenizer.encode("A little girl in a red coat is playing with a black dog.", eos=True)
@@ -157,10 +169,14 @@ for name, inputs_, mask in [
 assert best_guess_without_learning(shifted, sequence, causal) == 0
 assert best_guess_without_learning(sequence, sequence, causal) == 1
 
+# %% [markdown]
+# (Without the mask it is not quite all: the last target is never an input.)
+
 # %% [markdown] tags=["notes"]
 # **10 minutes.** The question that separates: *with the mask in place, why shift?* Let pairs argue for
 # two minutes. Without a shift the loss falls to zero within minutes and the model has learned to copy
-# its input.
+# its input. Even a mask that hid a position from itself would not replace the shift: the residual path
+# carries input $t$ to output $t$.
 
 # %% [markdown]
 # ## 3. Greedy
@@ -186,15 +202,16 @@ assert written == translator.translate(sentence)
 # %% [markdown]
 # ## 4. Beam search
 #
-# Greedy never goes back. A beginning that looks second-best may lead to the better sentence. **Beam
+# Greedy never goes back. A beginning that looks second-best may lead to the likelier sentence. **Beam
 # search** keeps the best few beginnings. At every step each of them proposes all its continuations,
-# and the best few *of all* stay.
+# and the best few *of all* stay. A beginning that reaches `<eos>` is set aside as finished; at the end
+# the finished ones are compared.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
 # %% [markdown]
-# A small tree first, with a made-up model of four tokens, to see greedy lose. **Predict** with the
+# A small tree first, with a made-up model that writes three tokens, A, B and `<eos>`, to see greedy lose. **Predict** with the
 # numbers in the cell: which sentence does greedy find, and which is likelier?
 
 # %%
@@ -207,7 +224,7 @@ next_probabilities = {
 
 
 def tiny_model(prefix, rows=None):
-    """Logits of a model that is a table."""
+    """Logits of a model that is a table. (`rows` is for a cache; a table needs none.)"""
     logits = torch.full((len(prefix), 5), -math.inf)
     for row, ids in enumerate(prefix[:, 1:].tolist()):
         for token, p in next_probabilities.get(tuple(ids), {END: 1.0}).items():
@@ -231,12 +248,14 @@ for name, ids in [("greedy", by_greedy), ("beam", by_beam)]:
 assert probability_of(by_beam) > probability_of(by_greedy)
 
 # %% [markdown]
-# A sum of log-probabilities falls with every token, so beams love short sentences. Dividing by a
-# power of the length evens this out: the **length penalty**, here $((5 + n)/6)^{\alpha}$ as in Wu et
-# al. (2016).
+# A sum of log-probabilities falls with every token, so among sentences of different length it favours
+# the short. Dividing by a power of the length evens this out: the **length penalty**, here
+# $((5 + n)/6)^{\alpha}$ for $n$ tokens with `<eos>`, the form of Wu et al. (2016). $\alpha = 0$ is no
+# penalty; our translator takes 1.4, chosen on validation data.
 #
 # Now the real model on our twenty captions. For each way of decoding: BLEU, how likely the model finds
-# its own output, its length, and how different repeated outputs are.
+# its own output, its length in words, and which share of three runs' sentences are different (a third:
+# every run gives the same).
 
 # %% tags=["nbval-ignore-output"]
 french, references = (list(side) for side in zip(*CAPTIONS, strict=True))
@@ -245,7 +264,10 @@ batch = translator.encode(french)
 
 @torch.inference_mode()
 def log_probability(translations):
-    """Mean log-probability the model gives to each of these sentences."""
+    """Mean log-probability the model gives to these sentences.
+
+    The text is cut into tokens again; for odd samples not always into those that were drawn.
+    """
     total = 0.0
     for source, translation in zip(french, translations, strict=True):
         ids = tokenizer.encode(translation, eos=True)
@@ -264,9 +286,10 @@ def sampled(seed, **options):
 
 
 ways = {
-    "greedy": [translator.translate(french)],
-    "beam 4": [translator.translate(french, beam_size=4)],
-    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)],
+    "greedy": [translator.translate(french)] * 3,  # every run would give the same
+    "beam 4": [translator.translate(french, beam_size=4)] * 3,
+    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)]
+    * 3,
     "samples": [sampled(seed) for seed in range(3)],
     "samples, temperature 0.5": [sampled(seed, temperature=0.5) for seed in range(3)],
     "samples, top-k 5": [sampled(seed, top_k=5) for seed in range(3)],
@@ -287,8 +310,9 @@ assert table["samples"][1] < table["samples, temperature 0.5"][1] < table["greed
 assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
 
 # %% [markdown]
-# Without a penalty the beam finds sentences that the model itself likes at least as well as greedy's.
-# Likelier is not always better. **Predict:** is there a caption where the beam's translation is nearer
+# Without a penalty the beam finds, on average, sentences that the model itself likes better than greedy's.
+# They are a little shorter, too; with captions this short the effect is small, on long sentences it is a
+# real problem. Likelier is not always better. **Predict:** is there a caption where the beam's translation is nearer
 # to ours, and one where greedy's is?
 
 # %% tags=["nbval-ignore-output"]
@@ -303,12 +327,13 @@ for way in ["beam 4", "beam 4, no length penalty"]:
 for title, cases in found.items():
     assert cases, "no such caption: try others"
     _, *texts, way = max(cases)
-    print(f"\n{title}: {len(cases)} times")
+    print(f"\n{title}: {len({case[1] for case in cases})} of {len(french)} captions")
     for name, text in zip(["French", "ours", "greedy", way], texts, strict=True):
         print(f"  {name:>25}: {text}")
 
 # %% [markdown]
-# Twenty captions are too few to rank close numbers; the model card has the scores on a thousand.
+# In most captions beam and greedy agree. And nearer to ours is not always better: a cake's candles are
+# blown *out*, and one of the two forgets it. Twenty captions are too few to rank close numbers; `helpers/weights/README.md` has the scores on a thousand.
 
 # %% [markdown] tags=["notes"]
 # **15 minutes.** Draw the tiny tree on the board before the cell runs. Ask: *what does beam size V
@@ -318,9 +343,9 @@ for title, cases in found.items():
 # ## 5. Sampling
 #
 # A translation should be right; a story should not be the same every time. **Sampling** draws the next
-# token from the distribution. Three dials keep it from talking nonsense:
+# token from the distribution. Three dials shape what it draws from, applied in this order:
 #
-# - **temperature** $\tau$: divide the logits by it. Below 1 sharper, above 1 flatter.
+# - **temperature** $\tau$, as in lesson 03: divide the logits by it. Below 1 sharper, above 1 flatter.
 # - **top-k**: only the $k$ likeliest tokens.
 # - **top-p** (nucleus): the fewest tokens whose probabilities add up to $p$.
 
@@ -337,8 +362,20 @@ for name, changed in [
 assert torch.isinf(decoding.top_p_filter(logits, 0.8)).sum() == 3
 
 # %% [markdown]
-# Top-p keeps two tokens here, though the first alone has 0.64: the one that *reaches* 0.8 stays.
-# Where the model is sure, top-p keeps one token; where it is not, many. Top-k keeps $k$ always.
+# Top-p keeps two tokens here, though the first alone has 0.64: the one that *reaches* 0.8 stays. Here
+# top-k 2 does the same. **Predict:** along our English sentence of section 2, how many tokens does top-p
+# keep at each place?
+
+# %%
+for p in (0.8, 0.95):
+    kept = torch.isfinite(decoding.top_p_filter(all_at_once, p)).sum(-1)
+    print(f"top-p {p}: {kept.tolist()} tokens kept")
+assert kept.min() == 1 and kept.max() > 100
+
+# %% [markdown]
+# Top-k would keep $k$ at every place. Top-p keeps one where the best token alone reaches $p$, and more
+# elsewhere. It is not harmless: where the best has 0.92 and $p$ is 0.95, the missing 0.03 is collected
+# from hundreds of very unlikely tokens.
 #
 # Does a sampler draw what it should? Count.
 
@@ -357,8 +394,9 @@ print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
 
 # %% [markdown]
 # Step through all of it: greedy, samples with their dials, and the tree of a beam. The upper line shows
-# where the model looks at this step. **Find** a temperature at which a wrong word is drawn, then a top-p
-# that forbids it.
+# where the model looks at this step. **Try** samples at temperature 1.1 with seed 3: a wrong word is
+# drawn. Which top-p forbids it? Now temperature 1.3 with seed 1: why does the same top-p no longer help?
+# (The temperature comes first, and top-p counts what it left.)
 
 # %%
 DecodingExplorer(translator)
@@ -383,6 +421,8 @@ for seed in range(4):
 # Step $t$ needs the keys and values of all positions before $t$. Without a cache they are computed
 # anew at every step: $1 + 2 + … + T$ positions through the whole decoder. With a cache, each position
 # goes through once, and its keys and values are kept. Queries of old positions are never needed again.
+# The cross-attention's keys and values never change: each layer makes its own from the memory once, and
+# they are kept too.
 #
 # **Predict:** for 64 tokens, how many positions go through the decoder with and without?
 
@@ -424,6 +464,11 @@ notebook.figure(
     "stays far below and nearly straight.",
 )
 
+# %% [markdown]
+# At 128 tokens 64 times as many positions go through, but the time does not grow as much: many positions
+# in one matrix product cost less each than one alone, and with the cache too every new query meets all
+# keys so far. The factor depends on your machine.
+
 # %% [markdown] tags=["notes"]
 # **10 minutes.** *Why are only keys and values kept, and not queries?* A query is used once, by its own
 # position. *What does the cache cost?* Memory: two vectors for each token and layer; lesson 06 counted
@@ -438,7 +483,10 @@ exercises.heading("greedy_decode")
 
 # %%
 def greedy_decode(step, bos_id, eos_id, max_len):
-    """step(ids) -> logits (V,). Return the list of ids, without bos, with eos if it was reached."""
+    """step(ids), ids a list that begins with bos -> logits (V,) of the next token.
+
+    Return the list of ids, without bos, with eos if it was reached.
+    """
     ...
 
 
@@ -501,6 +549,9 @@ exercises.quiz("what_the_cache_keeps")
 # %%
 exercises.quiz("beam_without_penalty")
 
+# %%
+exercises.quiz("shape_of_the_logits")
+
 # %% [markdown]
 # ### To talk about
 
@@ -533,7 +584,7 @@ exercises.quiz("when_to_sample")
 # - Training: one pass, mask *and* shift. Writing: one pass for each token.
 # - Greedy takes the best token, a beam the best few beginnings, sampling draws; temperature, top-k and
 #   top-p shape what it draws from.
-# - The cache keeps keys and values; every position is computed once.
+# - The cache keeps keys and values, of the tokens written and of the source; every position is computed once.
 #
 # The translator came trained. **Lesson 09** trains one.
 #

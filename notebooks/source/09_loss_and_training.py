@@ -142,8 +142,8 @@ print(f"by hand {by_hand:.4f}, PyTorch {pytorchs:.4f}")
 assert math.isclose(by_hand, pytorchs, abs_tol=1e-5)
 
 # %% [markdown]
-# `F.cross_entropy` wants **logits**. Give it probabilities and it takes a softmax of a softmax, does
-# not complain, and never gets near zero:
+# `F.cross_entropy` wants **logits**; lesson 08 warned of probabilities here. It takes a softmax of a
+# softmax, does not complain, and never gets near zero. With six words:
 
 # %%
 perfect = F.one_hot(targets, 6).float()  # a perfect prediction, as probabilities
@@ -350,7 +350,7 @@ assert math.isclose(
 # ## 6. Train the Transformer
 #
 # The same data, rounds, batches and optimiser as the models of lessons 01 and 02. **To train it
-# yourself**, set `train_here = True`: five rounds take about two minutes on two cores, and Stop keeps
+# yourself**, set `train_here = True`: five rounds take two to three minutes on two cores, and Stop keeps
 # what has been learned. The model that is loaded had eight rounds, like the others.
 
 # %%
@@ -383,7 +383,7 @@ notebook.figure(axes, alt="The loss of the first round falls from about 6.5 to b
 # %% [markdown]
 # ### The closing table
 #
-# BLEU, from 0 to 100, counts words and short phrases that agree with the reference. **Predict:** which
+# BLEU (lesson 01), from 0 to 100, counts words and short phrases that agree with the reference. **Predict:** which
 # model is best beyond 20 words? Which takes longest for a round, and why?
 
 # %% tags=["nbval-ignore-output"]

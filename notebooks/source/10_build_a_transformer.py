@@ -436,7 +436,7 @@ assert yours == ours
 # ### Break it
 #
 # **Predict:** somebody writes post-norm where the weights want pre-norm. Another forgets the factor
-# $\sqrt{D}$. A third writes a feed-forward network with GELU. Every shape fits, nothing raises. How
+# $\sqrt{D}$. A third writes a feed-forward network with GELU, a smoother ReLU. Every shape fits, nothing raises. How
 # far do you have to look?
 
 
@@ -587,14 +587,14 @@ def accuracy(model):
 
 def fit(model, epochs=8, batch_size=50):
     frames, real, kinds = training_set
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
     for _ in range(epochs):
         model.train()
         for batch in torch.randperm(len(kinds)).split(batch_size):
             loss = F.cross_entropy(model(frames[batch], real[batch]), kinds[batch])
-            optimizer.zero_grad()
+            optimiser.zero_grad()
             loss.backward()
-            optimizer.step()
+            optimiser.step()
     return model
 
 

@@ -276,16 +276,17 @@ print("Transformer layer, attention cut:", bool((x.grad[0, 0] != 0).any()))
 assert (embedded.grad[0, 0] != 0).any() and not (x.grad[0, 0] != 0).any()
 
 # %% [markdown]
-# **18 · "Attention is cheaper than recurrence." (04)** $n^2 d$ against $n d^2$ multiplications: cheaper
-# only for n < d. The gain is no waiting and a path of length 1.
+# **18 · "Attention is cheaper than recurrence." (04)** About $2n^2 d$ against $n d^2$
+# multiplications: cheaper only for n < d/2 (the paper leaves the 2 away and says n < d). The gain is no
+# waiting and a path of length 1.
 
 # %%
 d = 512
 for n in (128, 512, 2048):
-    print(f"n = {n:>4}: attention / recurrence = {n * n * d / (n * d * d):.2g}")
+    print(f"n = {n:>4}: attention / recurrence = {2 * n * n * d / (n * d * d):.2g}")
 
 # %% [markdown]
-# **19 · "More heads, more parameters." (06)** With $d_k = d_{model} / h$ the size stays the same.
+# **19 · "More heads, more parameters." (06)** With $d_k = D / H$ the size stays the same.
 
 # %%
 sizes = {
@@ -373,5 +374,5 @@ assert (x.grad[0, 0] != 0).any()
 
 # %% [markdown]
 # **References** stand in the lessons named. The sources asked most often: Vaswani et al. (2017),
-# arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Jain & Wallace (2019), arXiv:1902.10186;
-# Wiegreffe & Pinter (2019), arXiv:1908.04626; Michel et al. (2019), arXiv:1905.10650.
+# arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Jain and Wallace (2019), arXiv:1902.10186;
+# Wiegreffe and Pinter (2019), arXiv:1908.04626; Michel et al. (2019), arXiv:1905.10650.

@@ -3,7 +3,8 @@
 #
 # Three questions for each lesson, one for what you would have to know half asleep, one for what is
 # easily confused, one for the day your own model does not work. **About 30 minutes.** Every option,
-# right or wrong, says why. Whatever you miss, the lesson's number is in the heading.
+# right or wrong, says why. Whatever you miss, the lesson's number is in the heading. In the table of
+# progress, row 10 counts these thirty questions too.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
