@@ -476,3 +476,13 @@ def test_solved_puts_the_tested_function_in():
     exec(exercises.solved(LESSON), spaces)
     assert spaces["my_mask"] is exercises.reference("causal_mask")
     assert exercises.solved("x = 1\n") == "x = 1\n"
+
+
+def test_ids_that_are_floats_are_refused_though_the_numbers_are_right():
+    def answer(target_ids, bos_id):
+        first = torch.full((len(target_ids), 1), float(bos_id))
+        return torch.cat([first, target_ids[:, :-1]], dim=1)
+
+    verdict = exercises.check("teacher_forcing", answer)
+    assert verdict.mistake == "wrong type"
+    assert "floats" in verdict.message

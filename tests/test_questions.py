@@ -1,7 +1,9 @@
 """Every question can be answered rightly and wrongly, explains itself, and gives nothing away."""
 
 import html
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +85,16 @@ def test_every_lesson_has_six_self_marking_questions():
     lessons = {question.lesson for question in QUESTIONS.values()}
     counts = {n: sum(QUESTIONS[name].lesson == n for name in SELF_MARKING) for n in lessons}
     assert {n: count for n, count in counts.items() if count < 6} == {}
+
+
+def test_every_exercise_and_question_stands_in_a_lesson():
+    sources = Path(__file__).parents[1] / "notebooks" / "source"
+    asked = {
+        name
+        for source in sources.glob("*.py")
+        for name in re.findall(r'exercises\.(?:heading|quiz)\("(\w+)"', source.read_text("utf-8"))
+    }
+    assert asked == set(catalogue()[0]) | set(QUESTIONS)
 
 
 def test_every_kind_of_question_is_used():
@@ -180,12 +192,19 @@ def test_an_order_or_a_match_does_not_come_ready():
             assert {place.value for place in exercises.quiz(name).places} == {NO_CHOICE}
 
 
-@pytest.mark.parametrize("text", ["(10,10)", "10, 10", "[10, 10]", "10 × 10", " ( 10 , 10 ) "])
+@pytest.mark.parametrize("text", ["(10,10)", "10, 10", "[10, 10]", "10 × 10", "10 x 10", "2*5, 10"])
 def test_a_shape_may_be_written_in_any_way(text):
     quiz = exercises.quiz("shapes_in_the_paper")
     quiz.field.value = text
     quiz.button.click()
     assert "✓" in quiz.said.value
+
+
+def test_letters_where_numbers_are_asked_are_told():
+    quiz = exercises.quiz("shapes_in_the_paper")
+    quiz.field.value = "(T, S)"
+    quiz.button.click()
+    assert "numbers are asked for" in quiz.said.value
 
 
 @pytest.mark.parametrize("text", ["80000", "80,000", "8e4", "80 000", "80000.0"])

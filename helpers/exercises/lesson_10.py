@@ -71,12 +71,12 @@ def _layer_weights(generator, width, attentions):
     return weights
 
 
-def _stack_weights(generator, width, side, attentions):
+def _stack_weights(generator, width, side, attentions, depth=2):
     weights = {
         f"{name}_embedding.weight": _normal(generator, 8, width, scale=0.4)
         for name in ("src", "tgt")
     }
-    for i in range(2):
+    for i in range(depth):
         layer = _layer_weights(generator, width, attentions)
         weights |= _named(f"{side}_layers.{i}.", layer)
     weights["output_proj.weight"] = weights["tgt_embedding.weight"]
@@ -149,13 +149,16 @@ def _draw_encoder_layer(generator):
 
 
 def _draw_encoder(generator):
-    return [
-        (ids, _stack_weights(generator, width, "encoder", ["self_attention"]), table, n_heads, pad)
-        for ids, width, n_heads, pad, table in [
-            (_ids([2, 5, 0]), 4, 2, 0, sinusoidal_positions(9, 4)),
-            (_ids([4, 7, 2], [3, 1, 7]), 6, 3, 7, sinusoidal_positions(9, 6)),
-        ]
-    ]
+    """Two layers, then three: whoever counts them by hand is found out."""
+    cases = []
+    for ids, width, n_heads, pad in [
+        (_ids([2, 5, 0]), 4, 2, 0),
+        (_ids([4, 7, 2], [3, 1, 7]), 6, 3, 7),
+    ]:
+        depth = 2 + len(cases)
+        weights = _stack_weights(generator, width, "encoder", ["self_attention"], depth)
+        cases.append((ids, weights, sinusoidal_positions(9, width), n_heads, pad))
+    return cases
 
 
 def _draw_decoder_layer(generator):
@@ -180,7 +183,7 @@ def _draw_decoder(generator):
         (_ids([1, 6, 2], [1, 7, 7]), _ids([4, 3, 2], [3, 7, 7]), 6, 3, 7),
     ]:
         memory, mask = _normal(generator, len(ids), 3, width, scale=1.0), padding_mask(source, pad)
-        weights = _stack_weights(generator, width, "decoder", kinds)
+        weights = _stack_weights(generator, width, "decoder", kinds, depth=2 + len(cases))
         cases.append((ids, memory, mask, weights, sinusoidal_positions(9, width), n_heads, pad))
     return cases
 
@@ -230,7 +233,7 @@ def _attend(scale=math.sqrt, axis=-1, change=lambda mask: mask, hide="before"):
     return attend
 
 
-def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="right", bias=True, mask=True):  # fmt: skip
+def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="right", bias=True, mask=True, transposed=""):  # fmt: skip
     """Make a multi-head attention that goes wrong in the ways asked for."""
 
     def multi_head(x, source, allowed, weights, n_heads):
@@ -238,7 +241,8 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
         n_heads = 1 if one else n_heads
         heads = []
         for role, i in zip(roles, swap, strict=True):
-            h = F.linear(x if role == "x" else source, matrices[i], biases[i] if bias else None)
+            matrix = matrices[i].T if transposed else matrices[i]
+            h = F.linear(x if role == "x" else source, matrix, biases[i] if bias else None)
             cut = h.unflatten(-1, (n_heads, -1)).transpose(1, 2)
             heads.append(h.reshape(cut.shape) if view else cut)
         context = own.build_attention(*heads, allowed if mask else torch.tensor(True))
@@ -247,7 +251,7 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
             return flat
         weight = weights["out_proj.weight"]
         used = weight if w_o == "right" else weight.T
-        return F.linear(flat, used, weights["out_proj.bias"] if bias else None)
+        return F.linear(flat, used, weights["out_proj.bias"] if bias is True else None)
 
     return multi_head
 
@@ -263,9 +267,9 @@ def _values_from_x(x, source, mask, weights, n_heads):
     return F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"])
 
 
-def _feed(middle=F.relu, end=lambda x: x, bias=True):
+def _feed(middle=F.relu, end=lambda x: x, bias="12"):
     def feed_forward(x, weights):
-        b_1, b_2 = (weights[f"linear_{i}.bias"] if bias else None for i in (1, 2))
+        b_1, b_2 = (weights[f"linear_{i}.bias"] if i in bias else None for i in "12")
         inner = middle(F.linear(x, weights["linear_1.weight"], b_1))
         return end(F.linear(inner, weights["linear_2.weight"], b_2))
 
@@ -335,13 +339,14 @@ def _encode(order=lambda layers: layers, norm="end", mask=True, scale=True, from
     return encode
 
 
-def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", memory=True, order=lambda layers: layers):  # fmt: skip
+def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", memory=True, order=lambda layers: layers, join=torch.logical_and):  # fmt: skip
     """Make a decoder that goes wrong in the ways asked for."""
 
     def decode(ids, source, source_mask, weights, positions, n_heads, pad_id):
         everyone = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        mask = (padding_mask(ids, pad_id) if padding else everyone) & (
-            causal_mask(ids.shape[1]) if causal else everyone
+        mask = join(
+            padding_mask(ids, pad_id) if padding else everyone,
+            causal_mask(ids.shape[1]) if causal else everyone,
         )
         kept = source_mask if memory else everyone
         x = own.build_embedding(ids, weights["tgt_embedding.weight"], positions)
@@ -354,7 +359,7 @@ def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", 
     return decode
 
 
-def _write(place=-1, stop="all", fill=True, keep_bos=False, drop_eos=False, choose=torch.argmax, short=0):  # fmt: skip
+def _write(place=-1, stop="all", fill=True, keep_bos=False, drop_eos=False, choose=torch.argmax, short=0, forget=False):  # fmt: skip
     """Make a greedy loop that goes wrong in the ways asked for."""
 
     def write(logits_of, n, bos_id, eos_id, pad_id, max_len):
@@ -363,7 +368,7 @@ def _write(place=-1, stop="all", fill=True, keep_bos=False, drop_eos=False, choo
             token = choose(logits_of(ids)[:, place], dim=-1)
             token = token.masked_fill(done, pad_id) if fill else token
             ids = torch.cat([ids, token[:, None]], dim=1)
-            done = done | (token == eos_id)
+            done = (token == eos_id) if forget else done | (token == eos_id)
             if {"all": done.all(), "any": done.any(), "never": False}[stop]:
                 break
         ids = ids.masked_fill(ids == eos_id, pad_id) if drop_eos else ids
@@ -425,13 +430,21 @@ def _written_out(x, mask, weights, n_heads):
     return x + own.build_feed_forward(h, under(weights, "feed_forward."))
 
 
+def _encode_written_out(ids, weights, positions, n_heads, pad_id):
+    x = own.build_embedding(ids, weights["src_embedding.weight"], positions)
+    for layer in layers_of(weights, "encoder_layers."):
+        x = _written_out(x, ids.ne(pad_id)[:, None, None], layer, n_heads)
+    return F.layer_norm(
+        x, x.shape[-1:], weights["encoder_norm.weight"], weights["encoder_norm.bias"]
+    )
+
+
 def _decode_with_output_proj(ids, memory, memory_mask, weights, positions, n_heads, pad_id):
     hidden = {**weights, "tgt_embedding.weight": weights["output_proj.weight"]}
     mask = (ids != pad_id)[:, None, None] & torch.ones(ids.shape[1], ids.shape[1]).tril().bool()
     x = hidden["tgt_embedding.weight"][ids] * positions.shape[1] ** 0.5
     x = x + positions[: ids.shape[1]]
-    for i in range(2):
-        layer = under(weights, f"decoder_layers.{i}.")
+    for layer in layers_of(weights, "decoder_layers."):
         x = _layer("scf")(x, memory, mask, memory_mask, layer, n_heads)
     norm = weights["decoder_norm.weight"], weights["decoder_norm.bias"]
     return F.linear(F.layer_norm(x, x.shape[-1:], *norm), weights["output_proj.weight"])
@@ -462,7 +475,7 @@ EXERCISES = [
             Mistake(
                 "not scaled",
                 _embed(scale=lambda width: 1),
-                "The vectors are not scaled. Their numbers are about 1/√D, the positions' about 1: without the factor √D the words would drown.",
+                "The vectors are not scaled. Their numbers are far smaller than the positions': without the factor √D the words would drown.",
             ),
             Mistake(
                 "divided by the root",
@@ -599,6 +612,25 @@ EXERCISES = [
                 "The values come from x and the keys from source. A key and its value belong to the same word: both come from source.",
             ),
             Mistake(
+                "W_Q, W_K, W_V not transposed",
+                _heads(transposed="qkv"),
+                "The three matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.",
+            ),
+            Mistake(
+                "nothing transposed",
+                _heads(transposed="qkv", w_o="transposed"),
+                "All four matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.",
+            ),
+            Mistake(
+                "cut without transposing + merged without transposing",
+                _heads(view=True, merge=False),
+            ),
+            Mistake(
+                "out_proj's bias forgotten",
+                _heads(bias="qkv"),
+                "out_proj's bias is not used. F.linear takes it as third argument.",
+            ),
+            Mistake(
                 "one head",
                 _heads(one=True),
                 "The heads are not split: this is one wide head, with the root of its width.",
@@ -680,8 +712,18 @@ EXERCISES = [
             ),
             Mistake(
                 "biases forgotten",
-                _feed(bias=False),
+                _feed(bias=""),
                 "The biases are not used; each layer has one.",
+            ),
+            Mistake(
+                "first bias forgotten",
+                _feed(bias="2"),
+                "linear_1's bias is not used; each layer has one.",
+            ),
+            Mistake(
+                "second bias forgotten",
+                _feed(bias="1"),
+                "linear_2's bias is not used; each layer has one.",
             ),
             Mistake(
                 "residual added",
@@ -786,7 +828,7 @@ EXERCISES = [
             Mistake(
                 "attention forgotten",
                 _encoder_layer("f", norms=[2]),
-                "There is no attention: no word learns anything of another.",
+                "There is no attention, or what it returned is thrown away: the second sublayer reads what the first returned.",
             ),
             Mistake(
                 "feed-forward first",
@@ -879,22 +921,7 @@ EXERCISES = [
         ],
         also_right=[
             _encode(),
-            lambda ids, w, positions, n_heads, pad: F.layer_norm(
-                _written_out(
-                    _written_out(
-                        own.build_embedding(ids, w["src_embedding.weight"], positions),
-                        ids.ne(pad)[:, None, None],
-                        under(w, "encoder_layers.0."),
-                        n_heads,
-                    ),
-                    ids.ne(pad)[:, None, None],
-                    under(w, "encoder_layers.1."),
-                    n_heads,
-                ),
-                positions.shape[1:],
-                w["encoder_norm.weight"],
-                w["encoder_norm.bias"],
-            ),
+            _encode_written_out,
         ],
         hints=[
             "mask = padding_mask(src_ids, pad_id), shape (B, 1, 1, S).",
@@ -913,6 +940,16 @@ EXERCISES = [
         reference=own.build_decoder_layer,
         draw=_draw_decoder_layer,
         mistakes=[
+            Mistake(
+                "no self-attention",
+                _layer("cf", norms=[2, 3]),
+                "The self-attention is missing: no word sees what is already written.",
+            ),
+            Mistake(
+                "one norm for all",
+                _layer("scf", norms=[1, 1, 1]),
+                "All three sublayers use residual_1's norm. Each has its own: residual_1, residual_2, residual_3.",
+            ),
             Mistake(
                 "future visible",
                 _layer("scf", mask="none"),
@@ -990,6 +1027,15 @@ EXERCISES = [
                 "Every position sees what comes after it. Combine with causal_mask(T).",
             ),
             Mistake(
+                "masks joined with or",
+                _decode(join=torch.logical_or),
+                "The masks are joined with or. A position may look where both allow it: &.",
+            ),
+            Mistake(
+                "future visible + target padding visible",
+                _decode(causal=False, padding=False),
+            ),
+            Mistake(
                 "target padding visible",
                 _decode(padding=False),
                 "The padding of the target is visible: combine with padding_mask(tgt_ids, pad_id).",
@@ -1051,7 +1097,7 @@ EXERCISES = [
             Mistake(
                 "first position",
                 _write(place=0),
-                "The logits of the first position are used at every step. The next token is predicted at the last: [:, -1].",
+                "Every step sees the logits of the first position. Either they are read there ([:, 0]; the next token is predicted at the last, [:, -1]), or only the newest token is handed over: give logits_of all ids.",
             ),
             Mistake(
                 "the least likely",
@@ -1072,6 +1118,11 @@ EXERCISES = [
                 "words after the end",
                 _write(fill=False),
                 "Sentences that are complete go on talking. After eos_id their tokens are pad_id: masked_fill(done, pad_id).",
+            ),
+            Mistake(
+                "forgets who is done",
+                _write(forget=True),
+                "A sentence that has ended counts as running again one step later. Keep what was: done = done | (token == eos_id).",
             ),
             Mistake(
                 "begin kept",
@@ -1121,8 +1172,8 @@ QUESTIONS = [
         "single",
         [
             right(
-                "All weights but the two final norms fit in, and the output is nonsense.",
-                "Yes. Shapes are the same; what the numbers mean is not.",
+                "With strict=False all but the two final norms load, and the output is nonsense.",
+                "Yes. load_state_dict objects only to the four tensors of the final norms; every other shape is the same. What the numbers mean is not.",
             ),
             wrong(
                 "The shapes do not fit, so loading fails at the first layer.",
@@ -1154,7 +1205,7 @@ QUESTIONS = [
     ),
     Question(
         "same_tokens_other_logits",
-        "Your model writes the same tokens as the course's, but its logits differ by a constant in every position. What do you know?",
+        "Your model writes the same tokens as the course's, but its logits differ by one constant in each position. What do you know?",
         "multiple",
         [
             right(
@@ -1170,7 +1221,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The model is right.",
-                "Not quite: it may return log-probabilities, which look just like this. Whoever expects logits, or adds a constant of their own, is misled.",
+                "Not quite: it may return log-probabilities, which look just like this. Whoever takes these for logits, say to compare two models' scores, is misled.",
             ),
         ],
     ),
@@ -1183,10 +1234,10 @@ QUESTIONS = [
                 "At the padding masks of encoder and cross-attention.",
                 "Yes: a single sentence has no padding, so nothing shows there.",
             ),
-            wrong("At the scale √K.", "It would be wrong for a single sentence as well."),
+            wrong("At the scale √K.", "Single sentences would suffer as well."),
             wrong(
                 "At the causal mask.",
-                "Without it a single sentence would go wrong too.",
+                "Single sentences would suffer too: whoever sees the future in one sentence does so alone.",
             ),
             wrong("At the embedding's factor √D.", "That would show in a single sentence."),
         ],

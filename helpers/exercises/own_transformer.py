@@ -7,6 +7,7 @@ width, V vocabulary.
 
 import math
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -252,6 +253,24 @@ def translate(parts, translator, texts):
 
     max_len = min(2 * src_ids.shape[1] + 10, model.config.max_len)
     return parts["build_greedy"](logits_of, len(texts), BOS, EOS, PAD, max_len)
+
+
+def translate_with(wrong, translator, texts):
+    """Translate with the tested parts, some of them replaced by wrong ones.
+
+    Parameters
+    ----------
+    wrong : dict of str to function
+        The parts call each other by name, so a wrong one is met wherever it is called.
+    translator : Translator
+    texts : list of str
+
+    Returns
+    -------
+    ids : integer Tensor of shape (B, T)
+    """
+    with patch.dict(globals(), wrong):
+        return translate({**PARTS, **wrong}, translator, texts)
 
 
 @dataclass(frozen=True)

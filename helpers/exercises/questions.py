@@ -1,6 +1,7 @@
 """Questions that mark themselves: ipywidgets that work with the keyboard, under version 7 and 8."""
 
 import html
+import math
 import random
 import re
 
@@ -18,10 +19,10 @@ DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
 # An option longer than a line goes on below instead of over its neighbour.
 WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
-.course-quiz .widget-radio-box label { display: flex; align-items: baseline; gap: 8px;
+.course-quiz .widget-radio-box label { display: flex; align-items: flex-start; gap: 8px;
   height: auto; line-height: 1.4; margin: 3px 0; white-space: normal; font-size: 15px; }
 /* ipywidgets puts the button after its text; it belongs in front, in one column. */
-.course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 0; }
+.course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 4px 0 0; }
 .course-quiz .widget-checkbox, .course-quiz .widget-label-basic { height: auto; }
 .course-quiz .widget-label-basic { align-items: baseline; gap: 8px; line-height: 1.4;
   margin: 3px 0; white-space: normal; font-size: 15px; }
@@ -215,14 +216,24 @@ class Shape(Quiz):
         wanted = _axes(self.question.answer)
         if not known and sorted(given) == sorted(wanted):
             known = ["The right axes in another order."]
+        if not known and any(map(str.isdigit, wanted)) and not any(map(str.isdigit, given)):
+            known = ["Letters name the axes; here their numbers are asked for."]
         if not known and len(given) != len(wanted):
-            known = [f"You gave {len(given)} axes; it has {len(wanted)}."]
+            axes = "axis" if len(given) == 1 else "axes"
+            known = [f"You gave {len(given)} {axes}; it has {len(wanted)}."]
         return False, known or ["Not that shape. Which axes go in, and which one disappears?"]
 
 
 def _axes(text):
-    text = str(text).replace("×", ",").replace("*", ",").strip().strip("()[] ")
-    return [axis.strip().upper() for axis in text.split(",") if axis.strip()]
+    """Read a shape: "(3, 4)", "3 × 4", "3 x 4"; 2*3 in it is 6."""
+    text = re.sub(r"×|(?<=\d)\s*[xX]\s*(?=\d)", ",", str(text)).strip().strip("()[] ")
+    axes = [axis.strip().upper() for axis in text.split(",") if axis.strip()]
+    return [_multiplied(axis) for axis in axes]
+
+
+def _multiplied(axis):
+    factors = [factor.strip() for factor in axis.split("*")]
+    return str(math.prod(map(int, factors))) if all(f.isdigit() for f in factors) else axis
 
 
 class Order(Quiz):

@@ -391,22 +391,24 @@ for when, curves in [("trained", decay), ("fresh", untrained)]:
         )
 
 # %%
-_, axes = pyplot.subplots()
-axes.set_yscale("log")
-plots.labelled_lines(
-    range(27),
-    {name.upper(): sizes.tolist() for name, sizes in decay.items()}
-    | {f"{name.upper()}, fresh": sizes.tolist() for name, sizes in untrained.items()},
-    ax=axes,
-    x_label="words back from the last word",
-    y_label="size of the gradient, relative",
-)
+_, panels = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True)
+for axes, title, curves in zip(panels, ["trained", "fresh"], [decay, untrained], strict=True):
+    axes.set_yscale("log")
+    axes.set_ylim(1e-9, 5)
+    axes.set_title(title)
+    plots.labelled_lines(
+        range(27),
+        {name.upper(): sizes.tolist() for name, sizes in curves.items()},
+        ax=axes,
+        x_label="words back from the last word",
+        y_label="size of the gradient, relative" if title == "trained" else "",
+    )
 notebook.figure(
-    axes,
-    alt="The gradient of the last state with respect to an earlier word, against the distance, on a "
-    "logarithmic scale. The three trained encoders' fall slowly, the plain RNN's fastest; before training "
-    "all three fall like straight lines by many powers of ten.",
-    width=600,
+    panels[0],
+    alt="Two panels: the gradient of the last state with respect to an earlier word, against the "
+    "distance, on a logarithmic scale. Trained encoders lose a little, the plain RNN most; before "
+    "training all three fall like straight lines by many powers of ten.",
+    width=860,
 )
 
 # %%

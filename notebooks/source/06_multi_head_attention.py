@@ -445,7 +445,7 @@ assert (change < 0.1 * whole).float().mean() > 0.7
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 axes = plots.signed_heatmap(
-    change, x_label="head", y_label="layer", title="change in loss, nats (orange: it rises)"
+    change, x_label="head", y_label="layer", title="change in loss, nats (blue: it rises)"
 )
 axes.set_xticks(range(4), range(1, 5))
 axes.set_yticks(range(9), [f"{kind} {i % 3 + 1}" for i, (kind, _) in enumerate(layers)])

@@ -91,11 +91,13 @@ off = {}
 for width in (4, 512):
     wide = torch.randn(1000, width)
     for variant in (unbiased, eps_outside):
-        found = (variant(wide) - F.layer_norm(wide, [width])).abs().max().item()
-        off[variant.__name__, width] = found
-        print(f"width {width:>3}, {variant.__name__:>11}: off by up to {found:.1g}")
-assert off["unbiased", 4] > 0.1 and off["unbiased", 512] > 1e-3
-assert off["eps_outside", 4] < 0.05 * off["unbiased", 4]
+        found = (variant(wide) - F.layer_norm(wide, [width])).abs()
+        off[variant.__name__, width] = found.mean().item()
+        print(
+            f"width {width:>3}, {variant.__name__:>11}: off by {found.mean():.1g}, at most {found.max():.1g}"
+        )
+assert off["unbiased", 4] > 0.1 and off["unbiased", 512] > 5e-4
+assert off["eps_outside", 4] < 0.01 * off["unbiased", 4]
 
 # %% [markdown]
 # Nearly all of it is the $n-1$: a factor $\sqrt{3/4}$ at width 4, so every number is 13 % too small.

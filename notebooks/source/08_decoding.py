@@ -326,10 +326,12 @@ for way in ["beam 4", "beam 4, no length penalty"]:
             found[list(found)[gain < 0]].append((abs(gain), source, reference, g, b, way))
 for title, cases in found.items():
     assert cases, "no such caption: try others"
-    _, *texts, way = max(cases)
-    print(f"\n{title}: {len({case[1] for case in cases})} of {len(french)} captions")
-    for name, text in zip(["French", "ours", "greedy", way], texts, strict=True):
-        print(f"  {name:>25}: {text}")
+    captions = {case[1]: case for case in sorted(cases)}  # each once, the clearest last
+    print(f"\n{title}: {len(captions)} of {len(french)} captions")
+    for _, *texts, way in captions.values():
+        for name, text in zip(["ours", "greedy", way], texts[1:], strict=True):
+            print(f"  {name:>25}: {text}")
+        print()
 
 # %% [markdown]
 # In most captions beam and greedy agree. And nearer to ours is not always better: a cake's candles are

@@ -3,13 +3,13 @@
 #
 # **Can you build one?** You have met every part. Now you put them together, from an embedding to a
 # translation, in plain functions on plain tensors. At the end your model takes the weights of the
-# course's translator. If it translates, it is right.
+# course's translator, and translates. Whether it is *right* is a stricter question; we ask it too.
 #
 # At the end of these **120 minutes** you can
 #
-# - write every part of a Transformer from memory, and say what goes in and what comes out,
+# - write every part of a Transformer yourself, and say what goes in and what comes out,
 # - put them together so that real, trained weights work in them,
-# - find the part that is wrong in a model that runs and writes nonsense,
+# - find the part that is wrong in a model that runs, whatever it writes,
 # - use the encoder alone, for something that is not text.
 #
 # You need lessons 03 to 08. Ten parts take 66 minutes, the comparison 10, the tones 24, the questions 20.
@@ -27,12 +27,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import exercises, masks
+from helpers import exercises
 from helpers.captions import CAPTIONS
 from helpers.exercises import own_transformer
 from helpers.exercises.lesson_10 import own_or_tested
 from helpers.exercises.own_transformer import layers_of, under
 from helpers.layers import EncoderLayer
+from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
 from helpers.pretrained import load_translator
 from helpers.tokenization import BOS, EOS, PAD
@@ -73,7 +74,8 @@ src_ids = translator.encode(
     ["Trois enfants courent sur la plage.", "Un homme dort."]
 )  # the second is padded
 
-print(f"{len(weights)} tensors, D = {D}, {n_heads} heads")
+different = len({weight.data_ptr() for weight in weights.values()})
+print(f"{len(weights)} names for {different} tensors, D = {D}, {n_heads} heads")
 for name, weight in under(weights, "encoder_layers.0.").items():
     print(f"{name:>32}  {tuple(weight.shape)}")
 
@@ -85,7 +87,8 @@ for name, weight in under(weights, "encoder_layers.0.").items():
 notebook.show_source(own_or_tested)
 
 # %% [markdown]
-# A tested part calls tested parts only. So for a model that is wholly yours, all ten have to be.
+# A tested part calls tested parts only. So for a model that is wholly yours, all ten have to be. Always run
+# a part's two cells together: the second one puts the tested part in its place.
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Two hours in one go, or as homework with a deadline. Pairs work well: one
@@ -115,9 +118,9 @@ notebook.show_source(own_or_tested)
 # %% [markdown]
 # ## 1. The embedding
 #
-# Ids become vectors, and vectors get a place. The table's numbers are small, about $1/\sqrt{D}$; the
-# factor $\sqrt{D}$ brings them to the size of the positions (lessons 03 and 05). The table of sinusoids
-# is made already: `positions`, one row for each place.
+# Ids become vectors, and vectors get a place. The table's numbers begin at about $1/\sqrt{D}$ and stay
+# small; the factor $\sqrt{D}$ makes them as large as the positions, or larger (lessons 03 and 05). The
+# table of sinusoids is made already: `positions`, one row for each place.
 
 # %%
 exercises.heading("build_embedding")
@@ -136,6 +139,8 @@ build_embedding = own_or_tested("build_embedding", build_embedding)
 
 x = build_embedding(src_ids, weights["src_embedding.weight"], positions)
 print("ids", tuple(src_ids.shape), "-> vectors", tuple(x.shape), f"  factor {math.sqrt(D):.0f}")
+print(f"size of the numbers: in the table {weights['src_embedding.weight'].std():.2f}, of the positions "
+      f"{positions.std():.2f}")  # fmt: skip
 
 # %% [markdown]
 # ## 2. Attention
@@ -158,14 +163,14 @@ exercises.check("build_attention", build_attention)
 # %%
 build_attention = own_or_tested("build_attention", build_attention)
 
-may_look = masks.padding_mask(src_ids, PAD)[:, 0]  # (B, 1, S); no heads yet
+may_look = padding_mask(src_ids, PAD)[:, 0]  # (B, 1, S); no heads yet
 context = build_attention(x, x, x, may_look)
 print("vectors", tuple(x.shape), "-> contexts", tuple(context.shape))
 
 # %% [markdown] tags=["notes"]
 # **10 minutes** for parts 1 and 2. Whoever has done lesson 04 may copy it; the point here is the mask.
-# Ask: *what if a row of the mask is all False?* 0/0 gives NaN. No row here is empty: each sentence has
-# its `<eos>`.
+# Ask: *what if a row of the mask is all False?* 0/0 gives NaN; lesson 04 gives zeros, and we leave that
+# out here. No row is empty: each sentence has its `<eos>`.
 
 # %% [markdown]
 # ## 3. Several heads
@@ -191,7 +196,7 @@ exercises.check("build_multi_head", build_multi_head)
 # %%
 build_multi_head = own_or_tested("build_multi_head", build_multi_head)
 
-mask = masks.padding_mask(src_ids, PAD)  # (B, 1, 1, S)
+mask = padding_mask(src_ids, PAD)  # (B, 1, 1, S)
 first = under(weights, "encoder_layers.0.")
 found = build_multi_head(x, x, mask, under(first, "self_attention."), n_heads)
 print("asks", tuple(x.shape), "-> found", tuple(found.shape))
@@ -296,8 +301,9 @@ exercises.check("build_encoder", build_encoder)
 build_encoder = own_or_tested("build_encoder", build_encoder)
 
 memory = build_encoder(src_ids, weights, positions, n_heads, PAD)
-shorter = build_encoder(src_ids[1:, :6], weights, positions, n_heads, PAD)
-torch.testing.assert_close(memory[1:, :6], shorter, atol=1e-4, rtol=1e-4)
+n = int((src_ids[1] != PAD).sum())  # real tokens of the second sentence
+shorter = build_encoder(src_ids[1:, :n], weights, positions, n_heads, PAD)
+torch.testing.assert_close(memory[1:, :n], shorter, atol=1e-4, rtol=1e-4)
 print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
@@ -328,7 +334,7 @@ y = build_embedding(
     torch.tensor([[BOS, 9, 5], [BOS, 7, 6]]), weights["tgt_embedding.weight"], positions
 )
 layer = under(weights, "decoder_layers.0.")
-y = build_decoder_layer(y, memory, masks.causal_mask(3), mask, layer, n_heads)
+y = build_decoder_layer(y, memory, causal_mask(3), mask, layer, n_heads)
 print("two beginnings of three tokens:", tuple(y.shape))
 
 # %% [markdown]
@@ -395,8 +401,9 @@ for row in written.tolist():
 
 # %% [markdown] tags=["notes"]
 # **24 minutes** for parts 8 to 10. *Why does the decoder need the padding mask, if padding stands on
-# the right and the causal mask hides it?* For real positions it does not; it makes the function right
-# for any layout, and the course's model has it.
+# the right and the causal mask hides it?* For real positions it does not: it changes only what stands at
+# padding, and the course's model has it. With padding on the left neither our mask nor our positions
+# would do: the first rows would see nothing (NaN), and counting would begin at the padding.
 
 # %% [markdown]
 # ## Your model and ours
@@ -435,9 +442,10 @@ assert yours == ours
 # %% [markdown]
 # ### Break it
 #
-# **Predict:** somebody writes post-norm where the weights want pre-norm. Another forgets the factor
-# $\sqrt{D}$. A third writes a feed-forward network with GELU, a smoother ReLU. Every shape fits, nothing raises. How
-# far do you have to look?
+# Somebody writes post-norm where the weights want pre-norm. Another forgets the factor $\sqrt{D}$. A
+# third writes a feed-forward network with GELU, a smoother ReLU. A fourth counts the positions from one.
+# Every shape fits, nothing raises. **Predict:** which of these would you notice by reading the
+# translations?
 
 
 # %%
@@ -454,16 +462,32 @@ def with_gelu(x, weights):
     return F.linear(inner, weights["linear_2.weight"], weights["linear_2.bias"])
 
 
+def from_one(ids, table, positions):
+    return table[ids] * math.sqrt(table.shape[1]) + positions[1 : ids.shape[1] + 1]
+
+
+equal = {}
 for name, wrong in [
-    ("build_sublayer", post_norm), ("build_embedding", unscaled), ("build_feed_forward", with_gelu)
+    ("build_sublayer", post_norm), ("build_embedding", unscaled),
+    ("build_feed_forward", with_gelu), ("build_embedding", from_one),
 ]:  # fmt: skip
+    with torch.inference_mode():
+        rows = own_transformer.translate_with({name: wrong}, translator, french).tolist()
+    equal[wrong] = sum(tokenizer.decode(row) == o for row, o in zip(rows, ours))
+    print(f"{wrong.__name__}: {equal[wrong]} of {len(french)} sentences as ours; "
+          f"the first: {tokenizer.decode(rows[0])[:56]}")  # fmt: skip
     found = own_transformer.compare_with_course({**parts, name: wrong}, translator, french[:3])
     assert found.part == name
-    print(found.message.split(". ")[0])
+    print("   comparison:", found.message.split(". ")[0])
+assert equal[post_norm] == equal[unscaled] == 0 and equal[with_gelu] > 10 and equal[from_one] > 15
 
 # %% [markdown]
-# You can do the same with a part of your own that does not pass: put it into `parts` by hand, and read
-# in which layer it goes wrong.
+# Two of them write nonsense; one look is enough. The other two write good English, and most of it is what
+# ours writes. You would ship it. Only the comparison of numbers finds them.
+#
+# You can do the same with a part of your own that does not pass. The tested one has taken its name, so
+# write yours again as `mine`, and call
+# `own_transformer.compare_with_course({**parts, "build_encoder": mine}, translator, french[:3])`.
 
 # %% [markdown] tags=["notes"]
 # **10 minutes.** The lesson behind the lesson: *compare stage by stage with something that is known to
@@ -574,7 +598,7 @@ print(f"{n} real frames of {LONGEST}: padded and alone agree; without the mask t
 
 
 # %% [markdown]
-# Eight times through 2,000 clips, a few seconds on one core.
+# Eight times through 2,000 clips, about ten seconds on one core.
 
 
 # %%
@@ -620,12 +644,15 @@ assert each[KINDS.index("rising")] + each[KINDS.index("falling")] < 1.3  # no be
 # A rising tone and a falling one have the same frames in another order. Without positions an encoder
 # sees a *set* of frames: whatever share of the rising clips it calls "rising", it calls about the same
 # share of the falling ones so. The two shares together cannot come to much more than 100 %, as with a
-# coin. A steady tone it knows all the same, because all its frames are alike.
+# coin. Some it takes for warbles, so the sum may even stay below: both visit many bands, and a warble
+# only lingers at the two ends. A steady tone it knows all the same, because all its frames are alike.
+#
+# **Your turn.** Change one thing, predict, and measure: more noise in `clip`, one layer, the first
+# frame's vector instead of the mean, or a fifth kind of tone.
 
 # %% [markdown] tags=["notes"]
 # **24 minutes.** The clips are made by a formula, so 99 % says little about real sound. It says that
-# an encoder needs no words. Good changes to try and to measure: more noise, one layer, the first
-# frame's vector instead of the mean, a fifth kind of tone.
+# an encoder needs no words. Let each pair make another change and report it in one sentence.
 
 # %% [markdown]
 # ## Questions
@@ -671,8 +698,8 @@ exercises.quiz("what_the_decoder_would_lack")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"If it runs and all shapes fit, it is right."** A myth. Three wrong models above ran without a
-# word; only a comparison found them.
+# **"If it runs and all shapes fit, it is right."** A myth. Four wrong models above ran without a word, and
+# two of them wrote good English; only the numbers gave them away.
 #
 # **"Transformers are for text."** A myth. The tones never were words. What an encoder needs is a row of
 # vectors, and positions if their order means something.
@@ -682,12 +709,14 @@ exercises.quiz("what_the_decoder_would_lack")
 #
 # - $(B, S)$ ids $\to (B, S, D)$ memory; $(B, T)$ ids and the memory $\to (B, T, V)$ logits; a loop
 #   makes a sentence of them.
-# - Ten small functions are a whole Transformer. None is longer than ten lines.
+# - Ten small functions, with layer norm, masks and sinusoids from before, are a whole Transformer. None
+#   is longer than ten lines.
 # - Weights carry the design with them: pre-norm weights work in a pre-norm model only.
 # - To find a mistake, compare part by part with something known to be right.
 # - An encoder alone, with a mean over real positions, classifies any sequence of vectors.
 #
-# That is the Transformer of 2017, and you have built it.
+# That is the Transformer of 2017 with its norms moved to the front, as most have had it since, and you
+# have built it.
 #
 # **References**
 #
