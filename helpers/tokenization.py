@@ -83,6 +83,8 @@ class BytePairTokenizer:
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
+        # Whoever types <eos> means five letters, not the end of the sentence.
+        tokenizer.encode_special_tokens = True
 
     @classmethod
     def train(cls, texts, vocab_size):

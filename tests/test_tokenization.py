@@ -39,6 +39,13 @@ def test_pieces_come_back_as_the_text(pieces, text):
     assert pieces.decode(pieces.encode(text)) == clean(text)
 
 
+@pytest.mark.parametrize("text", ["<eos>", "un <pad> chat", "<bos><unk>"])
+def test_a_special_token_that_is_typed_is_text(pieces, text):
+    ids = pieces.encode(text, bos=True, eos=True)
+    assert min(ids[1:-1]) > EOS
+    assert pieces.decode(ids) == text
+
+
 def test_half_a_character_is_shown_as_bytes(pieces):
     tokens = pieces.tokens(pieces.encode("語"))
     assert all(token == "▁" or token.startswith("<") for token in tokens)
