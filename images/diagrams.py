@@ -145,19 +145,19 @@ def bahdanau_step():
     words, shares = ["le", "chat", "noir", "dort"], [0.05, 0.20, 0.70, 0.05]
     box(sheet, 30, 40, 130, 52, "state s", ORANGE, bold=True)
     sheet.text(30, 118, "of the decoder", ORANGE)
+    sheet.path([(95, 126), (95, 197), (616, 197)], ORANGE, 2)
     for i, (word, share) in enumerate(zip(words, shares, strict=True)):
         x = 280 + 120 * i
         token(sheet, x, 296, word, BLUE)
         box(sheet, x - 44, 216, 88, 44, f"h{i + 1}", BLUE)
         sheet.arrow(x, 278, x, 262, BLUE)
         sheet.arrow(x, 215, x, 178, GREY)
+        sheet.arrow(x - 24, 197, x - 24, 178, ORANGE)
         box(sheet, x - 44, 138, 88, 38, f"e{i + 1}", GREY)
         sheet.arrow(x, 137, x, 96, PURPLE)
         sheet.rect(x - 44, 92 - 70 * share, 88, 70 * share, PURPLE)
         sheet.text(x, 84 - 70 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
-    sheet.path([(95, 126), (95, 157), (230, 157)], ORANGE, 2)
-    sheet.arrow(228, 157, 235, 157, ORANGE)
-    sheet.text(70, 185, "energies: s and h", GREY)
+    sheet.text(70, 226, "energies: s and h", GREY)
     sheet.text(180, 118, "softmax", PURPLE)
     sheet.arrow(700, 66, 744, 66, PURPLE)
     box(sheet, 746, 40, 150, 52, "context c", PURPLE, bold=True)

@@ -101,7 +101,8 @@ def _draw_context(generator):
     padded_in_front = torch.tensor([[0, 1, 1, 1, 1], [0, 0, 0, 1, 1]]).bool()
     return [
         (normal(2, 3), normal(2, 3, 4)),
-        (normal(3, 4), normal(3, 4, 2), padded),
+        # Far below 0, as scores may be: a mask of −10 instead of −∞ would not hide anything.
+        (normal(3, 4) - 20, normal(3, 4, 2), padded),
         (normal(2, 5), normal(2, 5, 6), padded_in_front),
     ]
 
@@ -260,6 +261,16 @@ EXERCISES = [
                 "no tanh + softmax too early",
                 lambda *given: _additive(outside=True)(*given).softmax(-1),
             ),
+            Mistake(
+                "tanh of the query alone",
+                lambda q, k, wq, wk, v: (torch.tanh(q @ wq)[:, None] + k @ wk) @ v,
+                "tanh is taken of the query alone: a bracket closes too early. Add first, then take tanh.",
+            ),
+            Mistake(
+                "tanh of the keys alone",
+                lambda q, k, wq, wk, v: ((q @ wq)[:, None] + torch.tanh(k @ wk)) @ v,
+                "tanh is taken of the keys alone: a bracket opens too late. Add first, then take tanh.",
+            ),
         ],
         also_right=[_additive_by_concatenation, _additive_by_loops],
         hints=[
@@ -354,6 +365,19 @@ EXERCISES = [
                 "mask inverted + weights set to zero afterwards",
                 _context(polarity=False, mask_as="zero weight"),
             ),
+            Mistake(
+                "scores instead of weights",
+                lambda s, v, mask=None: (attention_context(s, v, mask)[0], s),
+                "The context is right. As second result the weights are asked for, and these are the scores.",
+            ),
+            Mistake(
+                "only the values hidden",
+                lambda s, v, mask=None: (
+                    (s.softmax(1)[..., None] * (v if mask is None else v * mask[..., None])).sum(1),
+                    s.softmax(1),
+                ),
+                "Padding's values are set to zero, but padding still takes its share of the weight. Hide its scores.",
+            ),
         ],
         also_right=[_context_by_product, _context_by_exp],
         hints=[
@@ -427,6 +451,11 @@ EXERCISES = [
                 "divided by the root of the width + softmax too early",
                 lambda q, k, w: (general_scores(q, k, w) / math.sqrt(k.shape[-1])).softmax(-1),
             ),
+            Mistake(
+                "squeeze without an axis",
+                lambda q, k, w: general_scores(q, k, w).squeeze(),
+                "squeeze() drops every axis of size 1, the batch's too when there is one sentence. Say which: squeeze(-1).",
+            ),
         ],
         also_right=[
             lambda q, k, w: torch.einsum("bq,qk,bsk->bs", q, w, k),
@@ -487,6 +516,11 @@ EXERCISES = [
             ),
             Mistake("over the target words + counted from 1", lambda w: w.argmax(-2) + 1),
             Mistake("least instead of most + counted from 1", lambda w: w.argmin(-1) + 1),
+            Mistake(
+                "axis counted from the front",
+                lambda w: w.argmax(1),
+                "dim=1 is the source in one table only; in a batch it is the target. The last axis is dim=-1.",
+            ),
         ],
         also_right=[
             _alignment_by_loops,

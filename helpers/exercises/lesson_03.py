@@ -200,7 +200,7 @@ EXERCISES = [
             Mistake(
                 "softmax over the wrong axis",
                 _simple(weigh=lambda s: s.softmax(0)),
-                "The softmax runs down the columns. Word i shares out one unit of weight in row i: use dim=-1. (The scores are symmetric here, the weights are not.)",
+                "The softmax runs down the columns. Word i shares out one unit of weight in row i: use dim=-1. (The scores are symmetric here, the weights are not.) Or the weights were transposed: weights @ x, without .T.",
             ),
             Mistake(
                 "no softmax",
@@ -384,7 +384,7 @@ EXERCISES = [
         draw=_draw_word,
         mistakes=[
             Mistake(
-                "every query",
+                "another word",
                 lambda x, i, q, k, v: _word()(x, 0 if i else -1, q, k, v),
                 "This is another word's context. The query comes from row i of x, and from that row alone.",
             ),
@@ -418,7 +418,7 @@ EXERCISES = [
             Mistake(
                 "query and key exchanged",
                 _word(query=lambda x, w: w[1], keys=lambda x, w: w[0]),
-                "The two projections are exchanged. W_Q makes the query of word i, W_K the keys of all words.",
+                "The two projections are exchanged, or column i of the scores was taken instead of row i. W_Q makes the query of word i, W_K the keys of all words.",
             ),
             Mistake(
                 "keys instead of values",
@@ -441,6 +441,42 @@ EXERCISES = [
                 "one key matrix for both",
                 _word(query=lambda x, w: w[1]),
                 "The query was made with W_K. Then a word that is found easily also asks for itself; W_Q lets it ask for something else.",
+            ),
+            Mistake(
+                "no softmax",
+                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5) @ (x @ v),
+                "The scores mix the values as they are. A softmax must turn them into weights that sum to 1.",
+            ),
+            Mistake(
+                "divided by d_k",
+                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1]).softmax(-1) @ (x @ v),
+                "The scores are divided by d_k, not by its square root.",
+            ),
+            Mistake(
+                "divided after the softmax",
+                lambda x, i, q, k, v: (
+                    (x @ k @ (x[i] @ q)).softmax(-1) / q.shape[1] ** 0.5 @ (x @ v)
+                ),
+                "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores first.",
+            ),
+            Mistake(
+                "a column of the weights",
+                lambda x, i, q, k, v: (
+                    ((x @ q) @ (x @ k).T / q.shape[1] ** 0.5).softmax(-1)[:, i] @ (x @ v)
+                ),
+                "This is column i: how much each word looks at word i. What word i looks at is row i.",
+            ),
+            Mistake(
+                "every word",
+                lambda x, i, q, k, v: (
+                    ((x @ q) @ (x @ k).T / q.shape[1] ** 0.5).softmax(-1) @ (x @ v)
+                ),
+                "These are the contexts of all words. Only word i is asked for: its query is x[i] @ w_q.",
+            ),
+            Mistake(
+                "weights instead of the context",
+                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5).softmax(-1),
+                "These are the weights. One product is missing: weights @ values.",
             ),
             Mistake(
                 "no scaling + keys instead of values",
@@ -517,6 +553,28 @@ EXERCISES = [
                 "nearest point only",
                 lambda x, kx, ky, w: ky[(x[:, None] - kx).abs().argmin(1)],
                 "Only the nearest point counts. That is the limit of a very small width.",
+            ),
+            Mistake(
+                "exp, and then a softmax",
+                lambda x, kx, ky, w: (
+                    (-((x[:, None] - kx) ** 2) / (2 * w**2)).exp().softmax(-1) @ ky
+                ),
+                "exp is taken twice: softmax takes it already. Either exp and divide by the sum, or softmax of the exponent.",
+            ),
+            Mistake(
+                "2 squared too",
+                _regress(lambda d, w: -((d / (2 * w)) ** 2)),
+                "The 2 is squared as well, which makes 4 · width². Only the width is squared.",
+            ),
+            Mistake(
+                "width left out",
+                _regress(lambda d, w: -(d**2) / 2),
+                "The width has no effect. Divide by 2 · width².",
+            ),
+            Mistake(
+                "no 2, width not squared",
+                _regress(lambda d, w: -(d**2) / w),
+                "Two things are missing below the line: the 2, and the square of the width.",
             ),
             Mistake(
                 "over the wrong axis + width not squared",
@@ -667,8 +725,12 @@ QUESTIONS = [
                 "True: with one long vector for everything the diagonal dominates, since its product with itself is its squared length.",
             ),
             right(
-                "So that there is something to learn.",
-                "True: without projections attention has no parameter.",
+                "So that what it hands over may differ from what it can be found by.",
+                "True: the weights multiply the values, and these need not even be as wide as the keys.",
+            ),
+            wrong(
+                "Because with one matrix there would be nothing to learn.",
+                "One matrix can be learned too. But one vector would still play all three parts.",
             ),
             wrong(
                 "Because the softmax needs three inputs.",

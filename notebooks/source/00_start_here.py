@@ -64,9 +64,9 @@ notebook.figure(
 
 # %% [markdown]
 # A **token** is a word or a piece of a rare word; `▁` marks where a word begins. A *tokenizer* cuts
-# the text into tokens. Each **row** is a token that the model wrote. Each **column** is a token that it
-# read. The darker a cell, the more of that row's *attention* went to that column, and every row sums to one. This is
-# the last layer, averaged over its heads.
+# the text into tokens. Each **row** is a token that the model wrote. Each **column** is a token
+# that it read. The darker a cell, the more of that row's *attention* went to that column, and every
+# row sums to one. This is the last layer, averaged over its heads.
 #
 # A model has many such maps: one for each *head* of each *layer*. They differ. Some heads go straight
 # to the word that is being translated. Others look at a neighbour, or at the end of the sentence.

@@ -124,9 +124,9 @@ torch.testing.assert_close(outputs[0], states)
 notebook.picture("unrolled_rnn")
 
 # %% [markdown]
-# An **LSTM** (Hochreiter and Schmidhuber 1997) and a **GRU** (Cho et al. 2014) are the same loop with
-# **gates**: numbers between 0 and 1, computed at each step from the word and the state by learned weights,
-# that decide what to keep and what to overwrite. We use a GRU.
+# An **LSTM** (Hochreiter and Schmidhuber 1997) and a **GRU** (Cho et al. 2014) are the same loop
+# with **gates**: numbers between 0 and 1, computed at each step from the word and the state by
+# learned weights, that decide what to keep and what to overwrite. We use a GRU.
 #
 # A network takes vectors, not words. So each word first becomes its **embedding**, a row of a learned
 # table. At the other end the decoder's state becomes one number for each word of the vocabulary, the
@@ -173,9 +173,9 @@ gru
 
 # %% [markdown]
 # To see it learn, here is the same training on a tenth of the data, for two rounds (*epochs*: once
-# through all the data). The loss is $-\log p$ of the right word, on average; with the natural logarithm its unit is called the **nat**.
-# Guessing evenly among the 146 entries of the vocabulary (142 words and marks, four special tokens)
-# costs $\log 146 \approx 5$ nats.
+# through all the data). The loss is $-\log p$ of the right word, on average; with the natural
+# logarithm its unit is called the **nat**. Guessing evenly among the 146 entries of the vocabulary
+# (142 words and marks, four special tokens) costs $\log 146 \approx 5$ nats.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -417,10 +417,10 @@ assert decay["gru"][25] < 0.5 and decay["lstm"][25] < 0.5
 assert max(sizes[25] for sizes in untrained.values()) < 1e-3
 
 # %% [markdown]
-# All three fall. Gates help: the GRU and the LSTM lose less than the plain network. Before training it is
-# far worse, a straight line on this scale: the same factor again at every step. (How steep depends on the
-# first weights.) Training has to build the path before it can use it. Distance costs, and so people looked
-# for shorter paths.
+# All three fall. Gates help: the GRU and the LSTM lose less than the plain network. Before training
+# it is far worse, a straight line on this scale: the same factor again at every step. (How steep
+# depends on the first weights.) Training has to build the path before it can use it. Distance
+# costs, and so people looked for shorter paths.
 
 # %% [markdown]
 # ## 4. The other way out: convolutions
@@ -611,8 +611,8 @@ exercises.quiz("bidirectional_decoder")
 # ### Going further
 #
 # Sutskever et al. (2014) fed the source **backwards** and gained several points of BLEU. Train a
-# one-directional GRU both ways (`Encoder` in `helpers/seq2seq.py` is short; set `bidirectional=False`) and compare the curves
-# of section 3.2. Which words gain?
+# one-directional GRU both ways (`Encoder` in `helpers/seq2seq.py` is short; set
+# `bidirectional=False`) and compare the curves of section 3.2. Which words gain?
 
 # %% [markdown]
 # ## Myth or fact?

@@ -33,13 +33,15 @@ from helpers.widgets.softmax_scale import SoftmaxTemperature
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 dot products 10 · 2 no parameters 12 · 3 soft dictionary 12 · 4 six steps 12 ·
-# 5 three projections 4 · breakout 10.
+# 5 three projections 4 · breakout 10: `attend` and two questions; the rest is for home.
 #
-# **When late**: skip the skip-gram and the second half of section 3. Never skip the pencil: let
-# people do the six steps on paper before the cell runs.
+# **When late**: run the skip-gram's cells without talking about them (section 2 needs their vectors), and
+# leave out the second half of section 3. Never skip the pencil: let people do the six steps on paper
+# before the cell runs.
 #
-# **Ask**: "Nobody trained anything in section 2. What would you train?" · "Who decides what *the*
-# looks for?"
+# **Ask**: "Which person would you change so that *farce* suits best?" · "Nobody trained anything in
+# section 2. What would you train?" · "Why not always take the best key?" · "Who decides what *the*
+# looks for?" · "What could one matrix for all three not say?"
 #
 # **What people get wrong**: they multiply the weights with the keys; they take the softmax to be
 # part of the score; they think a word's query and key are the same vector.
@@ -87,8 +89,9 @@ assert match[2].abs().max() < 0.15
 #
 # Nobody makes features by hand. Give every word a vector of random numbers, set a task, and let
 # training move the vectors: an **embedding**. Word2vec's task (Mikolov et al. 2013) is to guess the
-# neighbours of a word (**skip-gram**), or the word from its neighbours. GloVe (Pennington et al. 2014) fits vectors to counts of neighbours. In a
-# Transformer there is no such task: the vectors are learned with everything else.
+# neighbours of a word (**skip-gram**), or the word from its neighbours. GloVe (Pennington et al.
+# 2014) fits vectors to counts of neighbours. In a Transformer there is no such task: the vectors
+# are learned with everything else.
 #
 # Here is a skip-gram in a few lines. From a word's vector it guesses the words up to two places
 # away. It reads 4,000 English sentences of lesson 01's corpus.
@@ -232,8 +235,8 @@ assert even < home_short < 0.5 * home
 # %% [markdown]
 # ### There is nothing to train
 #
-# Count the parameters of the formulas of this section: none. What a word looks for, what it is found by, and
-# what it hands over is all the same vector. Section 4 tells them apart.
+# Count the parameters of the formulas of this section: none. What a word looks for, what it is
+# found by, and what it hands over is all the same vector. Section 4 tells them apart.
 #
 # ### Order does not matter
 #
@@ -281,10 +284,19 @@ assert (weights @ values).item() == values[(keys @ query).argmax()].item()
 # %% [markdown]
 # At a high temperature all values count alike. Towards zero, the best key takes everything, and the
 # soft dictionary becomes a hard one. Why not always hard? Because a hard one cannot be learned: a small
-# change of the query changes nothing, so there is no gradient. The soft one always has one.
+# change of the query changes nothing, so there is no gradient. The soft one has one, unless the
+# temperature is so low that it has become a hard one:
+
+# %%
+for temperature in (1, 0.001):
+    asked = query.clone().requires_grad_()
+    ((keys @ asked / temperature).softmax(dim=-1) @ values).sum().backward()
+    print(f"temperature {temperature:>6}: gradient of the price {asked.grad.tolist()}")
+assert asked.grad.abs().max() < 1e-6
 
 # %% [markdown]
-# Move the slider and find the temperature at which the largest weight passes 0.9. **Entropy** says how
+# Move the slider and find the temperature at which the largest weight passes 0.9. (It is just below 0.4.)
+# **Entropy** says how
 # spread the weights are: 0 when one word has all, log 5 ≈ 1.61 when five share evenly.
 
 # %%
@@ -307,7 +319,7 @@ SoftmaxTemperature()
 KernelRegression(width=1.0)
 
 # %% [markdown]
-# About 0.3. A narrower kernel follows the noise of single points, a wider one flattens the waves.
+# Anything from 0.25 to 0.4 shows 0.34, the smallest. A narrower kernel follows the noise of single points, a wider one flattens the waves.
 
 # %% [markdown]
 # ## 4. Six steps for one word
@@ -349,7 +361,8 @@ print("values:  ", values.tolist())
 
 # %% [markdown]
 # **Step 2, score.** One dot product for each word. **Step 3, scale:** divide by $\sqrt{d_k}$, where
-# $d_k$ is the width of a key (K in the code), here $\sqrt 3$ (lesson 04 shows why). **Step 4, softmax:** the weights are positive and sum to one.
+# $d_k$ is the width of a key (K in the code), here $\sqrt 3$ (lesson 04 shows why). **Step 4,
+# softmax:** the weights are positive and sum to one.
 
 # %%
 scores = torch.stack([query @ key for key in keys])  # (T,)
@@ -405,8 +418,9 @@ assert twice[1] == twice[2]
 # ## 5. Why three projections, and why small ones
 #
 # With one vector for all three roles, a word looks for what it is itself. Section 2 showed where
-# that leads: to the diagonal. Two different matrices allow *verbs look for subjects* without subjects
-# looking back: the **scores** need not be symmetric. The third lets a word hand over something else than what it is found by.
+# that leads: to the diagonal. Two different matrices allow *verbs look for subjects* without
+# subjects looking back: the **scores** need not be symmetric. The third lets a word hand over
+# something else than what it is found by.
 
 # %%
 notebook.set_seed(0)
@@ -568,8 +582,8 @@ assert (embeddings.grad[4:7].norm(dim=-1) > 0).all()
 
 # %% [markdown]
 # **"Attention solved the parallelism problem of recurrent networks."** Lesson 02 called it a myth,
-# and it is: attention on top of a recurrent network still waits for every state. What solved it is what we did
-# here: to drop the recurrence. No step of section 4 needs another word's result.
+# and it is: attention on top of a recurrent network still waits for every state. What solved it is
+# what we did here: to drop the recurrence. No step of section 4 needs another word's result.
 
 # %%
 all_at_once = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)[0]

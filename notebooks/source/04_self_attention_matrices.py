@@ -121,8 +121,8 @@ assert q_k.shape == (2, 2) and result.shape == (2, 64)
 # **12 minutes.** Let two people come to the board and write the shapes of section 1 from memory.
 #
 # What people get wrong: softmax over columns ("dim=0"), and $K Q^\top$ instead of $Q K^\top$. In
-# self-attention both give a matrix of the right shape, which is why the exercises name them. If you are late, skip the
-# paper's shapes; the quiz asks for them again.
+# self-attention both give a matrix of the right shape, which is why the exercises name them. If you
+# are late, skip the paper's shapes; the quiz asks for them again.
 
 # %% [markdown]
 # ## 2. Loop, matrix, fused operator
@@ -223,9 +223,9 @@ for d_k in widths:
     assert abs(variance / d_k - 1) < 0.1
 
 # %% [markdown]
-# Each product has mean 0 and variance 1, and the variance of a sum of $d_k$ such products is $d_k$. So the scores' usual
-# size is $\sqrt{d_k}$, and it grows with the width for no good reason. Dividing by $\sqrt{d_k}$ takes
-# exactly that out.
+# Each product has mean 0 and variance 1, and the variance of a sum of $d_k$ such products is $d_k$.
+# So the scores' usual size is $\sqrt{d_k}$, and it grows with the width for no good reason.
+# Dividing by $\sqrt{d_k}$ takes exactly that out.
 #
 # Why does size matter? Because of what a softmax does with large scores. The next cell lets a query
 # meet ten keys, takes the softmax, and measures two things: the **entropy** of lesson 03 (log 10 ≈ 2.3
@@ -674,12 +674,11 @@ exercises.quiz("why_not_zero_afterwards")
 # %% [markdown]
 # ### Going further
 #
-# Where it can use a fused kernel, `F.scaled_dot_product_attention` does not store the $n \times n$ matrix.
-# Write a version that works
-# through the keys in blocks of 16 and keeps, for each query, the largest score so far, the sum of
-# exponentials and the weighted sum of values, rescaling the two sums whenever the largest score
-# changes. Assert that it equals the one-shot version. You will have written the core of
-# FlashAttention (Dao et al. 2022).
+# Where it can use a fused kernel, `F.scaled_dot_product_attention` does not store the $n \times n$
+# matrix. Write a version that works through the keys in blocks of 16 and keeps, for each query, the
+# largest score so far, the sum of exponentials and the weighted sum of values, rescaling the two
+# sums whenever the largest score changes (Milakov and Gimelshein 2018). Assert that it equals the
+# one-shot version. You will have written the core of FlashAttention (Dao et al. 2022).
 
 # %% [markdown]
 # ## Myth or fact?

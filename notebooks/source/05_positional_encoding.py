@@ -60,8 +60,9 @@ for word in vector:
 # %% [markdown]
 # Not a digit changes. Who bites whom is lost. A score depends on two vectors, not on where they
 # stand, and a sum does not care in which order it is added up. Lesson 03 called this **permutation
-# equivariance**; in symbols, for any reordering $P$ of the rows, $f(PX) = P f(X)$. (It holds without a causal
-# mask. With one, a word sees only what stands before it, and some of the order leaks in.)
+# equivariance**; in symbols, for any reordering $P$ of the rows, $f(PX) = P f(X)$. (It holds
+# without a causal mask. With one, a word sees only what stands before it, and some of the order
+# leaks in.)
 
 # %%
 notebook.set_seed(1)
@@ -150,10 +151,11 @@ assert nearest > 0.5
 # %% [markdown]
 # ## 3. Moving is rotating
 #
-# Why both a sine and a cosine? Look at one pair as a point on a circle. The angle is the position times
-# the frequency, so going $k$ positions further turns the point by a fixed angle, $k$ times the frequency.
-# **The turn does not depend on where you start.** From school: $\sin(a+b) = \sin a \cos b + \cos a \sin b$
-# and $\cos(a+b) = \cos a \cos b - \sin a \sin b$. One matrix therefore moves *every* position by $k$:
+# Why both a sine and a cosine? Look at one pair as a point on a circle. The angle is the position
+# times the frequency, so going $k$ positions further turns the point by a fixed angle, $k$ times
+# the frequency. **The turn does not depend on where you start.** From school:
+# $\sin(a+b) = \sin a \cos b + \cos a \sin b$ and $\cos(a+b) = \cos a \cos b - \sin a \sin b$. One
+# matrix therefore moves *every* position by $k$:
 
 
 # %%
@@ -211,8 +213,8 @@ assert products.min() > 0
 # slow cosines are all near 1.
 
 # %% [markdown]
-# Move the sliders. **Try:** set the shift to the wavelength; what does the turn become? Then take pair 15:
-# how far does the point move?
+# Move the sliders. **Try:** set the shift to the wavelength; what does the turn become? Then take
+# pair 15: how far does the point move?
 
 # %%
 PositionExplorer()
@@ -260,13 +262,13 @@ print(f"the two vectors of dog now differ by up to {difference:.2f}")
 assert difference > 0.1
 
 # %% [markdown]
-# **Why does adding not mix things up?** Two numbers added cannot be taken apart again. Two *vectors*
-# of many dimensions nearly can: random directions are almost at right angles to each other. Let us
-# measure. We take 600 words with random vectors, put them at 40 positions, and ask a *linear* map to
-# read back the position, and another to read back the word. Half of the pairs are used to fit the
-# maps, the other half to test them. Beside it stands the alternative: half the width for the word,
-# half for the position, side by side (*concatenated*). **Predict:** at $D = 64$, which is read back better
-# from the sum, the word or the position?
+# **Why does adding not mix things up?** Two numbers added cannot be taken apart again. Two
+# *vectors* of many dimensions nearly can: random directions are almost at right angles to each
+# other. Let us measure. We take 600 words with random vectors, put them at 40 positions, and ask a
+# *linear* map to read back the position, and another to read back the word. Half of the pairs are
+# used to fit the maps, the other half to test them. Beside it stands the alternative: half the
+# width for the word, half for the position, side by side (*concatenated*). **Predict:** at
+# $D = 64$, which is read back better from the sum, the word or the position?
 
 
 # %%
@@ -348,8 +350,9 @@ assert not equivariant(x, ways["along time"]) and equivariant(x, ways["along bat
 # %% [markdown]
 # ## 5. Two other ways
 #
-# **Learned positions.** A table like any embedding, trained with the rest. BERT (an encoder
-# alone), GPT-2 (a decoder alone) and the Vision Transformer (for pictures) do this. It has no row for a position beyond its end.
+# **Learned positions.** A table like any embedding, trained with the rest. BERT (an encoder alone),
+# GPT-2 (a decoder alone) and the Vision Transformer (for pictures) do this. It has no row for a
+# position beyond its end.
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -360,10 +363,11 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# **Rotary positions (RoPE).** Section 3 said that moving is rotating. So rotate: turn each pair of features
-# of a query and of a key by an angle that grows with its position, and leave the values alone. The
-# dot product of a turned query and a turned key depends only on how far, and on which side, the key stands
-# from the query. Most large language models of recent years do this (Su et al. 2021).
+# **Rotary positions (RoPE).** Section 3 said that moving is rotating. So rotate: turn each pair of
+# features of a query and of a key by an angle that grows with its position, and leave the values
+# alone. The dot product of a turned query and a turned key depends only on how far, and on which
+# side, the key stands from the query. Most large language models of recent years do this (Su et al.
+# 2021).
 
 # %%
 notebook.set_seed(0)
@@ -438,9 +442,9 @@ assert with_positions > 0.95
 assert abs(without_positions - 1 / 7) < 0.03
 
 # %% [markdown]
-# With positions it is solved. Without them the letter to name is one of the seven others. The model learns
-# the one thing that can be learned, *name one of the other letters*, and stays at one in seven, however
-# long you train it. (What is above 1/7 is the luck of this draw.)
+# With positions it is solved. Without them the letter to name is one of the seven others. The model
+# learns the one thing that can be learned, *name one of the other letters*, and stays at one in
+# seven, however long you train it. (What is above 1/7 is the luck of this draw.)
 
 # %% [markdown] tags=["notes"]
 # **8 minutes**, of which the two trainings take about ten seconds. While they run: *what exactly can
@@ -541,15 +545,15 @@ exercises.quiz("add_or_concatenate")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and GPT-2: they
-# are added. The width stays what it was.
+# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and
+# GPT-2: they are added. The width stays what it was.
 
 # %%
 assert (torch.zeros(2, 5, 64) + sinusoidal_positions(5, 64)).shape == (2, 5, 64)
 
 # %% [markdown]
-# **"BERT uses sinusoids."** A myth: its positions are a learned table, as the weights of MiniLM, a small BERT, show. A table
-# of sinusoids would have rows of one length; this one has not.
+# **"BERT uses sinusoids."** A myth: its positions are a learned table, as the weights of MiniLM, a
+# small BERT, show. A table of sinusoids would have rows of one length; this one has not.
 
 # %%
 from helpers.pretrained import load_minilm

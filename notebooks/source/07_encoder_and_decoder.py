@@ -43,7 +43,7 @@ notebook.picture("encoder_decoder_stacks")
 # ## 1. Layer normalisation
 #
 # Through many layers, vectors may grow or shrink. **Layer normalisation** brings each of them back to
-# one size, so that the next layer always meets numbers it can work with.
+# one size, so that the next layer always meets numbers it can work with (Ba et al. 2016).
 #
 # Take one word's vector. Subtract its mean, divide by its standard deviation, then let two learned
 # vectors, a *gain* and a *bias*, choose a new scale and a new centre for each component. By hand, for
@@ -148,7 +148,8 @@ torch.testing.assert_close(convolution(x.transpose(1, 2)).transpose(1, 2), ffn.l
 # %% [markdown]
 # ## 3. Residual paths, and where the norm stands
 #
-# Around each sublayer runs a path that carries $x$ **itself**. The sublayer only adds to it. There are
+# Around each sublayer runs a path that carries $x$ **itself** (He et al. 2016). The sublayer only adds
+# to it. There are
 # two places for the norm:
 #
 # - **post-norm**, the paper's: $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$,

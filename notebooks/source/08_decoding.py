@@ -98,8 +98,9 @@ torch.testing.assert_close(right, -log_probabilities[best[0]])
 # Given probabilities, `F.cross_entropy` raises no error. It takes a softmax of a softmax, so the loss
 # cannot come near zero: even a perfect prediction costs about $\log V - 1$.
 #
-# Our model has no separate matrix for this layer. It uses the target embedding again: a token's row,
-# dotted with the decoder's vector, is the token's logit (Press and Wolf 2017). In our translator, as in the paper, the source reads from this table too: one table, used three times.
+# Our model has no separate matrix for this layer. It uses the target embedding again: a token's
+# row, dotted with the decoder's vector, is the token's logit (Press and Wolf 2017). In our
+# translator, as in the paper, the source reads from this table too: one table, used three times.
 
 # %%
 assert model.output_proj.weight is model.tgt_embedding.weight
@@ -211,8 +212,9 @@ assert written == translator.translate(sentence)
 notebook.picture("beam_tree")
 
 # %% [markdown]
-# A small tree first, with a made-up model that writes three tokens, A, B and `<eos>`, to see greedy lose. **Predict** with the
-# numbers in the cell: which sentence does greedy find, and which is likelier?
+# A small tree first, with a made-up model that writes three tokens, A, B and `<eos>`, to see greedy
+# lose. **Predict** with the numbers in the cell: which sentence does greedy find, and which is
+# likelier?
 
 # %%
 A, B, END = 3, 4, EOS
@@ -310,10 +312,10 @@ assert table["samples"][1] < table["samples, temperature 0.5"][1] < table["greed
 assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
 
 # %% [markdown]
-# Without a penalty the beam finds, on average, sentences that the model itself likes better than greedy's.
-# They are a little shorter, too; with captions this short the effect is small, on long sentences it is a
-# real problem. Likelier is not always better. **Predict:** is there a caption where the beam's translation is nearer
-# to ours, and one where greedy's is?
+# Without a penalty the beam finds, on average, sentences that the model itself likes better than
+# greedy's. They are a little shorter, too; with captions this short the effect is small, on long
+# sentences it is a real problem. Likelier is not always better. **Predict:** is there a caption
+# where the beam's translation is nearer to ours, and one where greedy's is?
 
 # %% tags=["nbval-ignore-output"]
 found = {"a beam is nearer to ours": [], "greedy is nearer to ours": []}
@@ -334,8 +336,9 @@ for title, cases in found.items():
         print()
 
 # %% [markdown]
-# In most captions beam and greedy agree. And nearer to ours is not always better: a cake's candles are
-# blown *out*, and one of the two forgets it. Twenty captions are too few to rank close numbers; `helpers/weights/README.md` has the scores on a thousand.
+# In most captions beam and greedy agree. And nearer to ours is not always better: a cake's candles
+# are blown *out*, and one of the two forgets it. Twenty captions are too few to rank close numbers;
+# `helpers/weights/README.md` has the scores on a thousand.
 
 # %% [markdown] tags=["notes"]
 # **15 minutes.** Draw the tiny tree on the board before the cell runs. Ask: *what does beam size V

@@ -222,9 +222,10 @@ assert curves["transformer"][0] > log_v + 1  # starts worse
 assert all(min(curve[:20]) < log_v and curve[-1] < 0.1 < unigram for curve in curves.values())
 
 # %% [markdown]
-# The GRU starts at log V, as it should. The Transformer starts *above*. Its output matrix is its embedding
-# (lesson 08), and the residual path carries the word just read to the very end: so before any training it
-# mostly **repeats the word it was given**, rather surely, and that is hardly ever the right next word.
+# The GRU starts at log V, as it should. The Transformer starts *above*. Its output matrix is its
+# embedding (lesson 08), and the residual path carries the word just read to the very end: so before
+# any training it mostly **repeats the word it was given**, rather surely, and that is hardly ever
+# the right next word.
 
 # %%
 untrained = toy_models.new_toy("transformer", splits).model.eval()
@@ -263,10 +264,11 @@ torch.testing.assert_close(
 assert wrong < right
 
 # %% [markdown]
-# Your prediction: (2 + 0) / 2 = 1. Here a quarter of the places is padding: 3.07 · 9/12 ≈ 2.31. The wrong
-# loss flatters, the same sentence costs less in a batch with a longer neighbour, and padding, the
-# commonest target, is what such a model learns first. The same error hides in averages of averages: a batch of 3 words must not weigh as much as one of 300.
-# Sum the nats, sum the words, divide once.
+# Your prediction: (2 + 0) / 2 = 1. Here a quarter of the places is padding: 3.07 · 9/12 ≈ 2.31. The
+# wrong loss flatters, the same sentence costs less in a batch with a longer neighbour, and padding,
+# the commonest target, is what such a model learns first. The same error hides in averages of
+# averages: a batch of 3 words must not weigh as much as one of 300. Sum the nats, sum the words,
+# divide once.
 
 # %%
 longer = F.pad(ids, (0, 4), value=PAD)
@@ -310,8 +312,9 @@ assert floor > 0.4
 # %% [markdown]
 # ## 5. The learning rate of the paper
 #
-# Adam with β₂ = 0.98 (how long it remembers the gradients' size; usually 0.999), and a rate that first
-# rises in a straight line for 4,000 steps, then falls with the inverse square root of the step:
+# Adam (Kingma and Ba 2015) with β₂ = 0.98 (how long it remembers the gradients' size; usually
+# 0.999), and a rate that first rises in a straight line for 4,000 steps, then falls with the
+# inverse square root of the step:
 #
 # $$\mathrm{rate} = d_{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot
 # \mathrm{warmup}^{-1.5})$$
@@ -338,9 +341,9 @@ assert math.isclose(
 )
 
 # %% [markdown]
-# Why rise at all? Two reasons. Adam divides by a running estimate of the gradients' size, and at first that
-# estimate rests on a handful of batches. And in a post-norm model the last layers get large gradients
-# while the stack is still random: lesson 07 trained with and without.
+# Why rise at all? Two reasons. Adam divides by a running estimate of the gradients' size, and at
+# first that estimate rests on a handful of batches. And in a post-norm model the last layers get
+# large gradients while the stack is still random: lesson 07 trained with and without.
 #
 # Our own models warm up too, then fall in a straight line to zero: for a short training that ends at a
 # known step this is simpler. And gradients longer than 1 are shortened to length 1 before the step
@@ -383,8 +386,8 @@ notebook.figure(axes, alt="The loss of the first round falls from about 6.5 to b
 # %% [markdown]
 # ### The closing table
 #
-# BLEU (lesson 01), from 0 to 100, counts words and short phrases that agree with the reference. **Predict:** which
-# model is best beyond 20 words? Which takes longest for a round, and why?
+# BLEU (lesson 01), from 0 to 100, counts words and short phrases that agree with the reference.
+# **Predict:** which model is best beyond 20 words? Which takes longest for a round, and why?
 
 # %% tags=["nbval-ignore-output"]
 test = splits.test[:500]
@@ -440,10 +443,10 @@ if not train_here:  # yours may have been stopped early
 # python -m helpers.training
 # ```
 #
-# It takes about two hours on two cores, and much less on a graphics processor. What it reached, and how the
-# training really went, is written beside its weights, in `helpers/weights/README.md`. Here it translates
-# twenty captions of our own, which it has never seen. (The last lines name BLEU's settings, so that others
-# can repeat it, and the scores stored with the weights.)
+# It takes about two hours on two cores, and much less on a graphics processor. What it reached, and
+# how the training really went, is written beside its weights, in `helpers/weights/README.md`. Here
+# it translates twenty captions of our own, which it has never seen. (The last lines name BLEU's
+# settings, so that others can repeat it, and the scores stored with the weights.)
 
 # %% tags=["nbval-ignore-output"]
 translator = load_translator()

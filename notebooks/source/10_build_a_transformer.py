@@ -87,8 +87,8 @@ for name, weight in under(weights, "encoder_layers.0.").items():
 notebook.show_source(own_or_tested)
 
 # %% [markdown]
-# A tested part calls tested parts only. So for a model that is wholly yours, all ten have to be. Always run
-# a part's two cells together: the second one puts the tested part in its place.
+# A tested part calls tested parts only. So for a model that is wholly yours, all ten have to be.
+# Always run a part's two cells together: the second one puts the tested part in its place.
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Two hours in one go, or as homework with a deadline. Pairs work well: one
@@ -497,7 +497,8 @@ assert equal[post_norm] == equal[unscaled] == 0 and equal[with_gelu] > 10 and eq
 # %% [markdown]
 # ## Extension: what is this tone doing?
 #
-# An encoder does not know that its vectors were words. Here they are sound: a clip is a row of
+# An encoder does not know that its vectors were words. Here, as in the work of Gong et al. (2021), they
+# are sound: a clip is a row of
 # **frames**, and each frame says how much energy there is in each of 16 bands of pitch, as in a
 # spectrogram. Each clip has one tone that rises, falls, warbles or stays, between 16 and 40 frames
 # long, under noise. Which of the four is it?
@@ -698,8 +699,8 @@ exercises.quiz("what_the_decoder_would_lack")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"If it runs and all shapes fit, it is right."** A myth. Four wrong models above ran without a word, and
-# two of them wrote good English; only the numbers gave them away.
+# **"If it runs and all shapes fit, it is right."** A myth. Four wrong models above ran without a
+# word, and two of them wrote good English; only the numbers gave them away.
 #
 # **"Transformers are for text."** A myth. The tones never were words. What an encoder needs is a row of
 # vectors, and positions if their order means something.

@@ -162,8 +162,9 @@ torch.testing.assert_close(fused, ours)
 assert shown[0, 0, 3] == 0 < hidden[0, 0, 3]
 
 # %% [markdown]
-# **10 · "A fully masked row does no harm." (04)** 0/0 is NaN, forward and backward, and one NaN spoils all
-# weights at the next step. With −1e9 instead of −∞ it is a silent uniform row. Ours gives zeros.
+# **10 · "A fully masked row does no harm." (04)** 0/0 is NaN, forward and backward, and one NaN
+# spoils all weights at the next step. With −1e9 instead of −∞ it is a silent uniform row. Ours
+# gives zeros.
 
 # %%
 nothing = torch.zeros(1, 3, dtype=torch.bool)
@@ -231,9 +232,9 @@ for norm_first in (False, True):
     assert same is norm_first
 
 # %% [markdown]
-# **15 · "With a causal mask the targets need no shift." (08)** The mask lets position t see inputs ≤ t. If
-# input t *is* target t, the answer stands in the question. Our translator was trained with the shift;
-# fed without it, it predicts what comes *after* each word, not the word:
+# **15 · "With a causal mask the targets need no shift." (08)** The mask lets position t see inputs
+# ≤ t. If input t *is* target t, the answer stands in the question. Our translator was trained with
+# the shift; fed without it, it predicts what comes *after* each word, not the word:
 
 # %%
 english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eos=True)])
@@ -305,8 +306,8 @@ print([f"{rate / rates[1]:.2f}" for rate in rates])
 assert all(math.isclose(a / b, r) for a, b, r in zip(rates, rates[1:], (0.5, 2, 2), strict=False))
 
 # %% [markdown]
-# **21 · "Dropout removes weights." (07)** It zeroes *activations* and rescales the rest; in `eval()` it does
-# nothing.
+# **21 · "Dropout removes weights." (07)** It zeroes *activations* and rescales the rest; in
+# `eval()` it does nothing.
 
 # %%
 dropout = Dropout(0.25)
@@ -319,8 +320,8 @@ assert not list(dropout.parameters()) and torch.equal(dropout.eval()(ones), ones
 assert abs(dropped.mean() - 1) < 0.05
 
 # %% [markdown]
-# **22 · "Input embeddings come from word2vec." (03)** They are learned with the model: the loss sends them
-# a gradient like any other weight.
+# **22 · "Input embeddings come from word2vec." (03)** They are learned with the model: the loss
+# sends them a gradient like any other weight.
 
 # %%
 loss = F.cross_entropy(model(src_ids, english[:, :-1]).flatten(0, 1), english[:, 1:].flatten())
@@ -331,9 +332,9 @@ assert gradients and all(g is not None and g.abs().sum() > 0 for g in gradients)
 model.zero_grad()
 
 # %% [markdown]
-# **23 · "An attention map explains the prediction." (06)** It describes where weight went. Test a claim by
-# intervening: in each cross-attention layer we silence the head with the sharpest map, and the loss
-# hardly moves for at least one of them.
+# **23 · "An attention map explains the prediction." (06)** It describes where weight went. Test a
+# claim by intervening: in each cross-attention layer we silence the head with the sharpest map, and
+# the loss hardly moves for at least one of them.
 
 
 # %%
