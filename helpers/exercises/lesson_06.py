@@ -68,18 +68,30 @@ def _draw_silence(generator):
 
 
 def _layer(
-    split=split_heads, merge=merge_heads, scale=None, output=True, polarity=True, roles="qkv"
+    split=split_heads,
+    merge=merge_heads,
+    scale=None,
+    output=True,
+    polarity=True,
+    roles="qkv",
+    over=-1,
+    late=False,
+    hidden=-math.inf,
 ):
     """Make a layer that goes wrong in the ways asked for."""
 
     def attend(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
         matrices = {"q": w_q, "k": w_k, "v": w_v}
         query, key, value = (split(x @ matrices[role], n_heads) for role in roles)
-        width = {None: key.shape[-1], "D": x.shape[-1], "none": 1}[scale]
+        width = key.shape[-1]
+        width = {None: width, "D": x.shape[-1], "none": 1, "square": width**2}[scale]
         scores = query @ key.transpose(-2, -1) / math.sqrt(width)
-        if mask is not None:
-            scores = scores.masked_fill(mask if not polarity else ~mask, -math.inf)
-        merged = merge(scores.softmax(-1) @ value)
+        if mask is not None and not late:
+            scores = scores.masked_fill(mask if not polarity else ~mask, hidden)
+        weights = scores.softmax(over)
+        if mask is not None and late:
+            weights = weights.masked_fill(~mask, 0)
+        merged = merge(weights @ value)
         return merged @ w_o if output else merged
 
     return attend
@@ -114,6 +126,10 @@ def _einsum(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     )
 
 
+def _interleaved(x, n_heads):
+    return x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)
+
+
 def _view_only(x, n_heads):
     batch, length, width = x.shape
     return x.reshape(batch, n_heads, length, width // n_heads)
@@ -144,6 +160,11 @@ EXERCISES = [
                 "heads and width exchanged",
                 lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
                 "The last axis was cut as (K, H): head 0 took every H-th feature. Its features lie next to each other: (H, K).",
+            ),
+            Mistake(
+                "K parts of H",
+                lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2),
+                "The last axis was cut into K parts of H numbers. Cut it into H parts of K: unflatten(-1, (n_heads, -1)). (torch.split asks for the size of a part, torch.chunk for their number.)",
             ),
             Mistake(
                 "width first",
@@ -290,6 +311,60 @@ EXERCISES = [
                 _layer(split=lambda x, h: x.unflatten(-1, (h, -1)), merge=lambda x: x.flatten(-2)),
                 "The axes of words and heads were not swapped, so within each word the heads attend to each other. Words must stand next to the width: transpose(1, 2) after the cut, and back before the join.",
             ),
+            Mistake(
+                "split and merged without transposing",
+                _layer(split=_view_only, merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
+                "Split and merge undo each other, but between them words are torn apart: a reshape straight to (B, H, T, K) is no split. Cut the last axis, (B, T, H, K), then swap T and H; swap back before you join.",
+            ),
+            Mistake(
+                "heads interleaved",
+                _layer(split=_interleaved, merge=lambda x: x.permute(0, 2, 3, 1).flatten(-2)),
+                "Head 0 took every H-th column. The columns of a head lie next to each other: cut the last axis as (H, K), not (K, H).",
+            ),
+            Mistake(
+                "softmax over the queries",
+                _layer(over=-2),
+                "The softmax ran over the queries. Each query's row sums to one: softmax(-1).",
+            ),
+            Mistake(
+                "softmax over the heads",
+                _layer(over=1),
+                "The softmax ran over the heads. Each head's row sums to one for itself: softmax(-1).",
+            ),
+            Mistake(
+                "mask after the softmax",
+                _layer(late=True),
+                "The weights were set to zero after the softmax, so the rows no longer sum to one. Set the scores to −∞ before it.",
+            ),
+            Mistake(
+                "masked with 0",
+                _layer(hidden=0.0),
+                "Hidden scores were set to 0, and e⁰ = 1 is no small weight. Set them to −∞.",
+            ),
+            Mistake(
+                "queries and keys exchanged",
+                _layer(roles="kqv"),
+                "Queries and keys are exchanged: x @ w_q asks, x @ w_k is found, scores = query @ key.transpose(-2, -1).",
+            ),
+            Mistake(
+                "divided by K",
+                _layer(scale="square"),
+                "The scores are divided by d_k, or twice by its root. Divide once, by √(D / H).",
+            ),
+            Mistake(
+                "W_O transposed",
+                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
+                    x, q, k, v, o.T, n_heads, mask
+                ),
+                "Only w_o is transposed. Here it is rows times matrices like the others: merged @ w_o.",
+            ),
+            Mistake(
+                "values not projected",
+                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
+                    x, q, k, torch.eye(len(v)), o, n_heads, mask
+                ),
+                "The words themselves were mixed. What is mixed is the values, x @ w_v.",
+            ),
             Mistake("divided by √D + W_O forgotten", _layer(scale="D", output=False)),
             Mistake("no scaling + W_O forgotten", _layer(scale="none", output=False)),
         ],
@@ -340,6 +415,31 @@ EXERCISES = [
                     ]
                 ),
                 "You counted in steps of n_heads. A head has K = D / H rows: head h begins at row h · K.",
+            ),
+            Mistake(
+                "begins at row h",
+                lambda w, h, n: (
+                    w
+                    * ((torch.arange(len(w)) < h) | (torch.arange(len(w)) >= h + len(w) // n))[
+                        :, None
+                    ]
+                ),
+                "K rows are zero, but they begin at row h. Every head before it has K rows: begin at row h · K.",
+            ),
+            Mistake(
+                "all heads from this one on",
+                lambda w, h, n: w * (torch.arange(len(w)) < h * (len(w) // n))[:, None],
+                "This head and all after it are silent: its rows end at (h + 1) · K.",
+            ),
+            Mistake(
+                "all heads up to this one",
+                lambda w, h, n: w * (torch.arange(len(w)) >= (h + 1) * (len(w) // n))[:, None],
+                "This head and all before it are silent: its rows begin at h · K.",
+            ),
+            Mistake(
+                "rows taken out",
+                lambda w, h, n: torch.cat([w[: h * (len(w) // n)], w[(h + 1) * (len(w) // n) :]]),
+                "The rows are gone, and the heads side by side no longer fit W_O. Set them to zero instead.",
             ),
             Mistake(
                 "one row only",
@@ -474,8 +574,8 @@ QUESTIONS = [
     ),
     Question(
         "how_many_heads",
-        "Michel et al. found that most heads can be removed after training. Then why not train with one head?",
+        "Michel et al. found that after training most heads, one at a time, can be removed at hardly any cost. Then why not train with one head?",
         "open",
-        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and nothing is saved, since the size is the same.",
+        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and hardly anything is saved: the parameters and the products are the same, only the maps are fewer.",
     ),
 ]

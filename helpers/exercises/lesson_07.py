@@ -84,6 +84,10 @@ def _draw_ids(generator):
     ]
 
 
+def _triangle(ids):
+    return torch.ones(ids.shape[1], ids.shape[1]).bool()
+
+
 def _loop_mask(ids, pad):
     length = ids.shape[1]
     rows = [
@@ -97,6 +101,16 @@ _TWO_NORMS = Mistake(
     "norm in both places",
     lambda x, f, norm: norm(x + f(norm(x))),
     "There are two norms, one before and one after. Use one only.",
+)
+_NOT_CALLED = Mistake(
+    "sublayer not called",
+    lambda x, f, norm: norm(x),
+    "The sublayer is not called. What it returns is added to x.",
+)
+_SUBLAYER_ONLY = Mistake(
+    "sublayer only",
+    lambda x, f, norm: f(x),
+    "Neither path nor norm: only the sublayer is called.",
 )
 _NORM_ON_THE_PATH = Mistake(
     "norm on the skip path only",
@@ -173,6 +187,67 @@ EXERCISES = [
             ),
             Mistake(
                 "unbiased variance + eps outside the root", _norm(correction=1, eps_inside=False)
+            ),
+            Mistake(
+                "RMSNorm",
+                lambda x, g, b, eps=1e-5: g * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt() + b,
+                "The mean is not subtracted, neither above nor in the variance: this is RMSNorm. Subtract it first.",
+            ),
+            Mistake(
+                "unbiased variance + eps not used",
+                lambda x, g, b, eps=1e-5: _norm(correction=1)(x, g, b),
+            ),
+            Mistake(
+                "brackets around x - mean",
+                lambda x, g, b, eps=1e-5: (
+                    g * x
+                    - x.mean(-1, keepdim=True)
+                    / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+                    + b
+                ),
+                "Only the mean is divided: x - mean needs brackets.",
+            ),
+            Mistake(
+                "brackets around x - mean, gain outside",
+                lambda x, g, b, eps=1e-5: (
+                    g
+                    * (
+                        x
+                        - x.mean(-1, keepdim=True)
+                        / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+                    )
+                    + b
+                ),
+                "Only the mean is divided: x - mean needs brackets.",
+            ),
+            Mistake(
+                "not divided",
+                lambda x, g, b, eps=1e-5: g * (x - x.mean(-1, keepdim=True)) + b,
+                "Nothing is divided by the standard deviation.",
+            ),
+            Mistake(
+                "multiplied by the deviation",
+                lambda x, g, b, eps=1e-5: (
+                    g
+                    * (x - x.mean(-1, keepdim=True))
+                    * (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+                    + b
+                ),
+                "Multiplied by the standard deviation: divide.",
+            ),
+            Mistake(
+                "sum of squares",
+                lambda x, g, b, eps=1e-5: (
+                    g
+                    * (x - x.mean(-1, keepdim=True))
+                    / (x.var(-1, correction=0, keepdim=True) * x.shape[-1] + eps).sqrt()
+                    + b
+                ),
+                "The squares are added up but not divided by n: take their mean.",
+            ),
+            Mistake(
+                "gain and bias forgotten + eps not used",
+                lambda x, g, b, eps=1e-5: torch.nn.functional.layer_norm(x, x.shape[-1:]),
             ),
         ],
         also_right=[
@@ -251,6 +326,11 @@ EXERCISES = [
                 lambda x, w1, b1, w2, b2: x + feed_forward(x, w1, b1, w2, b2),
                 "x is added at the end. The residual path is around the network, not in it.",
             ),
+            Mistake(
+                "GELU",
+                lambda x, w1, b1, w2, b2: torch.nn.functional.gelu(x @ w1 + b1) @ w2 + b2,
+                "This is GELU, a smoother bend. The paper's is ReLU.",
+            ),
         ],
         also_right=[
             lambda x, w1, b1, w2, b2: (
@@ -310,6 +390,23 @@ EXERCISES = [
                 lambda x, f, norm: f(norm(x)),
                 "x itself is lost, and the norm comes first. Add x, then normalise the sum.",
             ),
+            Mistake(
+                "both normalised, and the sum",
+                lambda x, f, norm: norm(norm(x) + f(x)),
+                "x is normalised before the addition too. One norm is enough: of the sum.",
+            ),
+            Mistake(
+                "sublayer and sum normalised",
+                lambda x, f, norm: norm(x + norm(f(x))),
+                "There are two norms: the sublayer's output is normalised, and the sum. Only the sum is.",
+            ),
+            Mistake(
+                "x added again",
+                lambda x, f, norm: x + norm(x + f(x)),
+                "x is added a second time after the norm. The norm is the last step.",
+            ),
+            _NOT_CALLED,
+            _SUBLAYER_ONLY,
         ],
         also_right=[
             lambda x, f, norm: norm(f(x) + x),
@@ -361,6 +458,22 @@ EXERCISES = [
                 lambda x, f, norm: norm(x) + norm(f(x)),
                 "Both parts are normalised. Only what enters the sublayer is.",
             ),
+            Mistake(
+                "a norm at the end too",
+                lambda x, f, norm: norm(norm(x) + f(norm(x))),
+                "There is a norm at the end as well, and one on the skip path. Only what enters the sublayer is normalised.",
+            ),
+            Mistake(
+                "x added before",
+                lambda x, f, norm: f(x + norm(x)),
+                "x is added before the sublayer. Add it to what the sublayer returns.",
+            ),
+            Mistake(
+                "sublayer not called, x added",
+                lambda x, f, norm: x + norm(x),
+                "The sublayer is not called: what it returns is what is added.",
+            ),
+            _SUBLAYER_ONLY,
         ],
         also_right=[
             lambda x, f, norm: f(norm(x)) + x,
@@ -436,6 +549,41 @@ EXERCISES = [
                     & torch.ones(ids.shape[1], ids.shape[1]).tril(-1).bool()
                 ),
                 "The diagonal is missing: a position may look at itself.",
+            ),
+            Mistake(
+                "padding only, not broadcast",
+                lambda ids, pad: masks.padding_mask(ids, pad),
+                "The future is not hidden: combine with the causal mask.",
+            ),
+            Mistake(
+                "causal only, not broadcast",
+                lambda ids, pad: masks.causal_mask(ids.shape[1]),
+                "The padding is not hidden: combine with the padding mask.",
+            ),
+            Mistake(
+                "causal part inverted",
+                lambda ids, pad: masks.padding_mask(ids, pad) & _triangle(ids).triu(1),
+                "The triangle marks what must be hidden (triu). Here True means may look: tril, with the diagonal.",
+            ),
+            Mistake(
+                "one position ahead",
+                lambda ids, pad: masks.padding_mask(ids, pad) & _triangle(ids).tril(1),
+                "Every position sees one position ahead: tril(1) keeps one diagonal too many.",
+            ),
+            Mistake(
+                "padding may look at itself",
+                lambda ids, pad: decoder_mask(ids, pad) | torch.eye(ids.shape[1]).bool(),
+                "The diagonal stays open for padding too. Padding is hidden from every query.",
+            ),
+            Mistake(
+                "exclusive or",
+                lambda ids, pad: masks.padding_mask(ids, pad) ^ masks.causal_mask(ids.shape[1]),
+                "^ is true where exactly one of the two allows it. Both must: &.",
+            ),
+            Mistake(
+                "pad_id as a threshold",
+                lambda ids, pad: (ids > pad)[:, None, None] & masks.causal_mask(ids.shape[1]),
+                "Ids are compared with >: pad_id need not be the smallest. Compare with !=.",
             ),
         ],
         also_right=[
@@ -583,7 +731,7 @@ QUESTIONS = [
         "why_residual",
         "Explain to a friend who knows matrices but no neural networks why a deep stack is easier to train with paths around its layers.",
         "open",
-        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished. (In pre-norm exactly so; in post-norm each norm rescales it.) And without the paths the words' vectors become alike within two layers.",
+        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth (the norms hold its size, but not what it says). With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished. (In pre-norm exactly so; in post-norm each norm rescales it.) And without the paths the words' vectors become alike: after two layers a tenth of each is its own, after four nothing.",
     ),
     Question(
         "is_it_a_cnn",
