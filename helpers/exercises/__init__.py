@@ -14,7 +14,7 @@ import ipywidgets as widgets
 
 from helpers.exercises import panels
 from helpers.exercises.checking import Verdict, check
-from helpers.exercises.model import find
+from helpers.exercises.model import catalogue, find
 from helpers.exercises.progress import export_progress, import_progress, progress
 from helpers.exercises.questions import quiz
 from helpers.widgets.fallback import StaticFallback
@@ -126,7 +126,11 @@ class _Solution(StaticFallback, widgets.VBox):
 def _solution_html(name):
     code = panels.html.escape(source(name))
     look_at = panels.html.escape(find(name, "exercise").look_at)
-    body = f'<pre style="white-space: pre-wrap; font-size: 14px">{code}</pre>{look_at}'
+    body = (
+        f'<pre style="white-space: pre-wrap; font-size: 14px">{code}</pre>{look_at}<br>To put it in, '
+        f"under the name that your cell uses: <code>my_name = exercises.reference(&quot;{name}&quot;)</code>, "
+        f"then check again."
+    )
     return panels.panel("solution", body)
 
 
@@ -139,6 +143,11 @@ def solution(name, show=False):
     show : bool, default=False
         Do not ask; this is the way in a terminal.
     """
+    if name in catalogue()[1]:
+        raise ValueError(
+            f"{name} is a question: press Check under it, and every option says why; an open one "
+            f"wants three words of yours first."
+        )
     exercise = find(name, "exercise")
     if show:
         return _Shown(f"{source(name)}\n\n{exercise.look_at}", _solution_html(name))

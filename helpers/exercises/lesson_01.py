@@ -45,14 +45,16 @@ def teacher_forcing(target_ids, bos_id):
 
 
 def receptive_field(kernel_size, dilations):
-    """Count the positions that one output of a stack of convolutions depends on.
+    """Count how far one output of a stack of convolutions sees, from the first position to the last.
+
+    With dilations that leave no gap, such as 1, 2, 4, it depends on every position in between.
 
     Parameters
     ----------
     kernel_size : int
         The same in every layer.
     dilations : list of ints
-        One for each layer: the step from one tap of the kernel to the next.
+        One for each layer: the step from one tap (a place that the kernel looks at) to the next.
 
     Returns
     -------
@@ -199,6 +201,26 @@ EXERCISES = [
             ),
             Mistake("no tanh + bias forgotten", _rnn(lambda z: z, bias=False)),
             Mistake("recurrent weights transposed + no tanh", _rnn(lambda z: z, transposed=True)),
+            Mistake(
+                "tanh of each product, bias inside",
+                lambda x, h, w, u, b: torch.tanh(x @ w + b) + torch.tanh(h @ u),
+                "tanh is taken twice, of each part. Add all three first, then squash the sum once.",
+            ),
+            Mistake(
+                "old state outside the tanh",
+                lambda x, h, w, u, b: torch.tanh(x @ w + b) + h @ u,
+                "What the old state says is added after tanh. It belongs into the sum that tanh squashes.",
+            ),
+            Mistake(
+                "tanh of the new word only",
+                lambda x, h, w, u, b: torch.tanh(x @ w) + h @ u + b,
+                "Only x @ w_x goes through tanh. Add all three first, then squash the sum.",
+            ),
+            Mistake(
+                "old state without its matrix",
+                lambda x, h, w, u, b: torch.tanh(x @ w + h + b),
+                "The old state is added as it is. It goes through its own matrix first: hidden @ w_h.",
+            ),
         ],
         also_right=[_rnn_by_concatenation, _rnn_by_loops],
         hints=[
@@ -274,6 +296,28 @@ EXERCISES = [
                 "The first id is always 1. It is 1 in this course, but the function is told which it is: bos_id.",
             ),
             Mistake("last word not dropped + zero in front", lambda ids, bos: _with(0, ids)),
+            Mistake(
+                "copied while it is read",
+                lambda ids, bos: torch.cat(
+                    [torch.full_like(ids[:, :1], bos), ids[:, :1].expand(-1, ids.shape[1] - 1)], 1
+                ),
+                "The first word has run through the whole row: a tensor was shifted into itself, and what was to be read had been overwritten. Read from target_ids, write into a new tensor, or use torch.cat.",
+            ),
+            Mistake(
+                "rolled to the left",
+                lambda ids, bos: ids.roll(-1, dims=1),
+                "Shifted the wrong way: each place now holds the word after the one to predict. Shift to the right, and put bos_id in front.",
+            ),
+            Mistake(
+                "first word dropped",
+                lambda ids, bos: ids[:, 1:].clone(),
+                "The first word is gone. It is the last that drops out, [:, :-1]; and bos_id comes in front.",
+            ),
+            Mistake(
+                "begin of sentence at the end",
+                lambda ids, bos: _with(bos, ids[:, :-1], front=False),
+                "bos_id stands at the end, and nothing has moved. It belongs in front: torch.cat([bos, target_ids[:, :-1]], dim=1).",
+            ),
         ],
         also_right=[
             _shift_by_roll,
@@ -289,7 +333,7 @@ EXERCISES = [
     Exercise(
         name="receptive_field",
         title="how far a stack of convolutions sees",
-        task="Return how many input positions one output of the stack depends on.",
+        task="Return how far one output of the stack sees: from the earliest position it depends on to the last, both counted, and all between. (Dilations 1, 2, 4, … leave none of them out.)",
         minutes=5,
         difficulty=2,
         importance=2,
@@ -331,6 +375,26 @@ EXERCISES = [
                 lambda k, ds: 1 + 2 * sum((k - 1) * d for d in ds),
                 "The reach is counted twice. A kernel covers (k − 1) · d further positions in all, however they lie around the middle.",
             ),
+            Mistake(
+                "widths added",
+                lambda k, ds: sum((k - 1) * d + 1 for d in ds),
+                "The position itself is counted once in every layer. It counts once in all: only what reaches further is added.",
+            ),
+            Mistake(
+                "kernel times layers",
+                lambda k, ds: k * len(ds),
+                "The kernels' taps are counted, layer by layer. They overlap, and dilation moves them apart: each layer reaches (kernel_size − 1) · d further.",
+            ),
+            Mistake(
+                "begins with the kernel",
+                lambda k, ds: k + (k - 1) * sum(ds),
+                "The count begins with a whole kernel, so the first layer counts twice. Begin with one position.",
+            ),
+            Mistake(
+                "kernel forgotten",
+                lambda k, ds: 1 + sum(ds),
+                "Every kernel is taken to have two taps. One of size k has k − 1 steps of d between its taps.",
+            ),
         ],
         also_right=[
             lambda k, ds: (k - 1) * sum(ds) + 1,
@@ -344,7 +408,7 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "One layer, kernel 3, dilation 1: three positions. With dilation 2: the taps are two apart, so five.",
+            "One layer, kernel 3, dilation 1: three positions. With dilation 2 the taps (the places that the kernel looks at) are two apart, so from the first to the last it is five.",
             "Each layer adds (kernel_size − 1) · dilation to what is seen already. Where do you start?",
             "1 + sum((kernel_size - 1) * dilation for dilation in dilations)",
         ],
@@ -383,7 +447,7 @@ EXERCISES = [
             Mistake(
                 "one layer too many",
                 lambda n, k: n // (k - 1) + 1,
-                "One too many where the distance divides evenly: round up, and only then.",
+                "One too many where the distance divides evenly: round up, and only then. (Or distance + 1 was divided: there are distance steps to go.)",
             ),
             Mistake(
                 "as if dilated",
@@ -394,6 +458,26 @@ EXERCISES = [
                 "one step a layer",
                 lambda n, k: n,
                 "That is a recurrent network, one step at a time. A kernel of size k goes k − 1 steps in a layer.",
+            ),
+            Mistake(
+                "kernel, rounded down",
+                lambda n, k: n // k,
+                "Divided by the kernel and rounded down: a layer reaches k − 1 steps back, and a part of a layer has to be a whole one.",
+            ),
+            Mistake(
+                "one more than needed",
+                lambda n, k: math.ceil(n / (k - 1)) + 1,
+                "Always one too many. The input is no layer; the first layer already reaches k − 1 steps back.",
+            ),
+            Mistake(
+                "multiplied",
+                lambda n, k: n * (k - 1),
+                "The longer the kernel, the fewer layers it takes: divide.",
+            ),
+            Mistake(
+                "half a kernel",
+                lambda n, k: math.ceil(n / (k // 2)),
+                "That is for a kernel that looks to both sides. This one looks back only, k − 1 steps.",
             ),
         ],
         also_right=[

@@ -49,6 +49,10 @@ def _attention(scale=True, axis=-1, mix="values", polarity=True, mask_as="-inf",
             scores = scores / math.sqrt(3)
         elif scale == "times":
             scores = scores * math.sqrt(width)
+        elif scale == "queries":
+            scores = scores / math.sqrt(query.shape[-2])
+        elif scale == "keys":
+            scores = scores / math.sqrt(key.shape[-2])
         if mask is not None and not polarity:
             mask = ~mask
         if mask is not None and mask_as == "-inf":
@@ -146,6 +150,9 @@ EXERCISES = [
                 "These are weights already. The exercise asks for the scores, before the softmax.",
             ),
             Mistake("no scaling + transposed", lambda q, k: k @ q.transpose(-2, -1)),
+            Mistake(
+                "no scaling + softmax too early", lambda q, k: (q @ k.transpose(-2, -1)).softmax(-1)
+            ),
         ],
         also_right=[
             lambda q, k: torch.einsum("...tk,...sk->...ts", q, k) / q.shape[-1] ** 0.5,
@@ -220,6 +227,33 @@ EXERCISES = [
                 _attention(axis=None, mask_as="none"),
                 "The scores go to the values as they are. A softmax must turn them into weights "
                 "that are positive and sum to 1.",
+            ),
+            Mistake(
+                "no softmax, −∞ kept",
+                _attention(axis=None),
+                "Scores come back in place of weights, −∞ among them. A softmax must turn them into weights that are positive and sum to 1.",
+            ),
+            Mistake(
+                "scaled after the softmax",
+                lambda q, k, v, mask=None: tuple(
+                    part / math.sqrt(q.shape[-1]) for part in _attention(scale=False)(q, k, v, mask)
+                ),
+                "The division comes after the softmax: the weights no longer sum to 1, and the softmax has been saturated already. Divide the scores.",
+            ),
+            Mistake(
+                "multiplied",
+                _attention(scale="times"),
+                "The scores are multiplied by √d_k. Divide, to make them smaller.",
+            ),
+            Mistake(
+                "scaled by the number of queries",
+                _attention(scale="queries"),
+                "The scores are divided by the square root of the number of queries. It is the width that counts: query.shape[-1].",
+            ),
+            Mistake(
+                "scaled by the number of keys",
+                _attention(scale="keys"),
+                "The scores are divided by the square root of the number of keys. It is the width of a key that counts, the last axis.",
             ),
             Mistake("no scaling + softmax over the wrong axis", _attention(scale=False, axis=-2)),
             Mistake(
@@ -413,7 +447,7 @@ QUESTIONS = [
             ),
             wrong(
                 "On the weights, as −∞.",
-                "A weight of −∞ would make the context −∞. It is scores that become −∞.",
+                "A weight of −∞ would make the context infinite or NaN. It is scores that become −∞.",
             ),
             wrong(
                 "On the values, as 0.",
@@ -446,7 +480,7 @@ QUESTIONS = [
             ),
             wrong(
                 "It always needs fewer multiplications.",
-                "Not so: about 2n²d against nd². It needs more once n exceeds d/2.",
+                "Not so: without the products with the input, about 2n²d against nd², more once n exceeds d/2.",
             ),
             wrong(
                 "Its attention weights need memory in proportion to the length.",

@@ -120,6 +120,12 @@ def _shift_by_index(k, d_model):
     return matrix
 
 
+def _shift_halves(k, d_model):
+    angle = k * 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+    cos, sin = torch.diag(angle.cos()), torch.diag(angle.sin())
+    return torch.cat([torch.cat([cos, -sin], 1), torch.cat([sin, cos], 1)])
+
+
 def _shift_by_fit(k, d_model):
     table = positions.sinusoidal_positions(64 + k, d_model).double()
     return torch.linalg.lstsq(table[:64], table[k : 64 + k]).solution.float()
@@ -181,7 +187,14 @@ EXERCISES = [
                 _table(base=1000.0),
                 "The base is 1000; the paper's is 10000.",
             ),
+            Mistake(
+                "cosine everywhere",
+                lambda n, d: torch.stack([_by_loops(n, d)[:, 1::2]] * 2, -1).flatten(1),
+                "Every column is a cosine. The first of each pair is a sine.",
+            ),
             Mistake("not interleaved + positions from 1", _table(interleaved=False, start=1)),
+            Mistake("not interleaved + cosine first", _table(interleaved=False, sine_first=False)),
+            Mistake("not interleaved + exponent i/D", _table(interleaved=False, exponent="i/D")),
         ],
         also_right=[_by_loops, _by_columns],
         hints=[
@@ -232,6 +245,26 @@ EXERCISES = [
                 "the last rows of the table",
                 lambda e, t: e * math.sqrt(e.shape[-1]) + t[-e.shape[1] :],
                 "The rows come from the end of the table. Word 0 takes row 0.",
+            ),
+            Mistake(
+                "√D on the positions",
+                lambda e, t: e + t[: e.shape[1]] * math.sqrt(e.shape[-1]),
+                "The positions are multiplied by √D, and the embeddings are not. It is the other way round.",
+            ),
+            Mistake(
+                "positions forgotten",
+                lambda e, t: e * math.sqrt(e.shape[-1]),
+                "The embeddings are scaled, but no position is added: still a bag of words.",
+            ),
+            Mistake(
+                "scaled by √T",
+                lambda e, t: e * math.sqrt(e.shape[1]) + t[: e.shape[1]],
+                "The embeddings are multiplied by the root of the sentence's length. D is their width: embeddings.shape[-1].",
+            ),
+            Mistake(
+                "scaled by D",
+                lambda e, t: e * e.shape[-1] + t[: e.shape[1]],
+                "The embeddings are multiplied by D, not by its square root.",
             ),
             Mistake(
                 "along the batch + embeddings not scaled",
@@ -285,6 +318,28 @@ EXERCISES = [
                     torch.eye(d).bool(), shift_matrix(k, d), shift_matrix(k, d).abs()
                 ),
                 "Both sines have the same sign, so this is no rotation. One of them is negative.",
+            ),
+            Mistake(
+                "exponent i/D",
+                lambda k, d: torch.block_diag(
+                    *[shift_matrix(k / 10000 ** (i / d), 2) for i in range(d // 2)]
+                ),
+                "The exponent is i/D; pair i has the frequency 10000^(−2i/D).",
+            ),
+            Mistake(
+                "sine and cosine swapped",
+                lambda k, d: torch.block_diag(
+                    *[
+                        torch.tensor([[math.sin(a), -math.cos(a)], [math.cos(a), math.sin(a)]])
+                        for a in (k / 10000 ** (i / d) for i in range(0, d, 2))
+                    ]
+                ),
+                "Sine and cosine have changed places. The cosines stand on the diagonal: for k = 0 nothing may move.",
+            ),
+            Mistake(
+                "pairs are halves",
+                _shift_halves,
+                "This fits a table with all sines on the left and all cosines on the right. In ours they come in turn: a 2 × 2 block for each pair, torch.block_diag.",
             ),
         ],
         also_right=[_shift_by_index, _shift_by_fit],
@@ -344,6 +399,25 @@ EXERCISES = [
                     -1,
                 ).flatten(-2),
                 "The second feature was computed from the first one after its turn. Both use the old values.",
+            ),
+            Mistake(
+                "not interleaved again + turned the other way",
+                lambda x, a: torch.cat(
+                    [rotate_pairs(x, -a)[..., 0::2], rotate_pairs(x, -a)[..., 1::2]], -1
+                ),
+            ),
+            Mistake("pairs are halves + turned the other way", lambda x, a: _in_halves(x, -a)),
+            Mistake(
+                "second feature left alone",
+                lambda x, a: torch.stack([rotate_pairs(x, a)[..., 0::2], x[..., 1::2]], -1).flatten(
+                    -2
+                ),
+                "Only the first of each pair has changed. The second becomes a sin + b cos.",
+            ),
+            Mistake(
+                "first and second swapped",
+                lambda x, a: rotate_pairs(x, a).unflatten(-1, (-1, 2)).flip(-1).flatten(-2),
+                "Turned rightly, but the two of each pair have changed places: a cos − b sin comes first.",
             ),
         ],
         also_right=[_complex, _by_pairs],

@@ -167,6 +167,21 @@ EXERCISES = [
         draw=_draw_greedy,
         mistakes=[
             Mistake(
+                "bos kept, and counted",
+                lambda step, bos_id, eos_id, max_len: [
+                    bos_id,
+                    *_greedy(extra=-1)(step, bos_id, eos_id, max_len),
+                ],
+                "The begin-of-sentence token is in the result, and it is counted: with it there are at most max_len. Leave it out; max_len counts what is written.",
+            ),
+            Mistake(
+                "only bos is passed on",
+                lambda step, bos_id, eos_id, max_len: _greedy()(
+                    lambda ids: step([bos_id]), bos_id, eos_id, max_len
+                ),
+                "Every step gets [bos_id] alone. Append each token, and hand over all ids so far.",
+            ),
+            Mistake(
                 "bos kept",
                 _greedy(keep_bos=True),
                 "The begin-of-sentence token is in the result. It is given, not written: leave it out.",
@@ -231,6 +246,28 @@ EXERCISES = [
         reference=decoding.top_k_filter,
         draw=_draw_top_k,
         mistakes=[
+            Mistake(
+                "a mask returned",
+                lambda x, k: decoding.top_k_filter(x, k).isfinite(),
+                "This is the mask, True for what is kept. Return the logits, with −∞ where it is False.",
+            ),
+            Mistake(
+                "the k largest dropped",
+                lambda x, k: x.masked_fill(x >= x.topk(k, -1).values[..., -1:], -math.inf),
+                "The k largest are set to −∞ and the rest is kept. It is the other way round: compare with <.",
+            ),
+            Mistake(
+                "only the largest kept",
+                lambda x, k: decoding.top_k_filter(x, 1),
+                "Only the largest is kept: the comparison is with values[..., :1]. The k-th largest is the last: values[..., -1:].",
+            ),
+            Mistake(
+                "the smallest number",
+                lambda x, k: decoding.top_k_filter(x, k).nan_to_num(
+                    neginf=torch.finfo(x.dtype).min
+                ),
+                "The rest is the smallest number there is. The exercise asks for −∞ itself, -math.inf.",
+            ),
             Mistake(
                 "the smallest kept",
                 lambda x, k: -decoding.top_k_filter(-x, k),
@@ -309,6 +346,33 @@ EXERCISES = [
         reference=decoding.top_p_filter,
         draw=_draw_top_p,
         mistakes=[
+            Mistake(
+                "−1e9 instead of −∞",
+                lambda x, p: decoding.top_p_filter(x, p).nan_to_num(neginf=-1e9),
+                "The rest is −1e9. The softmax gives the same; the exercise asks for −∞ itself, -math.inf.",
+            ),
+            Mistake(
+                "a mask returned",
+                lambda x, p: decoding.top_p_filter(x, p).isfinite(),
+                "This is the mask, True for what is kept. Return the logits, with −∞ where it is False.",
+            ),
+            Mistake(
+                "the likeliest dropped",
+                lambda x, p: x.masked_fill(decoding.top_p_filter(x, p).isfinite(), -math.inf),
+                "What should be kept is dropped, and the rest is kept: turn the mask round.",
+            ),
+            Mistake(
+                "the sum reaches 1 − p",
+                lambda x, p: decoding.top_p_filter(x, 1 - p),
+                "The sum is stopped at 1 − p. Keep tokens until they have p together.",
+            ),
+            Mistake(
+                "min-p",
+                lambda x, p: x.masked_fill(
+                    x.softmax(-1) < p * x.softmax(-1).amax(-1, keepdim=True), -math.inf
+                ),
+                "This is min-p: each probability is compared with the largest one. In top-p the running sum counts, likeliest first.",
+            ),
             Mistake(
                 "the token that reaches p is dropped",
                 _top_p_drops_the_reaching_one,
@@ -393,6 +457,28 @@ EXERCISES = [
         reference=decoding.beam_step,
         draw=_draw_beam,
         mistakes=[
+            Mistake(
+                "token not taken apart",
+                lambda lp, s, n: (lambda r: (r[0], r[1], r[1] * lp.shape[1] + r[2]))(
+                    decoding.beam_step(lp, s, n)
+                ),
+                "token_id is still the flat index. Take the remainder: flat % V.",
+            ),
+            Mistake(
+                "probabilities returned",
+                lambda lp, s, n: (lambda r: (r[0].exp(), *r[1:]))(decoding.beam_step(lp, s, n)),
+                "The scores are probabilities. Return the sums of log-probabilities as they are.",
+            ),
+            Mistake(
+                "only the new token's score",
+                lambda lp, s, n: (lambda r: (r[0] - s[r[1]], *r[1:]))(decoding.beam_step(lp, s, n)),
+                "Beams and tokens are right, but the scores are those of the new token alone. Return the totals.",
+            ),
+            Mistake(
+                "token, beam, scores",
+                lambda lp, s, n: decoding.beam_step(lp, s, n)[::-1],
+                "The three results are in another order. Return scores first, then beam_index, then token_id.",
+            ),
             Mistake(
                 "best of each beam",
                 _beam_each,

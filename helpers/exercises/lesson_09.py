@@ -49,7 +49,7 @@ def _draw_targets(generator):
 
 def _draw_steps(generator):
     """Before, at and after the end of the warm-up."""
-    return [(1, 16, 4), (3, 9, 10), (5, 64, 5), (9, 16, 4), (40, 25, 10)]
+    return [(1, 16, 4), (3, 9, 10), (5, 64, 5), (9, 16, 4), (40, 25, 10), (5, 25, 4)]
 
 
 def _draw_perplexity(generator):
@@ -209,6 +209,32 @@ EXERCISES = [
                 "This is a loss for every position. Training needs one number: their mean over the real tokens.",
             ),
             Mistake(
+                "divided by the real positions only",
+                lambda logits, targets, pad: (
+                    F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+                    / (targets != pad).sum()
+                ),
+                "The number of real tokens is right, but padding is still in the sum. Set its losses to zero before you add up.",
+            ),
+            Mistake(
+                "only padding counted",
+                lambda logits, targets, pad: F.cross_entropy(
+                    logits[targets == pad], targets[targets == pad]
+                ),
+                "The mask is the wrong way round: this is the loss of the padding alone. What is real is targets != pad_id.",
+            ),
+            Mistake(
+                "perplexity",
+                lambda *given: losses.cross_entropy(*given).exp(),
+                "This is the perplexity, the exponential of the loss. Leave out the exp.",
+            ),
+            Mistake(
+                "sign forgotten + padding counted",
+                lambda logits, targets, pad: (
+                    -F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+                ),
+            ),
+            Mistake(
                 "padding counted + softmax twice", _loss(padding=False, mean="all", twice=True)
             ),
             Mistake(
@@ -275,6 +301,16 @@ EXERCISES = [
                 "ε and 1 − ε have changed places: the right class keeps only ε. With ε = 0 it should have everything.",
             ),
             Mistake(
+                "nothing spread",
+                _smooth(lambda e, n: 1 - e, lambda e, n: 0),
+                "ε is taken from the right class and given to nobody: the rows sum to 1 − ε. Add ε / vocab_size to every class.",
+            ),
+            Mistake(
+                "all of ε to every wrong class",
+                _smooth(lambda e, n: 1 - e, lambda e, n: e),
+                "Every wrong class gets the whole ε, so the rows sum to more than 1. It is shared among all classes: ε / vocab_size each.",
+            ),
+            Mistake(
                 "everything even",
                 _smooth(lambda e, n: 1 / n, lambda e, n: 1 / n),
                 "All classes are equal. The right one has 1 − ε more than the others.",
@@ -325,6 +361,16 @@ EXERCISES = [
                 "linear decay",
                 _after(lambda rises: max(2 - rises, 0)),
                 "After the warm-up the rate falls in a straight line. The paper's falls as step^−0.5 and never reaches 0.",
+            ),
+            Mistake(
+                "cosine decay",
+                _after(lambda rises: (1 + math.cos(math.pi * min(rises - 1, 1))) / 2),
+                "After the warm-up the rate falls like a cosine, as many later models have it. The paper's falls as step^−0.5 and never reaches 0.",
+            ),
+            Mistake(
+                "width always 512",
+                lambda step, d, warmup: training.warmup_rate(step, 512, warmup),
+                "512 belongs to the paper. Take d_model.",
             ),
             Mistake(
                 "no decay",
@@ -417,6 +463,11 @@ EXERCISES = [
                 "divided by the number of batches",
                 lambda losses, counts: (losses * counts).mean().exp(),
                 "The sum over all tokens is divided by the number of batches. Divide by the number of tokens: counts.sum().",
+            ),
+            Mistake(
+                "not divided",
+                lambda losses, counts: (losses * counts).sum().exp(),
+                "This is e to the loss of all tokens together, one over the probability of the whole text. Divide by the number of tokens first: counts.sum().",
             ),
             Mistake(
                 "one over it",

@@ -179,8 +179,8 @@ def _draw_decoder(generator):
     cases = []
     kinds = ["self_attention", "cross_attention"]
     for ids, source, width, n_heads, pad in [
-        (_ids([1, 5, 0]), _ids([3, 4, 0]), 4, 2, 0),
-        (_ids([1, 6, 2], [1, 7, 7]), _ids([4, 3, 2], [3, 7, 7]), 6, 3, 7),
+        (_ids([1, 5, 0]), _ids([3, 0, 0]), 4, 2, 0),
+        (_ids([1, 6, 2], [1, 7, 7]), _ids([4, 7, 7], [3, 4, 7]), 6, 3, 7),
     ]:
         memory, mask = _normal(generator, len(ids), 3, width, scale=1.0), padding_mask(source, pad)
         weights = _stack_weights(generator, width, "decoder", kinds, depth=2 + len(cases))
@@ -242,7 +242,9 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
         heads = []
         for role, i in zip(roles, swap, strict=True):
             matrix = matrices[i].T if transposed else matrices[i]
-            h = F.linear(x if role == "x" else source, matrix, biases[i] if bias else None)
+            h = F.linear(
+                x if role == "x" else source, matrix, biases[i] if bias in (True, "qkv") else None
+            )
             cut = h.unflatten(-1, (n_heads, -1)).transpose(1, 2)
             heads.append(h.reshape(cut.shape) if view else cut)
         context = own.build_attention(*heads, allowed if mask else torch.tensor(True))
@@ -251,7 +253,7 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
             return flat
         weight = weights["out_proj.weight"]
         used = weight if w_o == "right" else weight.T
-        return F.linear(flat, used, weights["out_proj.bias"] if bias is True else None)
+        return F.linear(flat, used, weights["out_proj.bias"] if bias in (True, "out") else None)
 
     return multi_head
 
@@ -289,29 +291,31 @@ _POST_NORM = _sub(lambda x, f, norm: norm(x + f(x)))
 
 
 def _layer(
-    order, sub=own.build_sublayer, norms=None, mask="given", read="memory", reuse=False, raw=False
-):
+    order, sub=own.build_sublayer, norms=None, mask="given", read="memory", reuse=False, raw=False,
+    bare="",
+):  # fmt: skip
     """Make a layer out of "s" (self), "c" (cross) and "f" (feed-forward), in this order."""
 
     def layer(x, memory, allowed, memory_allowed, weights, n_heads):
-        if mask in ("none", "swapped"):
-            allowed = memory_allowed if mask == "swapped" else torch.tensor(True)
-        kept = memory_allowed if mask != "no memory" else torch.tensor(True)
-        start = x
+        allowed = torch.tensor(True) if mask == "none" else allowed
+        kept = torch.tensor(True) if mask == "no memory" else memory_allowed
         for place, kind in enumerate(order):
             number = (norms or range(1, 4))[place]
             norm = under(weights, f"residual_{number}.norm.")
             name = "cross_attention." if kind == "c" and not reuse else "self_attention."
             matrices = under(weights, name)
 
-            def run(h, kind=kind, matrices=matrices, x=x):
+            def run(h, kind=kind, matrices=matrices, x=x, norm=norm):
+                asks = x if kind in bare else h
                 if kind == "f":
-                    return own.build_feed_forward(h, under(weights, "feed_forward."))
-                source = {"memory": memory, "own": h, "start": start}[read] if kind == "c" else h
-                source = x if raw and kind == "s" else source
-                return own.build_multi_head(
-                    h, source, allowed if kind == "s" else kept, matrices, n_heads
-                )
+                    return own.build_feed_forward(asks, under(weights, "feed_forward."))
+                if kind == "s":
+                    source = x if raw else asks
+                    return own.build_multi_head(asks, source, allowed, matrices, n_heads)
+                source = h if read == "own" else memory
+                if read == "normed":
+                    source = layer_norm(memory, norm["weight"], norm["bias"])
+                return own.build_multi_head(h, source, kept, matrices, n_heads)
 
             x = sub(x, run, norm)
         return x
@@ -339,19 +343,24 @@ def _encode(order=lambda layers: layers, norm="end", mask=True, scale=True, from
     return encode
 
 
-def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", memory=True, order=lambda layers: layers, join=torch.logical_and):  # fmt: skip
+def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", memory=True, order=lambda layers: layers, join=torch.logical_and, read="tgt", pads="right", from_start=False):  # fmt: skip
     """Make a decoder that goes wrong in the ways asked for."""
 
     def decode(ids, source, source_mask, weights, positions, n_heads, pad_id):
         everyone = torch.ones(1, 1, 1, 1, dtype=torch.bool)
         mask = join(
-            padding_mask(ids, pad_id) if padding else everyone,
+            (source_mask if pads == "source" else padding_mask(ids, pad_id))
+            if padding
+            else everyone,
             causal_mask(ids.shape[1]) if causal else everyone,
         )
         kept = source_mask if memory else everyone
-        x = own.build_embedding(ids, weights["tgt_embedding.weight"], positions)
+        kept = padding_mask(ids, pad_id) if pads == "target" else kept
+        start = x = own.build_embedding(ids, weights[f"{read}_embedding.weight"], positions)
         for layer in order(layers_of(weights, "decoder_layers.")):
-            x = own.build_decoder_layer(x, source, mask, kept, layer, n_heads)
+            x = own.build_decoder_layer(
+                start if from_start else x, source, mask, kept, layer, n_heads
+            )
         if norm:
             x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
         return end(x @ weights[f"{table}_embedding.weight"].T)
@@ -602,6 +611,23 @@ EXERCISES = [
         draw=_draw_multi_head,
         mistakes=[
             Mistake(
+                "keys and values swapped",
+                _heads(swap=(0, 2, 1)),
+                "Keys are projected with the values' matrix and values with the keys'. The order of the thirds is Q, K, V.",
+            ),
+            Mistake(
+                "qkv_proj's bias forgotten",
+                _heads(bias="out"),
+                "qkv_proj's bias is not used. Its thirds belong to W_Q, W_K, W_V.",
+            ),
+            Mistake(
+                "residual added",
+                lambda x, source, mask, weights, n_heads: (
+                    x + own.build_multi_head(x, source, mask, weights, n_heads)
+                ),
+                "x is added at the end. The residual path is part 5, around this one.",
+            ),
+            Mistake(
                 "everything from x",
                 _heads(roles="xxx"),
                 "Keys and values come from x. They come from source: in cross-attention that is the other language.",
@@ -765,6 +791,11 @@ EXERCISES = [
         draw=_draw_sublayer,
         mistakes=[
             Mistake(
+                "gain and bias exchanged",
+                lambda x, f, weights: x + f(layer_norm(x, weights["bias"], weights["weight"])),
+                "Gain and bias have changed places: layer_norm(x, gain, bias), and the gain is called weight.",
+            ),
+            Mistake(
                 "post-norm",
                 _POST_NORM,
                 "This is post-norm, the paper's order. The translator was trained with pre-norm, and its weights fit nothing else.",
@@ -815,6 +846,26 @@ EXERCISES = [
         reference=own.build_encoder_layer,
         draw=_draw_encoder_layer,
         mistakes=[
+            Mistake(
+                "attention ignores h",
+                _encoder_layer("sf", bare="s"),
+                "The attention reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_multi_head(h, h, …).",
+            ),
+            Mistake(
+                "feed-forward ignores h",
+                _encoder_layer("sf", bare="f"),
+                "The feed-forward network reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_feed_forward(h, …).",
+            ),
+            Mistake(
+                "nothing normalised",
+                _encoder_layer("sf", bare="sf"),
+                "Neither sublayer works on normalised vectors: either build_sublayer is not used, or the lambdas read x instead of their own h. lambda h: build_multi_head(h, h, …).",
+            ),
+            Mistake(
+                "no residual",
+                _encoder_layer("sf", sub=_sub(lambda x, f, norm: f(norm(x)))),
+                "x itself is lost. Use build_sublayer, which adds it.",
+            ),
             Mistake(
                 "mask ignored",
                 _encoder_layer("sf", mask="none"),
@@ -878,6 +929,20 @@ EXERCISES = [
         draw=_draw_encoder,
         mistakes=[
             Mistake(
+                "the target's table",
+                lambda ids, weights, *rest: _encode()(
+                    ids, {**weights, "src_embedding.weight": weights["tgt_embedding.weight"]}, *rest
+                ),
+                "The source's ids are looked up in the target's table. Take src_embedding.",
+            ),
+            Mistake(
+                "padding taken to be 0",
+                lambda ids, weights, positions, n_heads, pad_id: _encode()(
+                    ids, weights, positions, n_heads, 0
+                ),
+                "The padding is taken to be token 0. It is pad_id.",
+            ),
+            Mistake(
                 "no final norm",
                 _encode(norm="none"),
                 "The final norm is missing. In pre-norm nothing has normalised the sum that leaves the last layer: encoder_norm does.",
@@ -940,6 +1005,21 @@ EXERCISES = [
         reference=own.build_decoder_layer,
         draw=_draw_decoder_layer,
         mistakes=[
+            Mistake(
+                "memory normalised",
+                _layer("scf", read="normed"),
+                "The memory is normalised once more. It has its norm already: only what asks, h, is normalised here.",
+            ),
+            Mistake(
+                "attention ignores h",
+                _layer("scf", bare="s"),
+                "The self-attention reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_multi_head(h, h, …).",
+            ),
+            Mistake(
+                "no cross-attention, and residual_2 for the network",
+                _layer("sf", norms=[1, 2]),
+                "The cross-attention is missing: the decoder never reads the source.",
+            ),
             Mistake(
                 "no self-attention",
                 _layer("cf", norms=[2, 3]),
@@ -1022,6 +1102,26 @@ EXERCISES = [
         draw=_draw_decoder,
         mistakes=[
             Mistake(
+                "own mask from the source",
+                _decode(pads="source"),
+                "The decoder's own mask is made of memory_mask, the padding of the source. Make it from the target: padding_mask(tgt_ids, pad_id).",
+            ),
+            Mistake(
+                "source masked by the target",
+                _decode(pads="target"),
+                "The cross-attention is given the padding of the target. What it reads is the source: hand on memory_mask.",
+            ),
+            Mistake(
+                "reads with the source's table",
+                _decode(read="src"),
+                "The target's ids are looked up in the source's table. They are the target's: tgt_embedding.",
+            ),
+            Mistake(
+                "each layer reads the embedding",
+                _decode(from_start=True),
+                "Every layer reads the embedding instead of what the layer before wrote: x = build_decoder_layer(x, …).",
+            ),
+            Mistake(
                 "future visible",
                 _decode(causal=False),
                 "Every position sees what comes after it. Combine with causal_mask(T).",
@@ -1094,6 +1194,13 @@ EXERCISES = [
         reference=own.build_greedy,
         draw=_draw_greedy,
         mistakes=[
+            Mistake(
+                "filled with eos",
+                lambda logits_of, n, bos_id, eos_id, pad_id, max_len: _write()(
+                    logits_of, n, bos_id, eos_id, eos_id, max_len
+                ),
+                "Sentences that are complete go on with eos_id. After their one eos_id come pad_id.",
+            ),
             Mistake(
                 "first position",
                 _write(place=0),
@@ -1172,8 +1279,8 @@ QUESTIONS = [
         "single",
         [
             right(
-                "With strict=False all but the two final norms load, and the output is nonsense.",
-                "Yes. load_state_dict objects only to the four tensors of the final norms; every other shape is the same. What the numbers mean is not.",
+                "All but the two final norms find their place, and the output is nonsense.",
+                "Yes. Post-norm has no final norms, so their four tensors are left over; every other shape is the same. What the numbers mean is not.",
             ),
             wrong(
                 "The shapes do not fit, so loading fails at the first layer.",

@@ -8,9 +8,8 @@ EXERCISES = []
 def _ask(name, prompt, answer, *others):
     """Make a question with one right option; every option is (text, why)."""
     options = [wrong(*other) for other in others]
-    # The right one does not always stand first, and its place never changes.
-    options.insert(sum(map(ord, prompt)) % (len(options) + 1), right(*answer))
-    return Question(f"review_{name}", prompt, "single", options)
+    # The order that is shown is drawn in `questions`.
+    return Question(f"review_{name}", prompt, "single", [right(*answer), *options])
 
 
 def _count(name, prompt, answer, why, *others):
@@ -131,7 +130,7 @@ QUESTIONS = [
     ),
     _ask(
         "cheaper",
-        "For which sentences does one layer of self-attention need fewer multiplications than a recurrent one?",
+        "Leave out the products with the input matrices. For which sentences does one layer of self-attention need fewer multiplications than a recurrent one?",
         (
             "Surely for those shorter than half the width, n < d/2.",
             "Yes: about 2n²d against nd² (lesson 04); the paper leaves the 2 away.",

@@ -138,7 +138,8 @@ print(translator.translate(yours))
 # ## How a lesson works
 #
 # **Predict, run, look.** Before a cell that matters, the text asks what you expect. Answer before
-# you run it, even with a guess: being wrong for a moment is how it sticks.
+# you run it, even with a guess: being wrong for a moment is how it sticks. The outputs are stored: clear
+# them first (*Edit → Clear Outputs of All Cells*), or the answer is there before your guess.
 #
 # **Breakouts.** Exercises have a heading with their minutes, their difficulty and their importance
 # from 1 to 5. Write your answer into the cell, run it, and the check tells you whether it is right.
@@ -182,10 +183,10 @@ exercises.check("attention_context", attention_context)
 # | $S$ | length of the source, or of the keys | `src_len` |
 # | $D$ | width of the model, the length of each token's vector | `d_model` |
 # | $H$ | number of heads | `n_heads` |
-# | $K$ or $d_k$ | width of one head's queries and keys | `d_head` |
+# | $K$ or $d_k$ | width of one head's queries and keys | |
 # | $F$ | width inside the feed-forward network | `d_ff` |
 # | $V$ | number of tokens in the vocabulary | `vocab_size` |
-# | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `hidden_size` |
+# | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `d_hidden` |
 # | $D_q, D_k, D_v$ | widths of queries, keys and values; $D_q = D_k = K$ from lesson 03 on | |
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
 # | $A$ | the attention weights, queries by keys | `weights` |

@@ -22,6 +22,7 @@ notebook.set_up()
 
 # %%
 import math
+import sys
 import time
 from collections import Counter
 
@@ -36,11 +37,13 @@ from helpers.widgets.rnn_stepper import RNNStepper
 # **Minutes**: 1 transduction 6 · 2 the pair of networks 15 · 3 three problems 20 · 4 convolutions 7 ·
 # breakout 12 (the pairs talk, `teacher_forcing` and three questions; the rest, 30 minutes, at home).
 #
-# **When late**: leave out the training cell of section 2 (the trained model is loaded anyway) and the
-# convolutions; the breakout asks for them again.
+# **When late**: leave out the training cell of section 2 (the trained model is loaded anyway) and
+# skip the convolutions, but run their cells: the last section needs `paths`.
 #
-# **Ask**: "Where in this drawing is the meaning of the sentence?" · before the plot of section 3.2:
-# "Draw the curve you expect in the air."
+# **Ask**: 1 "What are the tokens of a spoken sentence?" · 2 "Where in this drawing is the meaning
+# of the sentence?" · 3.1 "Which of these lines would a hundred cores pull down?" · 3.2, before the
+# plot, "Draw the curve you expect in the air." · 3.3 "Which words are far from both ends?" · 4 "A
+# convolution does not wait. What does it pay instead?"
 #
 # **What people get wrong**: they think the bottleneck is the vector's *size* alone (training has to
 # reach through it, too); they take teacher forcing for a trick of the loss; they believe that
@@ -71,12 +74,14 @@ notebook.picture("black_box")
 # networks.
 #
 # Our data are small French and English sentences that a grammar makes. About 140 English
-# words are enough to show everything, the sentences have 4 to 40 words, and we know which word
-# translates which.
+# words are enough to show everything, the French ones have 4 to 40 words, the full stop counted, and we
+# know which word translates which.
 
 # %%
 splits = toy_models.toy_data()
 print(len(splits.train), "pairs to train on,", len(splits.test), "to test on")
+lengths_in_words = [len(p.source) for p in splits.train]
+print("French words in a sentence:", min(lengths_in_words), "to", max(lengths_in_words))
 for pair in splits.test[:3]:
     print("\n" + pair.source_text, "\n" + pair.target_text)
 
@@ -129,7 +134,8 @@ notebook.picture("unrolled_rnn")
 # learned weights, that decide what to keep and what to overwrite. We use a GRU.
 #
 # A network takes vectors, not words. So each word first becomes its **embedding**, a row of a learned
-# table. At the other end the decoder's state becomes one number for each word of the vocabulary, the
+# table. At the other end one more learned matrix turns the decoder's state into
+# one number for each word of the **vocabulary** (all the words it knows), the
 # **logits**; a softmax makes probabilities of them.
 #
 # Now take two of them (Sutskever et al. 2014; Cho et al. 2014). The **encoder** reads. Its last state
@@ -169,13 +175,14 @@ for before, wanted in zip(given, target, strict=True):
 # %%
 train_here = False
 gru = toy_models.train_toy("gru", splits) if train_here else toy_models.load_toy("gru")
+print(len(gru.target), "entries in the English vocabulary")
 gru
 
 # %% [markdown]
 # To see it learn, here is the same training on a tenth of the data, for two rounds (*epochs*: once
 # through all the data). The loss is $-\log p$ of the right word, on average; with the natural
 # logarithm its unit is called the **nat**. Guessing evenly among the 146 entries of the vocabulary
-# (142 words and marks, four special tokens) costs $\log 146 \approx 5$ nats.
+# (141 words, the full stop, four special tokens) costs $\log 146 \approx 5$ nats.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -186,7 +193,7 @@ axes = plots.labelled_lines(
     x_label="step",
     y_label="loss (nats per word)",
 )
-assert pupil.card["losses"][-1] < pupil.card["losses"][0] / 2
+assert sum(pupil.card["losses"][-10:]) / 10 < 0.6 * pupil.card["losses"][0]
 notebook.figure(axes, alt="The training loss falls quickly from about 5 nats per word.", width=560)
 
 # %% [markdown]
@@ -216,13 +223,17 @@ notebook.set_seed(0)
 layer, cell, whole = nn.Linear(128, 128), nn.RNNCell(128, 128), nn.RNN(128, 128, batch_first=True)
 
 
-def seconds(run, repeats=5):
+# A clock that other programs do not disturb (too coarse on Windows).
+clock = time.perf_counter if sys.platform == "win32" else time.thread_time
+
+
+def seconds(run, repeats=10):
     run()  # the first time also prepares
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -234,14 +245,16 @@ def loop(x):
 
 
 lengths = [32, 64, 128, 256, 512]
+threads = torch.get_num_threads()
+torch.set_num_threads(1)  # one core does it all, so the work can be compared
 with torch.inference_mode():
     inputs = [torch.randn(n, 128) for n in lengths]
     loops = [1e6 * seconds(lambda x=x: loop(x)) for x in inputs]
     in_one_call = [1e6 * seconds(lambda x=x: whole(x[None])) for x in inputs]
     products = [1e6 * seconds(lambda x=x: layer(x)) for x in inputs]
+torch.set_num_threads(threads)
 print(f"16 times as long: the loop takes {loops[-1] / loops[0]:.0f} times as long, nn.RNN "
       f"{in_one_call[-1] / in_one_call[0]:.0f} times, the product {products[-1] / products[0]:.1f} times")  # fmt: skip
-assert loops[-1] / loops[0] > 8
 assert loops[-1] > 10 * products[-1] and in_one_call[-1] > 3 * products[-1]
 
 # %% tags=["nbval-ignore-output"]
@@ -264,9 +277,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The product has 16 times the work too, and with few cores it shows; with enough cores it would not. The
-# loop cannot be helped by cores. A good part of its time is Python's: `nn.RNN`, whose loop is in C++, is
-# faster, and still far above the product.
+# The product has 16 times the work too, and on one core, as here, it shows; more cores could share
+# it. The loop's steps cannot be shared: each waits for the one before. A good part of its time is
+# Python's: `nn.RNN`, whose loop is in C++, is faster, and still far above the product.
 #
 # ### 3.2 The bottleneck
 #
@@ -325,28 +338,45 @@ print({name: f"{value:.0%}" for name, value in share.items()})
 assert share["short"] > 0.8 and share["long"] < 0.4
 
 
-def kept(i):
-    """-> the share of the wanted words that were written, wherever they stand"""
-    right = Counter(written[i].split()) & Counter(test[i].target)
+def kept(i, by=None):
+    """-> the share of the wanted words that were written (in translation `by`), wherever they stand"""
+    right = Counter(written[i if by is None else by].split()) & Counter(test[i].target)
     return right.total() / len(test[i].target)
 
 
 per_word = share["short"] ** (len(short) / sum(len(test[i].source) for i in short))
 expected = sum(per_word ** len(test[i].source) for i in long) / len(long)
 print(f"at the short sentences' error per word, {expected:.0%} of the long ones would be right")
-known = {two for p in splits.train for two in zip(p.target, p.target[1:], strict=False)}
-said = [two for i in long for two in zip(written[i].split(), written[i].split()[1:], strict=False)]
-print(f"neighbours that training has seen: {sum(two in known for two in said) / len(said):.1%}")
-print(f"wanted words that were written: {sum(map(kept, long)) / len(long):.0%}")
+
+
+def runs(words):
+    return list(zip(*(words[i:] for i in range(4)), strict=False))
+
+
+known = {four for p in splits.train for four in runs(p.target)}
+seen = {}
+for name, texts in [
+    ("written", [written[i].split() for i in long]),
+    ("wanted", [test[i].target for i in long]),
+]:
+    fours = [four for text in texts for four in runs(text)]
+    seen[name] = sum(four in known for four in fours) / len(fours)
+print("runs of four words that training has seen:", {k: f"{v:.0%}" for k, v in seen.items()})
+of_another = dict(zip(long, long[1:] + long[:1], strict=True))
+by_chance = sum(kept(i, of_another[i]) for i in long) / len(long)
+print(f"wanted words that were written: {sum(map(kept, long)) / len(long):.0%} "
+      f"(by the translation of another long sentence: {by_chance:.0%})")  # fmt: skip
 worst = min(long, key=kept)
 print("\nwanted:", " ".join(test[worst].target), "\ngot:   ", written[worst])
 assert expected > 2 * share["long"]
-assert sum(two in known for two in said) > 0.99 * len(said)
+assert abs(seen["written"] - seen["wanted"]) < 0.05
 
 # %% [markdown]
-# More chances explain little of it. And the grammar is in order: nearly any two neighbours of what it
-# writes are neighbours in the training data too. It writes good English about things that the sentence
-# did not say. The 128 numbers did not hold it all.
+# More chances explain little of it. And the grammar is in order: what it writes is as like the training
+# data as the wanted sentences are. It writes good English, but about something else: which word belongs
+# to which is lost. Too few numbers, or too little training to fill them well? This measurement cannot
+# say. Lesson 02 can say one thing: with the same data and recipe, a decoder that may look back gets
+# nearly all of them right.
 
 # %% [markdown]
 # ### 3.3 Distance
@@ -419,8 +449,8 @@ assert max(sizes[25] for sizes in untrained.values()) < 1e-3
 # %% [markdown]
 # All three fall. Gates help: the GRU and the LSTM lose less than the plain network. Before training
 # it is far worse, a straight line on this scale: the same factor again at every step. (How steep
-# depends on the first weights.) Training has to build the path before it can use it. Distance
-# costs, and so people looked for shorter paths.
+# depends on the first weights.) Training has to build the path before it can use it. Distance costs,
+# and so people looked for shorter paths. (One training of each; the plain one also learned less.)
 
 # %% [markdown]
 # ## 4. The other way out: convolutions
@@ -455,13 +485,12 @@ print("kernel 3, 4 layers:             ", sees(3, [1, 1, 1, 1]), "positions")
 print("kernel 3, dilations 1, 2, 4, 8: ", sees(3, [1, 2, 4, 8]), "positions")
 assert sees(3, [1, 1, 1, 1]) == 9 and sees(3, [1, 2, 4, 8]) == 31
 
-# %% tags=["hide-input"]
-notebook.picture("path_lengths")
-
 # %% [markdown]
 # **Predict:** how many steps lie between two words that are 32 apart, in a recurrent network, in
-# plain convolutions, in dilated ones, and if every word may look at every other? (Kernel 3; the dilated
-# ones with dilations 1, 3, 9, 27: as wide as they can be without leaving a gap.)
+# plain convolutions, in dilated ones, and if every word may look at every other (that is
+# **attention**; lessons 02 and 03 explain it, here PyTorch's ready function is only asked what it
+# sees)? (Kernel 3; the dilated ones with dilations 1, 3, 9, 27: as wide as they can be without
+# leaving a gap.)
 
 
 # %%
@@ -490,6 +519,9 @@ paths = {
 for name, steps in paths.items():
     print(f"{name:>12}: {steps}")
 assert paths["convolution"][-1] == 32 and paths["dilated"][-1] == 4
+
+# %% tags=["hide-input"]
+notebook.picture("path_lengths")
 
 # %%
 _, axes = pyplot.subplots()
@@ -595,9 +627,6 @@ exercises.quiz("path_lengths")
 # %%
 exercises.quiz("what_teacher_forcing_is")
 
-# %%
-exercises.quiz("is_a_transformer_a_cnn")
-
 # %% [markdown]
 # ### To talk about
 
@@ -611,8 +640,10 @@ exercises.quiz("bidirectional_decoder")
 # ### Going further
 #
 # Sutskever et al. (2014) fed the source **backwards** and gained several points of BLEU. Train a
-# one-directional GRU both ways (`Encoder` in `helpers/seq2seq.py` is short; set
-# `bidirectional=False`) and compare the curves of section 3.2. Which words gain?
+# one-directional GRU both ways: in `Encoder` of `helpers/seq2seq.py` set `bidirectional=False`, take
+# `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel; for the second run turn
+# each source round, `p._replace(source=p.source[::-1])`. Compare the curves of section 3.2. Which words
+# gain?
 
 # %% [markdown]
 # ## Myth or fact?
@@ -635,11 +666,14 @@ from helpers.transformer import Transformer, TransformerConfig
 
 model = Transformer(
     TransformerConfig(src_vocab_size=9, tgt_vocab_size=9, norm_first=True)
-)  # lesson 07
+)  # built in lesson 07; here only its list of parts counts
 kinds = {type(module).__name__ for module in model.modules()}
 print(sorted(kinds))
 assert EncoderLayer.__name__ in kinds
 assert not any(kind.startswith(("Conv", "RNN", "GRU", "LSTM")) for kind in kinds)
+
+# %%
+exercises.quiz("is_a_transformer_a_cnn")
 
 # %% [markdown]
 # ## Summary

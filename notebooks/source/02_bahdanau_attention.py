@@ -287,7 +287,7 @@ print(f"alignment error: the model's maps {error:.2f}, a plain diagonal {guess:.
 #
 # In our models it is one switch. It changes the score, and between additive and the other three the
 # place as well; so only the last three rows compare scores alone. All four were trained with the same
-# data, seed and number of rounds.
+# data, seed and number of rounds. The next cell translates with all of them; it takes about ten seconds.
 
 # %% tags=["nbval-ignore-output"]
 table = {}
@@ -338,14 +338,17 @@ for name in ["additive", "dot"]:
     print(f"{name:>9}: of the wrong links {beside:.0%} are one place off, {settled:.0%} are *is* and *too*; "
           f"{the:.0%} of the links of *the* are wrong")  # fmt: skip
 after_it = {
-    words for p in splits.train for words in zip(p.target, p.target[1:]) if words[0] == "it"
+    words[1:]
+    for p in splits.train
+    for words in zip(p.target, p.target[1:], p.target[2:], strict=False)
+    if words[0] == "it"
 }
 print("what follows *it* in the training data:", after_it)
-assert wrong_links(looking)[2] > 0.5 and after_it == {("it", "is")}
+assert wrong_links(looking)[2] > 0.5 and after_it == {("is", "too")}
 
 # %% [markdown]
-# With *additive* it is mostly the neighbours, with *dot* more often the words that need nothing. A map can
-# be wrong as an alignment while the translation is right. Keep that in mind for lesson 06.
+# With *additive* it is mostly the neighbours, with *dot* more often the words that need nothing. A
+# map can be wrong as an alignment while the translation is right. Keep that in mind for lesson 06.
 
 # %% tags=["nbval-ignore-output"]
 assert max(table.values()) < guess  # better than a plain diagonal, all of them

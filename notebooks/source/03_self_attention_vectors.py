@@ -291,7 +291,8 @@ assert (weights @ values).item() == values[(keys @ query).argmax()].item()
 for temperature in (1, 0.001):
     asked = query.clone().requires_grad_()
     ((keys @ asked / temperature).softmax(dim=-1) @ values).sum().backward()
-    print(f"temperature {temperature:>6}: gradient of the price {asked.grad.tolist()}")
+    gradient = ", ".join(f"{g:.2f}" for g in asked.grad)
+    print(f"temperature {temperature:>6}: gradient of the price ({gradient})")
 assert asked.grad.abs().max() < 1e-6
 
 # %% [markdown]
@@ -319,7 +320,8 @@ SoftmaxTemperature()
 KernelRegression(width=1.0)
 
 # %% [markdown]
-# Anything from 0.25 to 0.4 shows 0.34, the smallest. A narrower kernel follows the noise of single points, a wider one flattens the waves.
+# Anything from 0.25 to 0.4 shows 0.34, the smallest. A narrower kernel follows the noise of single
+# points, a wider one flattens the waves.
 
 # %% [markdown]
 # ## 4. Six steps for one word

@@ -30,6 +30,12 @@ from helpers import attention, exercises, masks, plots
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.softmax_scale import ScaleExplorer
 
+# %% [markdown] tags=["notes"]
+# **Minutes**: 1 all at once 12 · 2 and 3 three ways, the root 10 · 4 masks 18 · 5 cost 8 · breakout 12:
+# `scaled_scores`, `causal_mask` and three questions; the rest is for home, about 30 minutes.
+#
+# **When late**: the paper's shapes in section 1, and "Two meanings of True".
+
 # %% [markdown]
 # ## 1. All words at once
 #
@@ -203,8 +209,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The loop does the same multiplications, but hands them to the processor one by one. A matrix
-# product hands over all of them at once and lets the hardware choose the order. On a graphics card,
+# The loop does the same multiplications, but in thousands of tiny calls from Python, and each call costs
+# far more than the few multiplications in it. A matrix product is one call and lets the hardware choose
+# the order. On a graphics card,
 # which wants thousands of them at a time, the difference is larger still.
 
 # %% [markdown]
@@ -257,10 +264,10 @@ assert entropy_and_gradient(256, 1)[0] < 0.2 and entropy_and_gradient(4, 1)[0] >
 assert entropy_and_gradient(256, 1)[1] < 0.3 * entropy_and_gradient(256, 16)[1]
 
 # %% [markdown]
-# Without the division a wide head sees almost nothing but its single best key, and hardly any
-# gradient comes back to tell it that another key would have been better. Such a softmax is called
-# *saturated*. With the division hardly anything depends on the width any more. (At $d_k = 4$ there is
-# no difference yet: scores of size 2 do not saturate.)
+# Without the division a wide head sees almost nothing but its single best key, and at width 256 less
+# than a quarter of the gradient comes back to tell it that another key would have been better. Such a
+# softmax is called *saturated*. With the division hardly anything depends on the width any more. (At
+# $d_k = 4$ the entropy is lower already, the gradient not yet.)
 #
 # Change `widths` above to other numbers, larger and smaller, and run the two cells again.
 
@@ -395,11 +402,11 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()  # before, the past and the
 #
 # ### A row with nothing to see
 #
-# The last row above is `nan`. With the wrong polarity the last word was left with no key at all, and
-# $0/0$ is not a number. It happens for honest reasons too: a batch may hold a sentence of padding
-# only. Two popular ways out are bad. `-1e9` instead of $-\infty$ hides it: the row becomes
-# *uniform*, and the word takes the average of what it must not see. Leaving the `nan` in poisons
-# every weight of the model at the next step.
+# The last row of the *first* of the two matrices is `nan`. With the wrong polarity the last word
+# was left with no key at all, and $0/0$ is not a number. It happens for honest reasons too: a batch
+# may hold a sentence of padding only. Two popular answers are bad. `-1e9` instead of $-\infty$
+# hides it: the row becomes *uniform*, and the word takes the average of what it must not see.
+# Leaving the `nan` in poisons every weight of the model at the next step.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -506,11 +513,15 @@ assert counts[16] < 1 < counts[256]
 assert counts[64] == 2
 
 # %% [markdown]
-# The ratio is $2n/d$, since attention needs two products, $QK^\top$ and weights times values. (Both
-# counts leave out the products with the input, which grow like $n d^2$ in both.) In
+# The ratio is $2n/d$, since attention needs two products, $QK^\top$ and weights times values. In
 # *multiplications* the two cross at $n = d/2$; the paper's table says $n < d$, leaving factors away.
-# In *seconds* they cross somewhere else, because a recurrent layer must wait for itself: step 10
-# cannot begin before step 9 is done. Here is this machine.
+# (Both counts leave out the products with the input: one $n d^2$ for this recurrent layer, three for
+# attention's Q, K and V. With them attention never needs fewer than so plain a layer. A GRU needs three
+# times as much, $6 n d^2$; with $W_O$ of lesson 06 counted as well, the two then cross at $n = d$.)
+#
+# In *seconds* they cross somewhere else. A recurrent layer must wait for itself: step 10 cannot begin
+# before step 9 is done. So it cannot be one large product, and each small step pays for its calls anew.
+# Here is this machine.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -584,6 +595,12 @@ for n, megabytes in zip(long_lengths, weights_megabytes, strict=True):
 # %% [markdown]
 # Four times the memory for twice the length is why long texts are hard for Transformers. Fused
 # kernels avoid *storing* the matrix by working through it block by block; they still compute it.
+
+# %% [markdown] tags=["notes"]
+# **8 minutes** for section 5 (the 10 above are for sections 2 and 3), **12** for the breakout:
+# `scaled_scores`, `causal_mask` and three questions; the rest is for home. Ask: *a text twice as long:
+# how much more time, how much more memory?* (About four times both, once n is well above d.) *Who has to
+# wait for whom in a recurrent layer?*
 
 # %% [markdown]
 # ## Breakout
@@ -708,7 +725,8 @@ for factor in (1, 10):
 assert jacobian.abs().max() < 1e-3
 
 # %% [markdown]
-# **"Attention is cheaper than recurrence."** Only for short sequences: section 5 counted it. What it
+# **"Attention is cheaper than recurrence."** At best for short sequences, and with Q, K and V counted
+# not even there against a plain recurrent layer (section 5). What it
 # always has is a path of length one between any two words, and in training no waiting.
 
 # %% [markdown]

@@ -30,6 +30,15 @@ from helpers.layers import EncoderLayer
 from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
 from helpers.widgets.positions_explorer import PositionExplorer
 
+# %% [markdown] tags=["notes"]
+# **Minutes**: 1 bag of words 8 · 2 and 3 waves 15 · 4 added 12 · 5 two other ways 5 · 6 experiment 8 ·
+# breakout 12: `sinusoidal_positions` and three questions; the rest is for home, about 30 minutes.
+#
+# **When late**: leave out the table of section 4, and learned positions.
+#
+# **What people get wrong**: they take i for the column, not for the pair; they take positions along the
+# batch; they think that adding is free.
+
 # %% [markdown]
 # ## 1. A bag of words
 #
@@ -186,10 +195,15 @@ for k in (1, 5, 50):
     torch.testing.assert_close(matrix @ matrix.T, torch.eye(64, dtype=torch.float64))
 print("moved by 1, 5 and 50 positions: error below 1e-6 at every position")
 
+# Scores made four times as large: with positions alone, no words, where does each position look?
+one_back = (4 * exact[:64] @ shift_matrix(-1, 64) @ exact[:64].T).softmax(-1)
+print(f"weight on the word before: at least {one_back[1:].diagonal().min():.2f}")
+assert one_back[1:].diagonal().min() > 0.95
+
 # %% [markdown]
-# A model can learn such a matrix: with the one for $k = -1$ in its $W_Q$, made large enough, attention
-# looks one word back everywhere. In lesson 06 you meet a head with this job. (Its model has learned
-# positions, and found its own way.)
+# A model can learn such a matrix: with the one for $k = -1$ in its $W_Q$, made large enough,
+# attention looks one word back everywhere (but at the first word, which has none). In lesson 06 you
+# meet a head with this job. (Its model has learned positions, and found its own way.)
 #
 # A second consequence: the dot product of two positions depends on their **distance** alone. It is the
 # same before and after; to tell the sides apart a model needs its $W_Q$ and $W_K$.
@@ -199,6 +213,7 @@ products = exact[:64] @ exact[:64].T  # (64, 64)
 for distance in (0, 1, 7, 30):
     along_diagonal = products.diagonal(distance)
     assert along_diagonal.max() - along_diagonal.min() < 1e-9
+assert products.min() > 0
 axes = plots.signed_heatmap(products, x_label="position p′", y_label="position p")
 notebook.figure(
     axes,
@@ -206,7 +221,6 @@ notebook.figure(
     "colour, paler further off, in ripples.",
     width=480,
 )
-assert products.min() > 0
 
 # %% [markdown]
 # Every line parallel to the diagonal has one colour. None is orange: no product is below zero, since the
@@ -219,12 +233,17 @@ assert products.min() > 0
 # %%
 PositionExplorer()
 
+# %% [markdown]
+# Pair 4: with a shift of 20 the turn is nearly the identity, once round. Pair 15 has a wavelength of 471
+# positions: 20 steps are 20/471 of a circle, some 15 degrees.
+
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 2 and 3. The circle helps everybody: draw the hand of a clock for each
 # pair. The second hand, the minute hand and the hour hand together tell the time.
 #
-# Frequent question: *why 10000?* So that the slowest wave is longer than any sentence: its length is
-# 2π · 10000 positions. It is a choice; rotary models for long texts use larger numbers.
+# Frequent question: *why 10000?* So that the slowest wave is longer than any sentence: its length
+# is nearly 2π · 10000 positions, at large widths. It is a choice; rotary models for long texts use
+# larger numbers.
 
 # %% [markdown]
 # ## 4. How it enters: added
@@ -316,13 +335,12 @@ assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding 
 #
 # ### Along which axis?
 #
-# A mistake that runs without error when the batch happens to be as long as the sentences: the
-# position is taken from the **batch** axis. Then every word of a sentence gets the same *position* vector
-# added, and we are back at the bag of words.
+# A mistake that raises no error: the position is taken from the **batch** axis. Then every word of
+# a sentence gets the same *position* vector added, and we are back at the bag of words.
 
 # %%
 notebook.set_seed(0)
-x = torch.randn(6, 6, 8)  # six sentences of six words: nothing complains
+x = torch.randn(6, 6, 8)  # six sentences of six words
 order = torch.randperm(6)
 
 
@@ -387,8 +405,9 @@ torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
 # must say which letter stands at the mirrored place. It needs to know where things stand; nothing
 # else is hard about it.
 #
-# We train the same small encoder twice, once with positions and once without. **Predict** both
-# accuracies. What is the best anyone could do *without* knowing the order?
+# We train the same small encoder twice, about ten seconds in all, once with positions and once
+# without. **Predict** both accuracies. What is the best anyone could do *without* knowing the
+# order?
 
 
 # %%
@@ -450,6 +469,11 @@ assert abs(without_positions - 1 / 7) < 0.03
 # **8 minutes**, of which the two trainings take about ten seconds. While they run: *what exactly can
 # the model without positions know?* The set of letters and its own letter. *Would a deeper model do
 # better?* No: every layer is equivariant, so the stack is.
+
+# %% [markdown] tags=["notes"]
+# **5 minutes** for section 5. Ask: *what does BERT do with word 513?* (There is no row for
+# it.) *Why are the values not turned?* (Only scores need to know distances; a turned value would put the
+# position into what is mixed.)
 
 # %% [markdown]
 # ## Breakout

@@ -35,6 +35,15 @@ from helpers.pretrained import load_minilm, load_translator
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.head_switches import HeadSwitches
 
+# %% [markdown] tags=["notes"]
+# **Minutes**: 1 one unit 5 · 2 and 3 split 15 · 4 parameters 6 · 5 trained heads 18 · 6 switch off
+# 16. The breakout, half an hour, is for home.
+#
+# **When late**: multi-query in section 4, the other jobs in section 5, the striking map in section 6.
+#
+# **What people get wrong**: they cut the embedding instead of the projection; they reshape without
+# transposing; they take a sharp map for an important one.
+
 # %% [markdown]
 # ## 1. One unit of weight
 #
@@ -365,7 +374,8 @@ notebook.figure(
 # The best head of this list is *not* the one that looked best on the first pair. That is why one
 # measures. But read the last column: this head gives hardly any weight to either noun. It leans the
 # right way with a breath. The head we saw first, layer 4, head 2, gives the two nouns most of its
-# weight and is right less often. *A score measures what you wrote down*, here a comparison, not a use. (Orange heads lean to the wrong noun.)
+# weight and is right less often. *A score measures what you wrote down*, here a comparison, not a
+# use. (Orange heads lean to the wrong noun.)
 #
 # A second caution. We looked at 72 heads and report the best, which flatters. And the 288 sentences
 # are not 288 independent tries: there are only eight reasons. **Predict:** eight other reasons, the
@@ -722,8 +732,8 @@ assert (jacobian.abs() > 0).all()
 #
 # **"More heads, more parameters."** A myth, counted in section 4.
 #
-# **"An attention map explains the prediction."** Not by itself: it describes where weight went. Section 6 shows a
-# sharp map that hardly matters.
+# **"An attention map explains the prediction."** Not by itself: it describes where weight went.
+# Section 6 shows a sharp map that hardly matters.
 
 # %% [markdown]
 # ## Summary

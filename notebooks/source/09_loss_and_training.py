@@ -40,8 +40,11 @@ from helpers.widgets.loss_explorer import LossExplorer
 #
 # **When late**: section 5 is one picture; section 4 can be left to the questions.
 #
-# **Ask**: "What is the loss before training?" (log V; let them derive it) · "Why does a loss of 0 not
-# mean a BLEU of 100, nor the reverse?"
+# **Ask**: "What is the loss before training?" (log V; let them derive it) · "Why can BLEU be 100
+# while the loss is not 0?" (BLEU sees only which word is the likeliest, not how sure the model is;
+# the other way round it holds: loss 0 on these very sentences makes greedy write the references) ·
+# "How can padding make a loss look good?" · "What would be the floor with ε = 0?" (0) · "Who has
+# the highest rate, a narrow model or a wide one?" · "What of the table would another seed change?"
 #
 # **What people get wrong**: softmax before `F.cross_entropy`; averaging over padding; averaging means
 # of batches that differ in size; taking warm-up for a trick of Adam alone.
@@ -175,6 +178,9 @@ assert math.isclose(metrics.perplexity(math.log(6)), 6, rel_tol=1e-6)
 LossExplorer()
 
 # %% [markdown]
+# For example student at 1.5 and the other four at 1: student leads with 0.29, and −log 0.29 = 1.23.
+
+# %% [markdown]
 # ### Landmarks of a curve
 #
 # Before training, a model of V words knows nothing: it should cost **log V**. A model that has only
@@ -219,10 +225,13 @@ notebook.figure(
 # %%
 assert abs(curves["additive"][0] - log_v) < 0.1  # starts where ignorance starts
 assert curves["transformer"][0] > log_v + 1  # starts worse
-assert all(min(curve[:20]) < log_v and curve[-1] < 0.1 < unigram for curve in curves.values())
+passed = {n: next(i for i, v in enumerate(c, 1) if v < unigram) for n, c in curves.items()}
+print("first below the unigram entropy at step", passed)
+assert max(passed.values()) <= 20 and all(c[-1] < 0.1 for c in curves.values())
 
 # %% [markdown]
-# The GRU starts at log V, as it should. The Transformer starts *above*. Its output matrix is its
+# Both pass the unigram entropy before step 20, in the first hundredth of the training. The GRU starts
+# at log V, as it should. The Transformer starts *above*. Its output matrix is its
 # embedding (lesson 08), and the residual path carries the word just read to the very end: so before
 # any training it mostly **repeats the word it was given**, rather surely, and that is hardly ever
 # the right next word.
@@ -366,7 +375,8 @@ mine = [
 ]
 score = metrics.bleu(mine, [" ".join(p.target).replace(" .", ".") for p in splits.test[:200]])
 print(f"{transformer}: BLEU {score:.1f} after {len(transformer.card['validation_losses'])} rounds")
-assert score > 95
+if not train_here:  # yours may have been stopped early
+    assert score > 95
 
 # %% [markdown]
 # One round on a fifth of the data, live, to see the bar:
@@ -429,10 +439,10 @@ if not train_here:  # yours may have been stopped early
 # %% [markdown]
 # Fair in data, rounds and optimiser, not in size: the Transformer has 2.7 times the parameters of the GRU
 # with attention, and that is part of why its round takes longest. The seconds were recorded on one core
-# when the models were trained. On sentences of 40 words and two
-# cores the Transformer's lack of a loop buys little; it buys everything on hardware that does
+# when the models were trained. On sentences of 40 words and a core or
+# two the Transformer's lack of a loop buys little; it buys everything on hardware that does
 # thousands of things at once. On a corpus this regular, both models with attention are as good as
-# perfect. What separates them takes real data.
+# perfect. To separate them one would need real data.
 #
 # ### The bundled translator
 #
@@ -559,7 +569,7 @@ exercises.quiz("which_number_to_trust")
 # ### Going further
 #
 # Average the weights of the last rounds and see whether the validation loss of the toy Transformer falls:
-# `toy = toy_models.new_toy("transformer", splits)`, then `training.train(toy.model,
+# `import dataclasses`, `toy = toy_models.new_toy("transformer", splits)`, then `training.train(toy.model,
 # toy.encode(splits.train), toy.encode(splits.validation), dataclasses.replace(toy_models.settings(),
 # average_decay=0.998))`. Then cut the training data to 2,000 pairs: which
 # of the three models of the table suffers least?

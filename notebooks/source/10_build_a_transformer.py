@@ -80,6 +80,8 @@ for name, weight in under(weights, "encoder_layers.0.").items():
     print(f"{name:>32}  {tuple(weight.shape)}")
 
 # %% [markdown]
+# Two names more than tensors: source table, target table and output matrix are one (lesson 08).
+#
 # You may leave a part out. If yours does not pass its check yet, the tested one takes its place, and
 # the next part can be built. This is all that does it:
 
@@ -145,7 +147,8 @@ print(f"size of the numbers: in the table {weights['src_embedding.weight'].std()
 # %% [markdown]
 # ## 2. Attention
 #
-# The six steps of lesson 03, in the matrices of lesson 04: scores, scale, mask, softmax, mix. There may
+# Lesson 03's steps without the first, which is part 3's, in the matrices of lesson 04: scores, scale,
+# softmax, mix; and before the softmax the mask. There may
 # be further axes in front, one for sentences and one for heads. In our masks `True` means *may look*.
 
 # %%
@@ -308,6 +311,8 @@ print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
 # **20 minutes** for parts 4 to 7. Groups that are late may leave 4 out: it has been done in lesson 07.
+# Ask after part 6: *what would change if the lambda used x instead of its h?* The norm would be computed
+# and thrown away; every shape would still fit.
 
 # %% [markdown]
 # ## 8. A decoder layer
@@ -642,11 +647,12 @@ assert without < 0.8 < heard
 assert each[KINDS.index("rising")] + each[KINDS.index("falling")] < 1.3  # no better than a coin
 
 # %% [markdown]
-# A rising tone and a falling one have the same frames in another order. Without positions an encoder
-# sees a *set* of frames: whatever share of the rising clips it calls "rising", it calls about the same
-# share of the falling ones so. The two shares together cannot come to much more than 100 %, as with a
-# coin. Some it takes for warbles, so the sum may even stay below: both visit many bands, and a warble
-# only lingers at the two ends. A steady tone it knows all the same, because all its frames are alike.
+# A rising tone and a falling one have the same frames in another order. Without positions an
+# encoder sees a *set* of frames: whatever share of the rising clips it calls "rising", it calls
+# about the same share of the falling ones so. The two shares together cannot come to much more than
+# 100 %, as with a coin. Some it takes for warbles (a fifth to a third in our runs), so the sum may
+# even stay below: both visit many bands, and a warble only lingers at the two ends. A steady tone
+# it knows all the same, because all its frames are alike.
 #
 # **Your turn.** Change one thing, predict, and measure: more noise in `clip`, one layer, the first
 # frame's vector instead of the mean, or a fifth kind of tone.
@@ -654,6 +660,10 @@ assert each[KINDS.index("rising")] + each[KINDS.index("falling")] < 1.3  # no be
 # %% [markdown] tags=["notes"]
 # **24 minutes.** The clips are made by a formula, so 99 % says little about real sound. It says that
 # an encoder needs no words. Let each pair make another change and report it in one sentence.
+
+# %% [markdown] tags=["notes"]
+# **20 minutes** for the questions. The two open ones in pairs, five minutes each. Ask of every wrong
+# answer: *which cell of this lesson contradicts it?*
 
 # %% [markdown]
 # ## Questions

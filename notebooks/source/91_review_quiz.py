@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Review: thirty questions
 #
-# Three questions for each lesson, one for what you would have to know half asleep, one for what is
-# easily confused, one for the day your own model does not work. **About 30 minutes.** Every option,
+# Three questions for each lesson: what you would have to know half asleep, what is easily confused, and
+# here and there what helps when your own model does not work. **About 30 minutes.** Every option,
 # right or wrong, says why. Whatever you miss, the lesson's number is in the heading. In the table of
 # progress, row 10 counts these thirty questions too.
 
@@ -13,6 +13,9 @@ notebook.set_up()
 
 # %%
 from helpers import exercises
+
+# %% [markdown] tags=["notes"]
+# **30 minutes** alone, or ten questions in 15 by show of hands. **When late**: one question a lesson.
 
 # %% [markdown]
 # ## 01 Sequence to sequence

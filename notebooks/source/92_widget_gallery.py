@@ -2,7 +2,8 @@
 # # Every widget of the course
 #
 # One page to try them all, to project them, or to copy the call into your own notebook. Each is a line
-# of Python; its state can be read and set from the next cell. Allow **10 minutes** to play.
+# of Python; give it a name first, as with `view` below, and its state can be read and set from
+# the next cell. Allow **10 minutes** to play.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
