@@ -236,33 +236,39 @@ class Bare(nn.Module):
         return x, None
 
 
-def gradient_norms(norm_first, with_residuals=True, n_layers=12):
+def run_stack(norm_first, with_residuals, n_layers=12):
+    """Send a batch through a fresh stack, and a loss back: -> layers, what each of them returned"""
     notebook.set_seed(0)
     layers = [EncoderLayer(64, 4, 256, 0.0, norm_first) for _ in range(n_layers)]
-    x = torch.randn(8, 10, 64)
-    target = torch.randn(8, 10, 64)
+    x, target = torch.randn(8, 10, 64), torch.randn(8, 10, 64)
+    outputs = []
     for layer in layers:
         x, _ = (layer if with_residuals else Bare(layer))(x)
+        outputs.append(x.detach())
     x = F.layer_norm(x, [64]) if norm_first else x
     F.mse_loss(x, target).backward()
-    return [layer.feed_forward.linear_1.weight.grad.norm().item() for layer in layers]
+    return layers, outputs
 
 
-stacks = {
-    "post-norm": gradient_norms(False),
-    "pre-norm": gradient_norms(True),
-    "post-norm, no residuals": gradient_norms(False, with_residuals=False),
-    "pre-norm, no residuals": gradient_norms(True, with_residuals=False),
+fresh = {
+    "post-norm": run_stack(False, True),
+    "pre-norm": run_stack(True, True),
+    "post-norm, no residuals": run_stack(False, False),
+    "pre-norm, no residuals": run_stack(True, False),
 }
-for name, norms in stacks.items():
-    print(f"{name:>24}: first layer {norms[0]:.2g}, last layer {norms[-1]:.2g}, "
-          f"ratio {norms[-1] / norms[0]:.2g}")  # fmt: skip
+gradients = {
+    name: [layer.feed_forward.linear_1.weight.grad.norm().item() for layer in layers]
+    for name, (layers, _) in fresh.items()
+}
+for name, found in gradients.items():
+    print(f"{name:>24}: first layer {found[0]:.2g}, last layer {found[-1]:.2g}, "
+          f"ratio {found[-1] / found[0]:.2g}")  # fmt: skip
 
 # %%
 _, axes = pyplot.subplots()
 axes.set_yscale("log")
 plots.labelled_lines(
-    range(1, 13), stacks, ax=axes, x_label="layer", y_label="length of the gradient", marker="o"
+    range(1, 13), gradients, ax=axes, x_label="layer", y_label="length of the gradient", marker="o"
 )
 notebook.figure(
     axes,
@@ -271,13 +277,13 @@ notebook.figure(
 )
 
 # %%
-post, pre = stacks["post-norm"], stacks["pre-norm"]
+post, pre = gradients["post-norm"], gradients["pre-norm"]
 print(f"last layer: post-norm gets {post[-1] / pre[-1]:.1f} times the gradient of pre-norm")
 assert post[-1] > 2 * pre[-1]
 assert pre[0] > 2 * pre[-1]
 
 # %% [markdown]
-# In pre-norm the sum grows from layer to layer (the next cell shows it), so each later layer changes it
+# In pre-norm the sum grows from layer to layer (a cell below shows it), so each later layer changes it
 # less, and its gradient is smaller. In post-norm every layer's output is brought back to size one:
 # the last layers keep a large gradient while the whole stack is still random. Xiong et al. (2020) see
 # in this the reason why the paper's model needs a *warm-up*, small steps at first; Liu et al. (2020)
@@ -286,57 +292,28 @@ assert pre[0] > 2 * pre[-1]
 # And without the paths? At this matrix the gradient is *not* small; the norms see to that. How large it
 # is depends on the seed. At the last layer's queries and keys it *is*:
 
-
 # %% tags=["nbval-ignore-output"]
-def last_query_gradient(norm_first, with_residuals):
-    """The gradient at the last layer's query and key matrices."""
-    notebook.set_seed(0)
-    layers = [EncoderLayer(64, 4, 256, 0.0, norm_first) for _ in range(12)]
-    x, target = torch.randn(8, 10, 64), torch.randn(8, 10, 64)
-    for layer in layers:
-        x, _ = (layer if with_residuals else Bare(layer))(x)
-    x = F.layer_norm(x, [64]) if norm_first else x
-    F.mse_loss(x, target).backward()
-    return layers[-1].self_attention.qkv_proj.weight.grad[:128].norm().item()
-
-
-for paths in (True, False):
-    found = [last_query_gradient(norm_first, paths) for norm_first in (False, True)]
-    print("   with paths:" if paths else "without paths:", " and ".join(f"{n:.0e}" for n in found),
-          "in post-norm and pre-norm")  # fmt: skip
-    assert (min(found) > 1e-5) is paths
+for name, (layers, _) in fresh.items():
+    gradient = layers[-1].self_attention.qkv_proj.weight.grad[:128].norm()  # W_Q and W_K
+    print(f"{name:>24}: {gradient:.0e}")
+    assert (gradient < 1e-5) == ("no residuals" in name)
 
 # %% [markdown]
 # Why there? **Predict:** take away from each word's vector what all words of its sentence share. Which
 # part of its length is left after two layers, with the paths and without? After four? When all words are
 # alike, it does not matter who looks at whom.
 
-
 # %% tags=["nbval-ignore-output"]
-def sizes_and_shares(norm_first, with_residuals=True, n_layers=12):
-    """After each layer: standard deviation, and which share of a vector's length is its own."""
-    notebook.set_seed(0)
-    layers = [EncoderLayer(64, 4, 256, 0.0, norm_first) for _ in range(n_layers)]
-    x = torch.randn(8, 10, 64)
-    found = []
-    for layer in layers:
-        x, _ = (layer if with_residuals else Bare(layer))(x)
-        own = x - x.mean(1, keepdim=True)  # without what all words of the sentence share
-        found.append((x.std().item(), (own.norm() / x.norm()).item()))
-    return found
-
-
-with torch.no_grad():
-    for name, norm_first, paths in [
-        ("post-norm", False, True), ("pre-norm", True, True),
-        ("post-norm, no residuals", False, False), ("pre-norm, no residuals", True, False),
-    ]:  # fmt: skip
-        found = sizes_and_shares(norm_first, paths)
-        sizes_1_12 = [f"{found[n - 1][0]:.2f}" for n in (1, 12)]
-        own = {n: found[n - 1][1] for n in (2, 4, 12)}
-        print(f"{name:>24}: size after layers 1, 12: {', '.join(sizes_1_12)};  a word's own share "
-              f"after layers 2, 4, 12: {', '.join(f'{share:.2g}' for share in own.values())}")  # fmt: skip
-        assert (own[12] > 0.02 and own[2] > 0.5) if paths else (own[2] < 0.25 and own[4] < 1e-5)
+print(" " * 24, "  size after layers 1, 12    own share after layers 2, 4, 12")
+for name, (_, outputs) in fresh.items():
+    # what is left without that which all words of the sentence share
+    own = [((x - x.mean(1, keepdim=True)).norm() / x.norm()).item() for x in outputs]
+    print(f"{name:>24}: {outputs[0].std():12.2f} {outputs[11].std():6.2f} "
+          f"{own[1]:21.2g} {own[3]:8.2g} {own[11]:8.2g}")  # fmt: skip
+    if "no residuals" in name:
+        assert own[1] < 0.25 and own[3] < 1e-5
+    else:
+        assert own[1] > 0.5 and own[11] > 0.02
 
 # %% [markdown]
 # **Without the paths a tenth is left after two layers, and after four no more than rounding errors:** all
