@@ -230,7 +230,7 @@ def path_lengths():
     places = [230 + 88 * i for i in range(8)]
     ways = [
         ("recurrent: 7 steps", BLUE, list(range(8))),
-        ("dilated: 3 layers", ORANGE, [0, 4, 6, 7]),
+        ("dilated, kernel 2: 3 layers", ORANGE, [0, 4, 6, 7]),
         ("attention: 1 step", PURPLE, [0, 7]),
     ]
     for n, (name, colour, stops) in enumerate(ways):

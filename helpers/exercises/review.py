@@ -249,7 +249,7 @@ QUESTIONS = [
         "cache",
         "What does the key–value cache keep?",
         (
-            "Keys and values of the tokens already written, in every layer.",
+            "Keys and values of the tokens already written and of the source, in every layer.",
             "Yes; the query is needed only once.",
         ),
         ("The logits of all steps.", "They are used once, to choose a token."),
@@ -314,7 +314,7 @@ QUESTIONS = [
         ),
         (
             "That the model is right and the weights are bad.",
-            "Shapes agree for many wrong models: pre- and post-norm have the same.",
+            "Shapes agree for many wrong models: GELU for ReLU, or positions counted from one, changes no shape.",
         ),
         ("That the tokenizer is broken.", "It may be, but nothing here says so."),
     ),

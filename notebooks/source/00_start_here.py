@@ -44,8 +44,9 @@ assert "red coat" in translation and "black dog" in translation
 notebook.picture("black_box")
 
 # %% [markdown]
-# French says *manteau rouge*, coat red; English says *red coat*. So word number five of the
-# translation cannot simply come from word number five of the source.
+# French says *manteau rouge*, coat red; English says *red coat*. So word number seven of the
+# translation, *coat*, cannot simply come from word number seven of the source: it comes from word
+# number five.
 #
 # **Predict.** When the model writes *red*, which French word should it look at? And when it writes
 # *coat*? Decide, then run the next cell and point at those two words.
@@ -189,7 +190,7 @@ exercises.check("attention_context", attention_context)
 # | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `d_hidden` |
 # | $D_q, D_k, D_v$ | widths of queries, keys and values; $D_q = D_k = K$ from lesson 03 on | |
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
-# | $A$ | the attention weights, queries by keys | `weights` |
+# | $A$ | the attention weights, queries by keys; in the shapes of lesson 02 the width of the score's hidden layer | `weights` |
 #
 # These capital letters keep their meaning. $K$ and $V$ also name matrices; which is meant, the formula
 # shows. Small letters are explained where they stand.

@@ -73,8 +73,8 @@ notebook.picture("black_box")
 # At the end of the course a Transformer stands in that box. In this lesson it is a pair of recurrent
 # networks.
 #
-# Our data are small French and English sentences that a grammar makes. About 140 English
-# words are enough to show everything, the French ones have 4 to 40 words, the full stop counted, and we
+# Our data are small French and English sentences that a grammar makes. About 140 English words are
+# enough to show everything. The French sentences have 4 to 40 words, the full stop counted, and we
 # know which word translates which.
 
 # %%
@@ -133,10 +133,10 @@ notebook.picture("unrolled_rnn")
 # with **gates**: numbers between 0 and 1, computed at each step from the word and the state by
 # learned weights, that decide what to keep and what to overwrite. We use a GRU.
 #
-# A network takes vectors, not words. So each word first becomes its **embedding**, a row of a learned
-# table. At the other end one more learned matrix turns the decoder's state into
-# one number for each word of the **vocabulary** (all the words it knows), the
-# **logits**; a softmax makes probabilities of them.
+# A network takes vectors, not words. So each word first becomes its **embedding**, a row of a
+# learned table. At the other end one more learned matrix turns the decoder's state into one number
+# for each word of the **vocabulary** (all the words it knows), the **logits**; a **softmax** makes
+# probabilities of them, positive and with the sum 1 (lesson 02 has the formula).
 #
 # Now take two of them (Sutskever et al. 2014; Cho et al. 2014). The **encoder** reads. Its last state
 # is the **context vector**: all that the decoder ever learns of the sentence. The **decoder** writes,
@@ -149,8 +149,8 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Two tokens are no words: `<bos>` (begin of sentence) stands before the first word, `<eos>` (end of
-# sentence) says *stop*. Two more details:
+# Two tokens that are no words matter here: `<bos>` (begin of sentence) stands before the first
+# word, `<eos>` (end of sentence) says *stop*. Two more details:
 #
 # - **Bidirectional encoder**: one network reads forwards, one backwards, and their states are put
 #   side by side. The decoder cannot do that: what comes later is not written yet. Our encoder is of this
@@ -182,7 +182,8 @@ gru
 # To see it learn, here is the same training on a tenth of the data, for two rounds (*epochs*: once
 # through all the data). The loss is $-\log p$ of the right word, on average; with the natural
 # logarithm its unit is called the **nat**. Guessing evenly among the 146 entries of the vocabulary
-# (141 words, the full stop, four special tokens) costs $\log 146 \approx 5$ nats.
+# (141 words, the full stop, and four special tokens: `<bos>`, `<eos>`, `<pad>`, which fills up
+# short sentences, and `<unk>`, which stands for unknown words) costs $\log 146 \approx 5$ nats.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -436,8 +437,8 @@ for axes, title, curves in zip(panels, ["trained", "fresh"], [decay, untrained],
 notebook.figure(
     panels[0],
     alt="Two panels: the gradient of the last state with respect to an earlier word, against the "
-    "distance, on a logarithmic scale. Trained encoders lose a little, the plain RNN most; before "
-    "training all three fall like straight lines by many powers of ten.",
+    "distance, on a logarithmic scale. Trained encoders fall slowly, to less than half, the plain "
+    "RNN lowest; before training all three fall like straight lines by many powers of ten.",
     width=860,
 )
 

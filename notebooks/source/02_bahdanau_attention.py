@@ -54,7 +54,8 @@ from helpers.widgets.bahdanau_stepper import BahdanauStepper
 # 3. the **context** is the mixture $c_t = \sum_i \alpha_{t,i} h_i$,
 # 4. the recurrent step takes $c_t$ and the previous word, and a new state comes out.
 #
-# **Softmax** means: $e^{e_i}$ divided by the sum of all of them. The results are positive and sum to 1.
+# **Softmax** means: $\exp(e_{t,i})$ divided by the sum of $\exp(e_{t,j})$ over all source words
+# $j$. The results are positive and sum to 1.
 #
 # Three names for what meets here, which stay to the end of the course: the state that asks is the
 # **query**; the vectors it is compared with are the **keys**; the vectors that are mixed are the
@@ -64,8 +65,9 @@ from helpers.widgets.bahdanau_stepper import BahdanauStepper
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
-# The energy is a small neural network with one hidden layer, trained with the rest. Small enough for
-# a pencil. (Papers write columns, $W s$; code has rows, `state @ w`, so that `w` is $W^\top$.)
+# The energy is a small neural network with one hidden layer (its width is called `A` in this
+# lesson's shapes), trained with the rest. Small enough for a pencil. (Papers write columns, $W s$;
+# code has rows, `state @ w`, so that `w` is $W^\top$.)
 
 # %%
 state = torch.tensor([1.0, 0.0])  # s: (D_h=2,)
@@ -91,10 +93,10 @@ print("weights:", weights, "\ncontext:", context)
 assert weights.argmax() == 0
 
 # %% [markdown]
-# As tensors, for a whole batch: the loop over source words goes, an axis comes. The tested version of
-# the course does the same. These are its lines (`_mix` is the softmax
-# and the weighted sum; `mask` hides words, as the breakout explains; `projected_keys` is $U h$, the same
-# at every step, so it can be handed in):
+# As tensors, for a whole batch: the loop over source words goes, an axis comes. The tested version
+# of the course does the same, as the next cell checks. The cell after it shows its lines (`_mix` is
+# the softmax and the weighted sum; `mask` hides words, as the breakout explains; `projected_keys`
+# is $U h$, the same at every step, so it can be handed in):
 
 # %%
 layer = attention.AdditiveAttention(2, 2, 2)
@@ -226,7 +228,8 @@ notebook.figure(
 
 # %% [markdown]
 # The two rows cross over. Two others may surprise you: the first *the* looks at the noun, and `<eos>` at
-# the full stop. Section 4 says why that does no harm. In numbers:
+# the full stop. Section 4 says why that does no harm. The largest weight in each of the two rows that
+# cross:
 
 # %%
 adjective = pair.target.index("red")

@@ -158,7 +158,8 @@ assert share > 4 * chance
 # ## 2. Self-attention with nothing to learn
 #
 # Take a sentence as rows $x_1 \dots x_T$. Every word is compared with every word, the scores go
-# through a softmax, and each word becomes a mixture of all:
+# through a softmax, and each word becomes a mixture of all (the weights, $\alpha_{t,i}$ in lesson
+# 02, are $w_{ij}$ here):
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
@@ -250,9 +251,10 @@ torch.testing.assert_close(y_shuffled, y[order])
 print("the outputs are shuffled in the same way, and otherwise the same")
 
 # %% [markdown]
-# In *the dog sees the cat* and in *the cat sees the dog*, *cat* gets the same vector. It is called
-# permutation equivariance, and it stays true with projections, as long as nothing says where a word
-# stands. Lesson 05 gives words their places.
+# In *the dog sees the cat* and in *the cat sees the dog*, *cat* gets the same vector. That shuffled
+# words give the same outputs, shuffled in the same way, is called **permutation equivariance**. It
+# stays true with projections, as long as nothing says where a word stands. Lesson 05 gives words
+# their places.
 
 # %% [markdown]
 # ## 3. A soft dictionary
@@ -607,9 +609,9 @@ print("the words in any order, one by one or all at once: the same contexts")
 # | | shape for one word |
 # |---|---|
 # | query | $(d_k)$ |
-# | keys, values | $(T, d_k)$, $(T, d_v)$ |
+# | keys, values | $(T, d_k)$, $(T, D_v)$ |
 # | scores, weights | $(T)$ |
-# | context | $(d_v)$ |
+# | context | $(D_v)$ |
 #
 # $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
 #

@@ -39,8 +39,9 @@ from helpers.widgets.softmax_scale import ScaleExplorer
 # %% [markdown]
 # ## 1. All words at once
 #
-# This is the sentence of lesson 03, *the cat sleeps*, and its three small projections. The one new
-# thing: the three word vectors now lie **below each other, as the rows of a matrix** $X$.
+# This is the sentence of lesson 03, *the cat sleeps*, and its three small projections. As there,
+# the word vectors are the **rows of a matrix** $X$. The one new thing: we multiply the whole matrix
+# at once.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -76,7 +77,7 @@ assert scores[0, 1] == query[0] @ key[1]
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
-context = weights @ value  # (T, T) @ (T, K) -> (T, K)
+context = weights @ value  # (T, T) @ (T, D_v) -> (T, D_v)
 print(weights[0], context[0])
 torch.testing.assert_close(context[0], torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
 
@@ -212,7 +213,7 @@ notebook.figure(
 # The loop does the same multiplications, but in thousands of tiny calls from Python, and each call costs
 # far more than the few multiplications in it. A matrix product is one call and lets the hardware choose
 # the order. On a graphics card,
-# which wants thousands of them at a time, the difference is larger still.
+# which wants thousands of multiplications at a time, the difference is larger still.
 
 # %% [markdown]
 # ## 3. Why divide by $\sqrt{d_k}$?
@@ -734,7 +735,7 @@ assert jacobian.abs().max() < 1e-3
 #
 # - Words are rows: $Q = X W_Q$, $K = X W_K$, $V = X W_V$.
 # - $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$ has the shapes $(T, d_k)(d_k, S) \to (T, S)$ and
-#   $(T, S)(S, d_v) \to (T, d_v)$.
+#   $(T, S)(S, D_v) \to (T, D_v)$.
 # - $\sqrt{d_k}$ keeps the scores' size, and with it the gradient, independent of the width.
 # - A mask sets *scores* to $-\infty$ *before* the softmax. `True` means *may look*. A row with
 #   nothing to see gives zeros.

@@ -253,8 +253,9 @@ PositionExplorer()
 #
 # $$x_p = \sqrt{D}\, e_{w_p} + PE_p$$
 #
-# The same row is added to word $p$ of *every* sentence of the batch. In shapes: $(B, T, D) + (T, D)$,
-# and broadcasting does the rest.
+# Here $w_p$ is the word at position $p$, and $e_{w_p}$ its embedding. The same row is added to word
+# $p$ of *every* sentence of the batch. In shapes: $(B, T, D) + (T, D)$, and broadcasting does the
+# rest.
 
 # %%
 notebook.set_seed(0)

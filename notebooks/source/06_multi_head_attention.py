@@ -36,8 +36,8 @@ from helpers.widgets.attention_view import attention_view
 from helpers.widgets.head_switches import HeadSwitches
 
 # %% [markdown] tags=["notes"]
-# **Minutes**: 1 one unit 5 · 2 and 3 split 15 · 4 parameters 6 · 5 trained heads 18 · 6 switch off
-# 16. The breakout, half an hour, is for home.
+# **Minutes**: 1 one unit 5 · 2 and 3 split 15 · 4 parameters 6 · 5 trained heads 18 ·
+# 6 switch off 16. The breakout, half an hour, is for home.
 #
 # **When late**: multi-query in section 4, the other jobs in section 5, the striking map in section 6.
 #
@@ -160,7 +160,7 @@ with torch.no_grad():
 torch.testing.assert_close(from_ours, by_list)
 torch.testing.assert_close(from_theirs, by_list)
 torch.testing.assert_close(our_weights, their_weights)
-print("list = split = helpers.MultiHeadAttention = nn.MultiheadAttention")
+print("list = split = helpers.attention.MultiHeadAttention = nn.MultiheadAttention")
 
 # %% [markdown]
 # The whole class, to read now or later. Look for three things: *one* matrix makes queries, keys and
@@ -287,10 +287,11 @@ assert to_animal[tired][3, 1] > 0.6 and to_animal[wide][3, 1] < 0.35
 assert to_street[wide][3, 1] > to_street[tired][3, 1]
 
 # %% [markdown]
-# Layer 4, head 2 moves a large part of its weight away from *animal* when the street is too wide. It
-# does not move it to *street*, though: *animal* still gets more of it. (Layer 6, head 12 is the other
-# one that points at *animal*; it hardly moves.) Five of the 72 heads do change sides, and all five give
-# the two nouns little weight. And a pair of sentences is an anecdote. Let us make many.
+# Layer 4, head 2 moves a large part of its weight away from *animal* when the street is too wide.
+# It does not move it to *street*, though: *animal* still gets more of it. (Layer 6, head 12 points
+# at *animal* as well, and moves far less; layer 1, head 7 does so faintly.) Five of the 72 heads do
+# change sides, and all five give the two nouns little weight. And a pair of sentences is an
+# anecdote. Let us make many.
 #
 # ### Antecedents, counted
 #
@@ -560,8 +561,9 @@ print(
 assert sharpness.argmax() == change.argmax()
 
 # %% [markdown]
-# Over the cross heads, the sharper ones tend to be missed more. So sharpness is a hint, and the head
-# above shows that it is no proof.
+# Over the cross heads, the sharper ones tend to be missed more (a rank correlation is 1 when both
+# orders are the same, 0 when they have nothing to do with each other). So sharpness is a hint, and
+# the head above shows that it is no proof.
 #
 # So: a map is a *hypothesis* about what a model uses. Test it by intervening. The debate is worth
 # reading in the original: Jain and Wallace (2019) against, Wiegreffe and Pinter (2019) in reply.

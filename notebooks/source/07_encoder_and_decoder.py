@@ -113,7 +113,7 @@ assert off["eps_outside", 4] < 0.01 * off["unbiased", 4]
 # Where $\varepsilon$ stands matters only for vectors that are nearly constant.
 #
 # Layer normalisation works on **each word by itself**: nothing of another word, nothing of another
-# sentence. `alone`, two cells above, has checked it.
+# sentence. `alone`, in the cell that defines `layer_norm`, has checked it.
 #
 # ## 2. The feed-forward network
 #
@@ -290,7 +290,7 @@ assert pre[0] > 2 * pre[-1]
 # dispute that unequal gradients are the cause.
 #
 # And without the paths? At this matrix the gradient is *not* small; the norms see to that. How large it
-# is depends on the seed. At the last layer's queries and keys it *is*:
+# is depends on the seed. At the last layer's queries and keys it is tiny:
 
 # %% tags=["nbval-ignore-output"]
 for name, (layers, _) in fresh.items():
@@ -425,10 +425,11 @@ assert final["post-norm, no warm-up"] > by_frequency - 0.4
 # ## 4. Dropout
 #
 # While training, dropout sets a random share of **activations** (the numbers that flow through, not
-# the weights) to zero and divides the rest by $1 - p$, so that the expected sum stays. It is off in
-# `eval()`. Weights are never removed. In the paper it stands in two places: on each sublayer's
-# output before it is added, and on embeddings plus positions. It keeps the network from relying on
-# any single number, a guard against learning by heart.
+# the weights) to zero and divides the rest by $1 - p$, so that the expected sum stays. It is off
+# after `model.eval()`, which tells a model that it is no longer being trained. Weights are never
+# removed. In the paper it stands in two places: on each sublayer's output before it is added, and
+# on embeddings plus positions. It keeps the network from relying on any single number, a guard
+# against learning by heart.
 
 # %%
 from helpers.layers import Dropout

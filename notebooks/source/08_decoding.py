@@ -77,7 +77,9 @@ for name, numbers in [
 
 # %% [markdown]
 # The three lists have the same order. So a test that looks only at the winner, the *argmax*, cannot
-# tell which of the three it was given. **Predict:** which property can?
+# tell which of the three it was given. The next cell also computes the loss of lesson 01, $-\log p$
+# of the right token, with PyTorch's `F.cross_entropy`. **Predict:** which property tells the three
+# apart?
 
 # %%
 for numbers in (logits, log_probabilities, probabilities):

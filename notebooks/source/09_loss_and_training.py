@@ -178,7 +178,8 @@ assert math.isclose(metrics.perplexity(math.log(6)), 6, rel_tol=1e-6)
 LossExplorer()
 
 # %% [markdown]
-# For example student at 1.5 and the other four at 1: student leads with 0.29, and −log 0.29 = 1.23.
+# For example student at 1.5 and the other four at 1 (there are five words here, without *thanks*):
+# student leads with 0.29, and −log 0.29 = 1.23.
 
 # %% [markdown]
 # ### Landmarks of a curve
@@ -273,7 +274,8 @@ torch.testing.assert_close(
 assert wrong < right
 
 # %% [markdown]
-# Your prediction: (2 + 0) / 2 = 1. Here a quarter of the places is padding: 3.07 · 9/12 ≈ 2.31. The
+# Your prediction: (2 + 0) / 2 = 1. Here a quarter of the places is padding: 3.07 · 9/12 ≈ 2.30, and the
+# padding itself costs a little: 2.31. The
 # wrong loss flatters, the same sentence costs less in a batch with a longer neighbour, and padding,
 # the commonest target, is what such a model learns first. The same error hides in averages of
 # averages: a batch of 3 words must not weigh as much as one of 300. Sum the nats, sum the words,
@@ -327,6 +329,8 @@ assert floor > 0.4
 #
 # $$\mathrm{rate} = d_{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot
 # \mathrm{warmup}^{-1.5})$$
+#
+# where $d_{model}$ is our $D$.
 
 # %%
 steps = range(50, 20_001, 50)
@@ -350,9 +354,10 @@ assert math.isclose(
 )
 
 # %% [markdown]
-# Why rise at all? Two reasons. Adam divides by a running estimate of the gradients' size, and at
-# first that estimate rests on a handful of batches. And in a post-norm model the last layers get
-# large gradients while the stack is still random: lesson 07 trained with and without.
+# Why rise at all? Two reasons are given. Adam divides by a running estimate of the gradients' size,
+# and at first that estimate rests on a handful of batches. And in a post-norm model the last layers
+# get large gradients while the stack is still random: lesson 07 trained with and without, and says
+# who disputes this reason.
 #
 # Our own models warm up too, then fall in a straight line to zero: for a short training that ends at a
 # known step this is simpler. And gradients longer than 1 are shortened to length 1 before the step
@@ -616,6 +621,9 @@ assert factors[0] < factors[1] < factors[2]
 # | loss | one number |
 #
 # $$L = -\frac{1}{N} \sum_{\text{real } t} \log p_t(\text{target}_t)$$
+#
+# with $N$ the number of real places in the batch; without padding it is section 2's $T$, for one
+# sentence.
 #
 # **Lesson 10** hands you the tools: build a Transformer.
 #

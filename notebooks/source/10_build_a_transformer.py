@@ -121,7 +121,7 @@ notebook.show_source(own_or_tested)
 # ## 1. The embedding
 #
 # Ids become vectors, and vectors get a place. The table's numbers begin at about $1/\sqrt{D}$ and stay
-# small; the factor $\sqrt{D}$ makes them as large as the positions, or larger (lessons 03 and 05). The
+# small; the factor $\sqrt{D}$ makes them as large as the positions, or larger (lesson 05). The
 # table of sinusoids is made already: `positions`, one row for each place.
 
 # %%
