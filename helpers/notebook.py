@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,10 @@ IMAGE_TYPES = {".svg": "image/svg+xml", ".gif": "image/gif", ".png": "image/png"
 
 # The lessons' tensors are small: past a few threads, waking them costs more than they compute.
 MOST_THREADS = 4
+
+# For short measurements: the seconds that this thread itself worked, which other programs do not
+# disturb. On Windows that clock ticks too coarsely.
+clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
 # What Colab does not bring along; everything else the lessons need is there already.
 COLAB_LACKS = ("anywidget", "sacrebleu", "tokenizers", "safetensors", "platformdirs")

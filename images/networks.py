@@ -229,15 +229,15 @@ def path_lengths():
     sheet = Sheet(WIDE, 330)
     places = [230 + 88 * i for i in range(8)]
     ways = [
-        ("recurrent: 7 steps", BLUE, list(range(8))),
-        ("dilated: 3 layers", ORANGE, [0, 4, 6, 7]),
-        ("attention: 1 step", PURPLE, [0, 7]),
+        ("recurrent: 7 steps", "", BLUE, list(range(8))),
+        ("dilated: 3 layers", "kernel 2", ORANGE, [0, 4, 6, 7]),
+        ("attention: 1 step", "", PURPLE, [0, 7]),
     ]
-    for n, (name, colour, stops) in enumerate(ways):
+    for n, (name, note, colour, stops) in enumerate(ways):
         y = 84 + 105 * n
         sheet.text(14, y + 6, name, colour, 16, bold=True)
-        if name.startswith("dilated"):
-            sheet.text(14, y + 28, "kernel 2", colour)
+        if note:
+            sheet.text(14, y + 28, note, colour)
         for start, end in zip(stops, stops[1:], strict=False):
             middle = (places[start] + places[end]) / 2
             height = 18 + 7 * (end - start)

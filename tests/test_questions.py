@@ -3,13 +3,13 @@
 import html
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from helpers import exercises
 from helpers.exercises.model import catalogue
 from helpers.exercises.questions import NO_CHOICE
+from notebooks import build
 
 # The function of this name hides the module from an ordinary import.
 progress = sys.modules["helpers.exercises.progress"]
@@ -88,10 +88,9 @@ def test_every_lesson_has_six_self_marking_questions():
 
 
 def test_every_exercise_and_question_stands_in_a_lesson():
-    sources = Path(__file__).parents[1] / "notebooks" / "source"
     asked = {
         name
-        for source in sources.glob("*.py")
+        for source in build.SOURCES.glob("*.py")
         for name in re.findall(r'exercises\.(?:heading|quiz)\("(\w+)"', source.read_text("utf-8"))
     }
     assert asked == set(catalogue()[0]) | set(QUESTIONS)

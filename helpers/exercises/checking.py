@@ -185,6 +185,8 @@ def _what_raised(error, answer, shapes):
 
 def _demand_kind(case, got, wanted):
     """Demand the right sort of result: so many parts, of numbers, truth values where asked."""
+    if compare.size(got) > compare.MOST_NUMBERS:
+        _fail("too large", f"the result is far too large: {compare.describe(got)}.")
     try:
         ours, theirs = compare.parts(wanted), compare.parts(got)
     except (TypeError, ValueError, RuntimeError):
@@ -192,8 +194,6 @@ def _demand_kind(case, got, wanted):
             "wrong type",
             f"expected {compare.describe(wanted)}; got {compare.describe(got)}.",
         )
-    if sum(part.numel() for part in theirs) > compare.MOST_NUMBERS:
-        _fail("too large", f"the result is far too large: {compare.describe(got)}.")
     if len(ours) != len(theirs):
         _fail(
             "wrong type",

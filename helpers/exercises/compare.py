@@ -104,6 +104,17 @@ def parts(value):
     return [_tensor(value)]
 
 
+def size(value):
+    """Count the numbers in a result, without making a tensor of it: of a list, by its first row."""
+    if isinstance(value, torch.Tensor):
+        return value.numel()
+    if isinstance(value, numpy.ndarray):
+        return value.size
+    if isinstance(value, tuple):
+        return sum(map(size, value))
+    return len(value) * size(value[0]) if isinstance(value, list) and value else 1
+
+
 def _tensor(value):
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.is_complex() or value.device.type == "meta":

@@ -56,6 +56,16 @@ def _norm(axis=-1, correction=0, eps_inside=True, centre=True, affine="both", ro
     return normalise
 
 
+def _written(form):
+    """Make a normalisation by a formula of gain, x, mean and standard deviation; add the bias."""
+
+    def normalise(x, gain, bias, eps=1e-5):
+        mean = x.mean(-1, keepdim=True)
+        return form(gain, x, mean, (x.var(-1, correction=0, keepdim=True) + eps).sqrt()) + bias
+
+    return normalise
+
+
 def _draw_ffn(generator):
     cases = []
     for shape, inner in [((2, 3), 5), ((2, 4, 3), 7)]:
@@ -199,40 +209,22 @@ EXERCISES = [
             ),
             Mistake(
                 "brackets around x - mean",
-                lambda x, g, b, eps=1e-5: (
-                    g * x
-                    - x.mean(-1, keepdim=True)
-                    / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
-                    + b
-                ),
+                _written(lambda gain, x, mean, std: gain * x - mean / std),
                 "Only the mean is divided: x - mean needs brackets.",
             ),
             Mistake(
                 "brackets around x - mean, gain outside",
-                lambda x, g, b, eps=1e-5: (
-                    g
-                    * (
-                        x
-                        - x.mean(-1, keepdim=True)
-                        / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
-                    )
-                    + b
-                ),
+                _written(lambda gain, x, mean, std: gain * (x - mean / std)),
                 "Only the mean is divided: x - mean needs brackets.",
             ),
             Mistake(
                 "not divided",
-                lambda x, g, b, eps=1e-5: g * (x - x.mean(-1, keepdim=True)) + b,
+                _written(lambda gain, x, mean, std: gain * (x - mean)),
                 "Nothing is divided by the standard deviation.",
             ),
             Mistake(
                 "multiplied by the deviation",
-                lambda x, g, b, eps=1e-5: (
-                    g
-                    * (x - x.mean(-1, keepdim=True))
-                    * (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
-                    + b
-                ),
+                _written(lambda gain, x, mean, std: gain * (x - mean) * std),
                 "Multiplied by the standard deviation: divide.",
             ),
             Mistake(

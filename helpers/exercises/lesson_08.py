@@ -92,24 +92,17 @@ def _top_p_by_rank(logits, p):
     return torch.where(before < p, logits, -math.inf)
 
 
-def _top_p_drops_the_reaching_one(logits, p):
+def _top_p_drops_the_reaching_one(logits, p, keep_first=False):
     ordered, order = logits.sort(dim=-1, descending=True)
-    dropped = (ordered.softmax(-1).cumsum(-1) > p).scatter(
-        -1, order, ordered.softmax(-1).cumsum(-1) > p
-    )
-    return logits.masked_fill(dropped, -math.inf)
+    dropped = ordered.softmax(-1).cumsum(-1) > p
+    if keep_first:
+        dropped[..., 0] = False
+    return logits.masked_fill(dropped.scatter(-1, order, dropped), -math.inf)
 
 
 def _dropped_in_order(logits, p):
     probabilities = logits.sort(-1, descending=True).values.softmax(-1)
     return probabilities.cumsum(-1) - probabilities >= p
-
-
-def _top_p_keeps_the_first(logits, p):
-    ordered, order = logits.sort(dim=-1, descending=True)
-    dropped = ordered.softmax(-1).cumsum(-1) > p
-    dropped[..., 0] = False
-    return logits.masked_fill(dropped.scatter(-1, order, dropped), -math.inf)
 
 
 def _beam_each_sorted(log_probs, beam_scores, beam_size):
@@ -392,7 +385,7 @@ EXERCISES = [
             ),
             Mistake(
                 "only the first kept by hand",
-                _top_p_keeps_the_first,
+                lambda x, p: _top_p_drops_the_reaching_one(x, p, keep_first=True),
                 "The token that reaches p is still dropped; keeping the first one by hand is not enough. Compare the sum before each token.",
             ),
             Mistake(

@@ -343,24 +343,17 @@ def _encode(order=lambda layers: layers, norm="end", mask=True, scale=True, from
     return encode
 
 
-def _decode(causal=True, padding=True, norm=True, end=lambda x: x, table="tgt", memory=True, order=lambda layers: layers, join=torch.logical_and, read="tgt", pads="right", from_start=False):  # fmt: skip
-    """Make a decoder that goes wrong in the ways asked for."""
+def _decode(causal=True, pads="target", norm=True, end=lambda x: x, table="tgt", order=lambda layers: layers, join=torch.logical_and, read="tgt", from_start=False):  # fmt: skip
+    """Make a decoder that goes wrong in the ways asked for; `pads` is whose padding its mask hides."""
 
     def decode(ids, source, source_mask, weights, positions, n_heads, pad_id):
         everyone = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        mask = join(
-            (source_mask if pads == "source" else padding_mask(ids, pad_id))
-            if padding
-            else everyone,
-            causal_mask(ids.shape[1]) if causal else everyone,
-        )
-        kept = source_mask if memory else everyone
-        kept = padding_mask(ids, pad_id) if pads == "target" else kept
+        hidden = {"target": padding_mask(ids, pad_id), "source": source_mask, "none": everyone}
+        mask = join(hidden[pads], causal_mask(ids.shape[1]) if causal else everyone)
         start = x = own.build_embedding(ids, weights[f"{read}_embedding.weight"], positions)
         for layer in order(layers_of(weights, "decoder_layers.")):
-            x = own.build_decoder_layer(
-                start if from_start else x, source, mask, kept, layer, n_heads
-            )
+            x = start if from_start else x
+            x = own.build_decoder_layer(x, source, mask, source_mask, layer, n_heads)
         if norm:
             x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
         return end(x @ weights[f"{table}_embedding.weight"].T)
@@ -1108,7 +1101,9 @@ EXERCISES = [
             ),
             Mistake(
                 "source masked by the target",
-                _decode(pads="target"),
+                lambda ids, memory, _, weights, positions, n_heads, pad_id: own.build_decoder(
+                    ids, memory, padding_mask(ids, pad_id), weights, positions, n_heads, pad_id
+                ),
                 "The cross-attention is given the padding of the target. What it reads is the source: hand on memory_mask.",
             ),
             Mistake(
@@ -1133,16 +1128,18 @@ EXERCISES = [
             ),
             Mistake(
                 "future visible + target padding visible",
-                _decode(causal=False, padding=False),
+                _decode(causal=False, pads="none"),
             ),
             Mistake(
                 "target padding visible",
-                _decode(padding=False),
+                _decode(pads="none"),
                 "The padding of the target is visible: combine with padding_mask(tgt_ids, pad_id).",
             ),
             Mistake(
                 "source padding visible",
-                _decode(memory=False),
+                lambda ids, memory, mask, *rest: own.build_decoder(
+                    ids, memory, torch.ones_like(mask), *rest
+                ),
                 "memory_mask is not handed on to the layers.",
             ),
             Mistake(

@@ -163,7 +163,14 @@ def find(name, kind):
     """
     import difflib
 
-    known = catalogue()[0 if kind == "exercise" else 1]
+    known, others = catalogue()[:: 1 if kind == "exercise" else -1]
+    if isinstance(name, str) and name in others:
+        way = {
+            "exercise": "it is a question: press Check under it, and every option says why; an open "
+            "one wants three words of yours first",
+            "question": f'it is an exercise: exercises.heading("{name}") shows it',
+        }[kind]
+        raise ValueError(f"there is no {kind} {name!r}; {way}.")
     if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4) or sorted(known)[:5]
         raise ValueError(f"there is no {kind} {name!r}. Did you mean {', '.join(near)}?")

@@ -330,15 +330,11 @@ def antecedents(reasons):
     return by_reason, torch.stack(both).mean(0)  # (layers, heads) each
 
 
-def by_meaning(by_reason, reasons):
-    return [
-        torch.stack([by_reason[r] for r, m in reasons.items() if m == meant]).mean(0)
-        for meant in (0, 1)
-    ]
-
-
 by_reason, both_nouns = antecedents(reasons)
-by_kind = by_meaning(by_reason, reasons)
+by_kind = [
+    torch.stack([by_reason[r] for r, m in reasons.items() if m == meant]).mean(0)
+    for meant in (0, 1)
+]
 accuracy = (by_kind[0] + by_kind[1]) / 2  # both kinds are equally many
 places_meant = sum(reasons.values()) / len(reasons)
 print(
@@ -501,14 +497,9 @@ notebook.figure(
 cheapest = change.flatten().argsort()[:18].tolist()
 
 
-def silence(stack, chosen):
-    """Switch heads, counted through from 0 to 35, off until the stack is left."""
-    for i, (_, layer) in enumerate(layers):
-        stack.enter_context(heads_off(layer, [n % 4 for n in chosen if n // 4 == i]))
-
-
 with ExitStack() as stack:
-    silence(stack, cheapest)
+    for i, (_, layer) in enumerate(layers):
+        stack.enter_context(heads_off(layer, [n % 4 for n in cheapest if n // 4 == i]))
     together = evaluate(model, pairs)
 print(
     f"the dearest of them alone: {change.flatten()[cheapest].max():+.3f}   the 18 single changes "
@@ -593,15 +584,12 @@ for silent in ([1], [2], [3], [1, 2], [1, 3], [2, 3]):
 HeadSwitches(translator, CAPTIONS[:4])
 
 # %% tags=["nbval-ignore-output"]
-one_off = HeadSwitches(translator, CAPTIONS[:4])
-costs = {}
-for name in one_off.names():
-    one_off.silent = (name,)
-    costs[name] = one_off.numbers["loss"] - one_off.numbers["whole"]
+switches = HeadSwitches(translator, CAPTIONS[:4])
+costs = switches.costs()
 for name in sorted(costs, key=costs.get, reverse=True)[:3]:
     print(f"{name}: {costs[name]:+.3f}")
-one_off.silent = ("cross 3.3",)
-print("without cross 3.3:", one_off.numbers["translations"][3])
+switches.silent = ("cross 3.3",)
+print("without cross 3.3:", switches.numbers["translations"][3])
 
 # %% [markdown]
 # On four captions another head is first than on twenty: which head counts depends on the data too. And
@@ -612,10 +600,9 @@ print("without cross 3.3:", one_off.numbers["translations"][3])
 # without French.
 
 # %%
-no_french = HeadSwitches(translator, CAPTIONS[:4])
-no_french.silent = tuple(name for name in no_french.names() if name.startswith("cross"))
-print(set(no_french.numbers["translations"]))
-assert len(set(no_french.numbers["translations"])) == 1
+switches.silent = tuple(name for name in switches.names() if name.startswith("cross"))
+print(set(switches.numbers["translations"]))
+assert len(set(switches.numbers["translations"])) == 1
 
 # %% [markdown] tags=["notes"]
 # **16 minutes.** Ask before the striking map: *what would convince you that a head does not matter?*

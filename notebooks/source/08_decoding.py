@@ -299,10 +299,9 @@ def sampled(seed, **options):
 
 
 ways = {
-    "greedy": [translator.translate(french)] * 3,  # every run would give the same
-    "beam 4": [translator.translate(french, beam_size=4)] * 3,
-    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)]
-    * 3,
+    "greedy": [translator.translate(french)],  # every run gives the same, so one is enough
+    "beam 4": [translator.translate(french, beam_size=4)],
+    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)],
     "samples": [sampled(seed) for seed in range(3)],
     "samples, temperature 0.5": [sampled(seed, temperature=0.5) for seed in range(3)],
     "samples, top-k 5": [sampled(seed, top_k=5) for seed in range(3)],
@@ -314,7 +313,7 @@ for name, runs in ways.items():
     bleu = sum(metrics.bleu(run, references) for run in runs) / len(runs)
     likely = sum(log_probability(run) for run in runs) / len(runs)
     words = sum(len(s.split()) for run in runs for s in run) / len(runs) / len(french)
-    different = len({(i, s) for run in runs for i, s in enumerate(run)}) / len(french) / len(runs)
+    different = len({(i, s) for run in runs for i, s in enumerate(run)}) / len(french) / 3
     table[name] = bleu, likely, words, different
     print(f"{name:>27}  {bleu:4.1f}  {likely:6.2f}  {words:5.1f}  {different:8.0%}")
 
