@@ -201,16 +201,23 @@ class LayerCache:
 
     def __init__(self, memory_key, memory_value):
         self.memory = memory_key, memory_value
-        self.past = None
+        self.length = 0
+        # Keys above values, (2, B, H, room, K). Room is made for twice what is needed, so that a
+        # new position is written beside the old ones, which then need not be copied for it.
+        self.past = memory_key.new_empty(2, *memory_key.shape[:2], 0, memory_key.shape[3])
 
     def append(self, key, value):
         """Add the new positions' keys and values (B, H, new, K); return all, (B, H, T, K) each."""
-        if self.past is not None:
-            key, value = (torch.cat(pair, 2) for pair in zip(self.past, (key, value), strict=True))
-        self.past = key, value
-        return self.past
+        start, self.length = self.length, self.length + key.shape[2]
+        if self.length > self.past.shape[3]:
+            more = self.past.new_empty(*self.past.shape[:3], 2 * self.length, self.past.shape[4])
+            more[:, :, :, :start] = self.past[:, :, :, :start]
+            self.past = more
+        self.past[0, :, :, start : self.length] = key
+        self.past[1, :, :, start : self.length] = value
+        return self.past[:, :, :, : self.length].unbind()
 
     def reorder(self, rows):
         """Let row i go on from what was row ``rows[i]``."""
         self.memory = tuple(x[rows] for x in self.memory)
-        self.past = tuple(x[rows] for x in self.past)
+        self.past = self.past[:, rows]

@@ -64,3 +64,17 @@ def causal_mask(length, device=None):
     if length < 0:
         raise ValueError(f"causal_mask expects a length of 0 or more; got {length}.")
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def or_none(mask):
+    """Return `mask`, or None if it hides nothing: attention is quicker without one.
+
+    Parameters
+    ----------
+    mask : bool Tensor
+
+    Returns
+    -------
+    mask : bool Tensor, or None
+    """
+    return None if mask.all() else mask

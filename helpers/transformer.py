@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache
-from helpers.masks import causal_mask, padding_mask
+from helpers.masks import causal_mask, or_none, padding_mask
 from helpers.positions import sinusoidal_positions
 
 
@@ -190,17 +190,18 @@ class Transformer(nn.Module):
         return self._decode(tgt_ids, memory, memory_mask, cache)[0]
 
     def _decode(self, tgt_ids, memory, memory_mask, cache=None, need_weights=False):
-        done = cache[0].past[0].shape[2] if cache and cache[0].past else 0
+        done = cache[0].length if cache else 0
         mask = padding_mask(tgt_ids, self.config.pad_id) & causal_mask(
             tgt_ids.shape[1], tgt_ids.device
         )
+        mask = mask[:, :, done:]
+        if done:
+            mask = or_none(mask)  # the newest token sees everything before it
         x = self.embed(tgt_ids[:, done:], self.tgt_embedding, start=done)
         weights = []
         for i, layer in enumerate(self.decoder_layers):
             layer_cache = cache[i] if cache else None
-            x, *layer_weights = layer(
-                x, memory, mask[:, :, done:], memory_mask, layer_cache, need_weights
-            )
+            x, *layer_weights = layer(x, memory, mask, memory_mask, layer_cache, need_weights)
             weights.append(layer_weights)
         return self.decoder_norm(x), weights
 
@@ -220,14 +221,15 @@ class Transformer(nn.Module):
             call each row goes on from.
         """
         memory = self.encode(src_ids)
-        memory_mask = padding_mask(src_ids, self.config.pad_id)
+        memory_mask = or_none(padding_mask(src_ids, self.config.pad_id))
         attentions = [layer.cross_attention for layer in self.decoder_layers]
         cache = [LayerCache(*a.project_key_value(memory, memory)) for a in attentions]
 
         def step(prefix, rows=None):
             nonlocal memory, memory_mask
             if rows is not None:
-                memory, memory_mask = memory[rows], memory_mask[rows]
+                memory = memory[rows]
+                memory_mask = memory_mask if memory_mask is None else memory_mask[rows]
                 for layer_cache in cache if cached else ():
                     layer_cache.reorder(rows)
             prefix = prefix.to(memory.device)
