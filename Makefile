@@ -42,7 +42,7 @@ images: $(STAMP)
 bench: $(STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt
 	OMP_NUM_THREADS=$$($(PY) -c "import os; print(os.cpu_count())") \
-		$(PY) -m pytest tests/benchmarks
+		$(PY) -m pytest tests/benchmarks --benchmark-quiet
 
 colab: $(STAMP) $(COLAB_STAMP)
 	$(PY) -m pytest tests/colab

@@ -1,22 +1,22 @@
-"""One table at the end: each contender's median beside ours."""
+"""One table at the end: each contender's time beside ours, turn by turn."""
 
 from collections import defaultdict
+from statistics import median
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print medians and ratios of the run, a group after the other."""
+    """Print medians, and the median of the turns' ratios, a group after the other."""
     session = getattr(config, "_benchmarksession", None)
-    groups = defaultdict(list)
+    groups = defaultdict(lambda: defaultdict(list))
     for bench in session.benchmarks if session else ():
-        groups[bench.group].append(bench)
-    for group, benches in groups.items():
+        groups[bench.group][bench.params["name"]].append(bench)
+    for group, contenders in groups.items():
         terminalreporter.write_line(f"\n{group}")
-        ours = next((b for b in benches if "[ours" in b.name or "-ours" in b.name), benches[0])
-        for bench in benches:
-            median = bench.stats.median
-            extra = "".join(f"   {key} {value}" for key, value in bench.extra_info.items())
-            ratio = ours.stats.median / median
+        head, first = next(iter(contenders.items()))  # ours, where it is one of them
+        for name, turns in contenders.items():
+            times = [bench.stats.median for bench in turns]
+            ratio = median(a.stats.median / b for a, b in zip(first, times, strict=True))
+            extra = "".join(f"   {key} {value}" for key, value in turns[0].extra_info.items())
             terminalreporter.write_line(
-                f"  {bench.param or bench.name:<34} {1000 * median:9.2f} ms   ours is "
-                f"{ratio:5.2f} of it{extra}"
+                f"  {name:<30} {1000 * median(times):9.2f} ms   {head} is {ratio:5.2f} of it{extra}"
             )
