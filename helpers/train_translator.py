@@ -4,15 +4,16 @@ Run as ``python -m helpers.training``; under ``torchrun`` it trains on several p
 """
 
 import argparse
+import copy
 import json
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
-from helpers import corpus, metrics
+from helpers import corpus, diversify, metrics
 from helpers.pretrained import Translator
 from helpers.tokenization import BytePairTokenizer, clean
 from helpers.training import TrainingSettings, train
@@ -33,7 +34,9 @@ def arguments(argv=None):
     option("--norm", choices=["pre", "post"], default="pre", help="where LayerNorm stands")
     option("--bpe-dropout", type=float, default=0.1, help="share of merges skipped in training")
     option("--epochs", type=int, default=43)
-    option("--plain-epochs", type=int, default=5, help="the last ones, without skipped merges")
+    option("--plain-epochs", type=int, default=3, help="each stage's last, no merges skipped")
+    option("--backward-epochs", type=int, default=5, help="of the way back, English to French")
+    option("--second-epochs", type=int, default=19, help="on rewritten pairs too; 0: no such stage")
     option("--peak-rate", type=float, default=1.5e-3)
     option("--warmup-steps", type=int, default=800)
     option("--decay", choices=["inverse_sqrt", "linear"], default="linear")
@@ -57,11 +60,11 @@ def main(argv=None):
     if "WORLD_SIZE" in os.environ:
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     first = not dist.is_initialized() or dist.get_rank() == 0
-    translator, history = train_translator(args, say=print if first else lambda *_, **__: None)
+    translator, stages = train_translator(args, say=print if first else lambda *_, **__: None)
     if first:
         translator.card |= scores(translator, args.limit) | {
-            "seconds": round(history.seconds),
-            "validation_bleu": round(max(history.scores), 2),
+            "seconds": round(sum(history.seconds for history in stages)),
+            "validation_bleu": round(max(stages[-1].scores), 2),
         }
         # Scored without it, since test captions may hold characters that training never saw.
         translator.alphabet = set(clean("".join(map("".join, corpus.multi30k("train")))))
@@ -72,7 +75,11 @@ def main(argv=None):
 
 
 def train_translator(args, say=print):
-    """Train as the arguments say; returns the Translator with its best weights, and the History.
+    """Train as the arguments say; returns the Translator with its best weights, and Histories.
+
+    Two stages. The first trains on the pairs as they are. The second goes on with pairs of which
+    translators wrote a side anew: this one the targets, one trained the other way round the
+    sources.
 
     Parameters
     ----------
@@ -91,30 +98,92 @@ def train_translator(args, say=print):
     model = model.cuda() if torch.cuda.is_available() else model
     translator = Translator(model, tokenizer, card=card_of(args, model))
     say(translator)
+    history = train_stage(args, "first", translator, texts, val_texts, say)
+    stages = [history, *second_stage(args, translator, texts, val_texts, say)]
+    return translator, stages
+
+
+def second_stage(args, translator, texts, val_texts, say):
+    """Train on with pairs of which a side is written anew; returns the Histories of both trainings.
+
+    Parameters
+    ----------
+    args, say
+        As in `train_translator`.
+    translator : Translator
+    texts, val_texts : list of pairs of str
+    """
+    if not args.second_epochs:
+        return []
+    backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
+    turned = [[(target, source) for source, target in pairs] for pairs in (texts, val_texts)]
+    way_back = train_stage(
+        args,
+        "backward",
+        backward,
+        *turned,
+        say,
+        epochs=args.backward_epochs,
+        peak_rate=1.2e-3,
+        warmup_steps=150,
+        average_decay=0.995,
+    )
+    sources = diversify.other_sources(backward, texts)
+    targets = diversify.other_targets(translator, texts)
+    second = train_stage(
+        args,
+        "second",
+        translator,
+        texts,
+        val_texts,
+        say,
+        alter=lambda epoch: diversify.mixture(texts, sources, targets, seed=epoch),
+        epochs=args.second_epochs,
+        peak_rate=1.0e-3,
+        warmup_steps=300,
+    )
+    return [way_back, second]
+
+
+def train_stage(args, name, translator, texts, val_texts, say, alter=None, **changed):
+    """Train once, from the weights that `translator` has; returns the History.
+
+    Parameters
+    ----------
+    args, say
+        As in `train_translator`.
+    name : str
+        Of the stage's checkpoint, from which it goes on if it was stopped.
+    translator : Translator
+    texts, val_texts : list of pairs of str
+    alter : function (epoch) -> list of pairs of str, default=None
+        Gives the epoch's pairs; None: always `texts`.
+    **changed
+        Training settings that differ from the arguments'.
+    """
+    tokenizer, sources = translator.tokenizer, [clean(source) for source, _ in val_texts]
+    settings = replace(settings_of(args), **changed)
 
     def validation_bleu(_):
-        bleu = metrics.bleu(
-            translator.translate([clean(pair.source) for pair in val_texts]),
-            [pair.target for pair in val_texts],
-        )
-        say(f"validation BLEU {bleu:.2f}", flush=True)
+        bleu = metrics.bleu(translator.translate(sources), [target for _, target in val_texts])
+        say(f"{name} stage, validation BLEU {bleu:.2f}", flush=True)
         return bleu
 
     def encode_epoch(epoch):
-        plain = epoch >= args.epochs - args.plain_epochs
-        return encode_pairs(tokenizer, texts, 0.0 if plain else args.bpe_dropout)
+        plain = epoch >= settings.epochs - args.plain_epochs
+        pairs = alter(epoch) if alter else texts
+        return encode_pairs(tokenizer, pairs, 0.0 if plain else args.bpe_dropout)
 
-    history = train(
-        model,
+    return train(
+        translator.model,
         encode_pairs(tokenizer, texts),
         encode_pairs(tokenizer, val_texts),
-        settings_of(args),
+        settings,
         score=validation_bleu,
-        checkpoint=args.out / "checkpoint.pt",
-        encode=encode_epoch if args.bpe_dropout else None,
+        checkpoint=args.out / f"{name}.pt",
+        encode=encode_epoch,
         progress=not args.quiet,
     )
-    return translator, history
 
 
 def encode_pairs(tokenizer, pairs, dropout=0.0):

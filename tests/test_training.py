@@ -314,13 +314,16 @@ def test_two_processes_reach_the_losses_of_one(tmp_path):
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
         sys.executable, "-m", "helpers.training", "--out", str(tmp_path), "--limit", "60",
-        "--epochs", "1", "--vocab-size", "400", "--d-model", "16", "--n-heads", "2", "--d-ff",
-        "32", "--n-layers", "1", "--warmup-steps", "5", "--quiet",
+        "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size", "400",
+        "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1", "--warmup-steps",
+        "5", "--quiet",
     ]  # fmt: skip
     run = subprocess.run(
         command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent
     )
     assert '"test_bleu_greedy"' in run.stdout
+    stages = [line.split()[0] for line in run.stdout.splitlines() if "validation BLEU" in line]
+    assert stages == ["first", "backward", "second"]
     from helpers.pretrained import load_translator
 
     translator = load_translator(tmp_path / "translator.safetensors")

@@ -536,7 +536,7 @@ assert sharpness[6 + row, head] > 0.8
 attention_view(attentions[0], tab="cross", layer=row, head=head)
 
 # %% [markdown]
-# It reads like a dictionary: English words at their French words, or at the noun beside. If you had
+# It reads like a dictionary: English words at their French words, or at the word beside. If you had
 # seen that map alone, you would have told a story about it, and yet the translator does as well
 # without this head. Not every sharp head is harmless: the sharpest of all is also the one that is
 # missed most.
@@ -588,12 +588,13 @@ switches = HeadSwitches(translator, CAPTIONS[:4])
 costs = switches.costs()
 for name in sorted(costs, key=costs.get, reverse=True)[:3]:
     print(f"{name}: {costs[name]:+.3f}")
-switches.silent = ("cross 3.3",)
-print("without cross 3.3:", switches.numbers["translations"][3])
+switches.silent = ("decoder 2.1",)
+print("without decoder 2.1:", switches.numbers["translations"][3])
 
 # %% [markdown]
 # On four captions another head is first than on twenty: which head counts depends on the data too. And
-# one can be enough: without the third head of layer 3 comes "A old woman".
+# one can be enough: without the first head of the decoder's layer 2 the old woman sits in the park
+# twice.
 #
 # Without cross-attention all four sentences get the *same* translation. The decoder alone still writes
 # something like a caption, the same for every input, but badly: in its training it never had to do
