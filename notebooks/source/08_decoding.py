@@ -345,8 +345,9 @@ for texts in others:
 # %% [markdown]
 # In most captions beam and greedy agree. Where they do not, "nearer to ours" is often a matter of taste:
 # *run* is as good as *are running*. Once it is not: greedy has its people wait for a train in a large
-# train. It wrote *train* where the *station* was still to come, and could not take it back. Twenty
-# captions are too few to rank close numbers; `helpers/weights/README.md` has the scores on a thousand.
+# train. The beam without a penalty keeps that sentence, so the model really likes it best; it is the
+# penalty that makes room for a *station*. Twenty captions are too few to rank close numbers;
+# `helpers/weights/README.md` has the scores on a thousand.
 
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 3 and 4. Draw the tiny tree on the board before the cell runs. Ask:
