@@ -7,10 +7,8 @@ arXiv:1911.01986.
 import random
 
 import sacrebleu
-import torch
 
-from helpers import decoding
-from helpers.tokenization import BOS, EOS, clean
+from helpers.tokenization import clean
 
 
 def other_sources(backward, pairs):
@@ -30,8 +28,7 @@ def other_sources(backward, pairs):
     return backward.translate([clean(target) for _, target in pairs])
 
 
-@torch.inference_mode()
-def other_targets(forward, pairs, batch_size=96):
+def other_targets(forward, pairs):
     """Translate every source; of a beam of four keep what is closest to the real target.
 
     Parameters
@@ -39,7 +36,6 @@ def other_targets(forward, pairs, batch_size=96):
     forward : Translator
         From the source's language into the target's.
     pairs : list of pairs of str
-    batch_size : int, default=96
 
     Returns
     -------
@@ -51,19 +47,11 @@ def other_targets(forward, pairs, batch_size=96):
     Kim and Rush (2016), "Sequence-Level Knowledge Distillation", section 3.3.
     """
     bleu = sacrebleu.BLEU(effective_order=True)
-    targets = [None] * len(pairs)
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        src_ids = forward.encode([clean(pairs[i][0]) for i in rows])
-        step = forward.model.decoder_step(src_ids.to(next(forward.model.parameters()).device))
-        longest = min(2 * src_ids.shape[1] + 10, forward.model.config.max_len)
-        beams = decoding.beam(step, len(rows), BOS, EOS, longest, beam_size=4, length_penalty=1.4)
-        for i, hypotheses in zip(rows, beams, strict=True):
-            texts = [forward.tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses]
-            wanted = [pairs[i][1]]
-            targets[i] = max(texts, key=lambda t, w=wanted: bleu.sentence_score(t, w).score)
-    return targets
+    found = forward.candidates([clean(source) for source, _ in pairs], beam_size=4)
+    return [
+        max(texts, key=lambda text, wanted=target: bleu.sentence_score(text, [wanted]).score)
+        for (_, target), texts in zip(pairs, found, strict=True)
+    ]
 
 
 def mixture(pairs, sources, targets, seed, share_of_sources=0.3, share_of_targets=0.25):

@@ -129,24 +129,47 @@ class Translator:
             return self.translate([text], beam_size, length_penalty)[0]
         if not isinstance(text, list | tuple):
             raise ValueError(f"expected a sentence or a list of sentences; got {text!r}.")
-        outputs = [None] * len(text)
+        return [found[0] for found in self.candidates(text, beam_size, length_penalty, batch_size)]
+
+    @torch.inference_mode()
+    def candidates(self, texts, beam_size=4, length_penalty=1.4, batch_size=64):
+        """Find for every text all translations that its beam ends with.
+
+        Parameters
+        ----------
+        texts : list of str
+        beam_size, length_penalty, batch_size
+            As in `translate`.
+
+        Returns
+        -------
+        candidates : list of lists of str
+            For each text, best first; one only if decoded greedily.
+
+        Raises
+        ------
+        ValueError
+            As `translate` does.
+        """
+        outputs = [None] * len(texts)
         # Sentences of one length side by side: less padding, and a batch ends sooner.
-        order = sorted(range(len(text)), key=lambda i: len(text[i]))
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            ids = self._decode(self.encode([text[i] for i in rows]), beam_size, length_penalty)
-            for i, sentence in zip(rows, ids, strict=True):
-                outputs[i] = self.tokenizer.decode(sentence)
+            found = self._decode(self.encode([texts[i] for i in rows]), beam_size, length_penalty)
+            for i, sentences in zip(rows, found, strict=True):
+                outputs[i] = [self.tokenizer.decode(ids) for ids in sentences]
         return outputs
 
     def _decode(self, src_ids, beam_size, length_penalty):
+        """Return for each sentence the ids of what was found, best first."""
         device = next(self.model.parameters()).device
         step = self.model.decoder_step(src_ids.to(device))
         max_len = min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
         if beam_size == 1:
-            return decoding.greedy(step, len(src_ids), BOS, EOS, max_len)
+            return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]
         beams = decoding.beam(step, len(src_ids), BOS, EOS, max_len, beam_size, length_penalty)
-        return [hypotheses[0].ids for hypotheses in beams]
+        return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in beams]
 
     @torch.inference_mode()
     def attend(self, text, translation=None):
@@ -164,7 +187,7 @@ class Translator:
         """
         src_ids = self.encode([text])
         if translation is None:
-            tgt_ids = self._decode(src_ids, 1, 1.0)[0]
+            tgt_ids = self._decode(src_ids, 1, 1.0)[0][0]
         else:
             tgt_ids = self.tokenizer.encode(translation, eos=True)
         maps = self.model.attention_maps(src_ids, torch.tensor([[BOS, *tgt_ids[:-1]]]))

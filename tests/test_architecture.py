@@ -39,7 +39,7 @@ TABLE = {
         {"bert", "transformer", "tokenization", "decoding"},
         {"huggingface_hub", "safetensors", "tokenizers"},
     ),
-    "diversify": ({"decoding", "tokenization"}, {"sacrebleu"}),
+    "diversify": ({"tokenization"}, {"sacrebleu"}),
     "toy_models": (
         {"batches", "corpus", "decoding", "seq2seq", "tokenization", "training", "transformer"},
         {"safetensors"},

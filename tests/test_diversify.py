@@ -32,7 +32,7 @@ def test_a_mixture_differs_from_epoch_to_epoch_and_can_be_repeated():
 def test_other_targets_are_the_closest_of_the_beam():
     translator = load_translator()
     pairs = list(CAPTIONS)
-    closest = diversify.other_targets(translator, pairs, batch_size=7)
+    closest = diversify.other_targets(translator, pairs)
     sources, wanted = zip(*pairs, strict=True)
     first = translator.translate(list(sources), beam_size=4)
     assert metrics.bleu(closest, list(wanted)) > metrics.bleu(first, list(wanted)) + 2
