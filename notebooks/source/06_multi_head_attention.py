@@ -588,13 +588,13 @@ switches = HeadSwitches(translator, CAPTIONS[:4])
 costs = switches.costs()
 for name in sorted(costs, key=costs.get, reverse=True)[:3]:
     print(f"{name}: {costs[name]:+.3f}")
+print("with all heads:", switches.numbers["translations"][3])
 switches.silent = ("decoder 2.1",)
 print("without decoder 2.1:", switches.numbers["translations"][3])
 
 # %% [markdown]
 # On four captions another head is first than on twenty: which head counts depends on the data too. And
-# one can be enough: without the first head of the decoder's layer 2 the old woman sits in the park
-# twice.
+# one can be enough: without the first head of the decoder's layer 2 the sentence says *park* twice.
 #
 # Without cross-attention all four sentences get the *same* translation. The decoder alone still writes
 # something like a caption, the same for every input, but badly: in its training it never had to do

@@ -458,8 +458,8 @@ if not train_here:  # yours may have been stopped early
 # python -m helpers.training
 # ```
 #
-# It takes more than three hours on two cores, and much less on a graphics processor. It trains twice: on
-# the pairs as they are, then on pairs of which translators wrote a side anew. What it reached, and
+# It takes more than three hours on two cores, and much less on a graphics processor. It trains twice:
+# first on the pairs as they are, then with some of their sentences rewritten by trained models. What it reached, and
 # how the training really went, is written beside its weights, in `helpers/weights/README.md`. Here
 # it translates twenty captions of our own, which it has never seen. (The last lines name BLEU's
 # settings, so that others can repeat it, and the scores stored with the weights.)

@@ -487,9 +487,9 @@ for name, wrong in [
 assert equal[post_norm] == equal[unscaled] == 0 and equal[with_gelu] > 10 and equal[from_one] > 15
 
 # %% [markdown]
-# The first two write nothing or nonsense; one look is enough. The other two write what ours writes,
-# sentence for sentence. You would ship them. Only the comparison of numbers finds them: their logits are
-# a little off, and on another sentence that may decide a word.
+# The first two write nothing or nonsense; one look is enough. The other two write the same
+# twenty sentences as ours. You would ship them. Only the comparison of numbers finds them. On another
+# sentence the difference may decide a word.
 #
 # You can do the same with a part of your own that does not pass. The tested one has taken its name, so
 # write yours again as `mine`, and call
