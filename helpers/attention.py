@@ -26,7 +26,7 @@ def masked_softmax(scores, mask=None):
     Raises
     ------
     ValueError
-        If the mask is not boolean.
+        If the mask is not boolean or does not broadcast to the scores.
     """
     if mask is None:
         return scores.softmax(-1)
@@ -79,7 +79,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
     Raises
     ------
     ValueError
-        If query and key differ in width, or the mask is not boolean.
+        If query and key differ in width, if there are not as many values as keys, or if the mask
+        is not boolean or does not broadcast.
 
     Source
     ------

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import tempfile
 import urllib.error
 import urllib.request
 from collections import defaultdict
@@ -141,9 +140,12 @@ def _download(address, path, sha256, n_bytes):
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     # Written beside it and then renamed: nobody ever reads half a file.
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-        partial.write(content)
-    os.replace(partial.name, path)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _sha256(content):

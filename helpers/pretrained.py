@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
@@ -151,6 +151,8 @@ class Translator:
         ValueError
             As `translate` does.
         """
+        if not isinstance(texts, list | tuple):
+            raise ValueError(f"expected a list of sentences; got {texts!r}.")
         outputs = [None] * len(texts)
         # Sentences of one length side by side: less padding, and a batch ends sooner.
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -161,11 +163,15 @@ class Translator:
                 outputs[i] = [self.tokenizer.decode(ids) for ids in sentences]
         return outputs
 
+    def longest_output(self, src_ids):
+        """Say how many tokens a translation of `src_ids` (B, S) may have before it is cut off."""
+        return min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
+
     def _decode(self, src_ids, beam_size, length_penalty):
         """Return for each sentence the ids of what was found, best first."""
         device = next(self.model.parameters()).device
         step = self.model.decoder_step(src_ids.to(device))
-        max_len = min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
+        max_len = self.longest_output(src_ids)
         if beam_size == 1:
             return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]
         beams = decoding.beam(step, len(src_ids), BOS, EOS, max_len, beam_size, length_penalty)
@@ -185,20 +191,22 @@ class Translator:
         -------
         attention : Attention
         """
-        src_ids = self.encode([text])
+        device = next(self.model.parameters()).device
+        src_ids = self.encode([text]).to(device)
         if translation is None:
             tgt_ids = self._decode(src_ids, 1, 1.0)[0][0]
         else:
             tgt_ids = self.tokenizer.encode(translation, eos=True)
-        maps = self.model.attention_maps(src_ids, torch.tensor([[BOS, *tgt_ids[:-1]]]))
+        given = torch.tensor([[BOS, *tgt_ids[:-1]]], device=device)
+        encoder, decoder, cross = (x[0].cpu() for x in self.model.attention_maps(src_ids, given))
         source = self.tokenizer.tokens(src_ids[0].tolist())
         written = self.tokenizer.tokens(tgt_ids)
         read = ["<bos>", *written[:-1]]
         return Attention(
             maps={
-                "encoder": (maps.encoder[0], source, source),
-                "decoder": (maps.decoder[0], read, read),
-                "cross": (maps.cross[0], written, source),
+                "encoder": (encoder, source, source),
+                "decoder": (decoder, read, read),
+                "cross": (cross, written, source),
             },
             source_tokens=source,
             target_tokens=written,
@@ -264,12 +272,12 @@ def load_translator(path=TRANSLATOR):
         if unexpected or set(missing) - tied:
             raise KeyError(f"missing {missing}, unexpected {unexpected}")
         tokenizer = BytePairTokenizer.load(_tokenizer_path(path))
-    except (SafetensorError, KeyError, TypeError, RuntimeError, json.JSONDecodeError) as error:
+        return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))
+    except Exception as error:  # the tokenizers library raises no narrower class
         raise ValueError(
             f"{path} is damaged or holds no translator of this course ({error}). Restore it from "
             f"the repository, or train your own: python -m helpers.training --help"
         ) from error
-    return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))
 
 
 class MiniLM:
@@ -294,7 +302,9 @@ class MiniLM:
         return f"MiniLM({n_parameters:,} parameters)"
 
     def encode(self, texts):
-        """Turn texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
+        """Turn a list of texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
+        if isinstance(texts, str):
+            raise ValueError(f"expected a list of texts; got one text. Write [{texts!r}].")
         if not texts or any(not text.strip() for text in texts):
             raise ValueError(f"expected texts, none of them empty; got {texts!r}.")
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]

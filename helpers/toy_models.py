@@ -50,7 +50,7 @@ class ToyTranslator:
         In evaluation mode.
     source, target : WordVocabulary
     card : dict
-        "seconds", "threads", "parameters", "losses" (nats per token, one for each step) and
+        "seconds", "threads", "epochs", "losses" (nats per token, one for each step) and
         "validation_losses" (one for each epoch). Empty if it was never trained.
     """
 
@@ -89,14 +89,16 @@ class ToyTranslator:
 
         Parameters
         ----------
-        sentences : list of (str or sequence of str)
+        sentences : str, or list of (str or sequence of str)
             Words with spaces between them, or tuples of words.
         batch_size : int, default=250
 
         Returns
         -------
-        translations : list of str
+        translations : list of str, or str if one was given
         """
+        if isinstance(sentences, str):
+            return self.translate([sentences])[0]
         found = []
         for i in range(0, len(sentences), batch_size):
             part = [self.source.encode(s, eos=True) for s in sentences[i : i + batch_size]]

@@ -4,11 +4,14 @@ Run as ``python -m helpers.training``; under ``torchrun`` it trains on several p
 """
 
 import argparse
+import contextlib
 import copy
+import functools
 import json
 import os
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -20,10 +23,32 @@ from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
 
+class Further(NamedTuple):
+    """The recipe of a further stage.
+
+    Parameters
+    ----------
+    peak_rate, warmup_steps
+        As in TrainingSettings.
+    share_of_sources, share_of_targets
+        As in `diversify.mixture`.
+    """
+
+    peak_rate: float
+    warmup_steps: int
+    share_of_sources: float
+    share_of_targets: float
+
+
+FURTHER = Further(1.0e-3, 300, 0.3, 0.25), Further(8e-4, 200, 0.25, 0.5)
+STAGES = "stage_1", "backward", "stage_2", "stage_3"  # the checkpoints, in this order
+
+
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are the bundled translator's."""
     parser = argparse.ArgumentParser(prog="python -m helpers.training", description=__doc__)
     option = parser.add_argument
+    further = "of each further stage, on rewritten pairs; nothing: no such stage, at most two"
     option("--out", type=Path, default=Path("runs/translator"), help="folder to write to")
     option("--vocab-size", type=int, default=4000, help="byte-pair pieces, shared by both sides")
     option("--d-model", type=int, default=256)
@@ -36,7 +61,7 @@ def arguments(argv=None):
     option("--epochs", type=int, default=43)
     option("--plain-epochs", type=int, default=3, help="each stage's last, no merges skipped")
     option("--backward-epochs", type=int, default=5, help="of the way back, English to French")
-    option("--second-epochs", type=int, default=19, help="on rewritten pairs too; 0: no such stage")
+    option("--further-epochs", type=int, nargs="*", default=[19, 12], help=further)
     option("--peak-rate", type=float, default=1.5e-3)
     option("--warmup-steps", type=int, default=800)
     option("--decay", choices=["inverse_sqrt", "linear"], default="linear")
@@ -60,11 +85,13 @@ def main(argv=None):
     if "WORLD_SIZE" in os.environ:
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     first = not dist.is_initialized() or dist.get_rank() == 0
-    translator, stages = train_translator(args, say=print if first else lambda *_, **__: None)
+    translator, histories = train_translator(args, say=print if first else lambda *_, **__: None)
     if first:
+        own = [history for name, history in histories.items() if name != "backward"]
         translator.card |= scores(translator, args.limit) | {
-            "seconds": round(sum(history.seconds for history in stages)),
-            "validation_bleu": round(max(stages[-1].scores), 2),
+            "seconds": round(sum(history.seconds for history in histories.values())),
+            "validation_bleu": round(max(own[-1].scores), 2),
+            "stopped_early": [name for name, run in histories.items() if run.stopped_early],
         }
         # Scored without it, since test captions may hold characters that training never saw.
         translator.alphabet = set(clean("".join(map("".join, corpus.multi30k("train")))))
@@ -77,9 +104,9 @@ def main(argv=None):
 def train_translator(args, say=print):
     """Train as the arguments say; returns the Translator with its best weights, and Histories.
 
-    Two stages. The first trains on the pairs as they are. The second goes on with pairs of which
+    The first stage trains on the pairs as they are. Every further stage goes on with pairs of which
     translators wrote a side anew: this one the targets, one trained the other way round the
-    sources.
+    sources. If a stage is stopped, none follows.
 
     Parameters
     ----------
@@ -87,38 +114,62 @@ def train_translator(args, say=print):
         As `arguments` returns it.
     say : function, default=print
         Takes what is to be reported.
+
+    Returns
+    -------
+    translator : Translator
+    histories : dict of str to History
+        One for each stage and for the way back.
     """
     torch.manual_seed(args.seed)
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    refuse_leftovers(args.out)
     texts, val_texts = (corpus.multi30k(split)[: args.limit] for split in ("train", "val"))
     sides = [clean(side) for pair in texts for side in pair]
     tokenizer = BytePairTokenizer.train(sides, args.vocab_size)
     model = Transformer(config_of(args, len(tokenizer)))
     model = model.cuda() if torch.cuda.is_available() else model
-    translator = Translator(model, tokenizer, card=card_of(args, model))
+    translator = Translator(model, tokenizer, card=card_of(args, model, len(texts)))
     say(translator)
-    history = train_stage(args, "first", translator, texts, val_texts, say)
-    stages = [history, *second_stage(args, translator, texts, val_texts, say)]
-    return translator, stages
+    histories = {}
+    with contextlib.suppress(Stopped):
+        train_stage(args, histories, "stage_1", translator, texts, val_texts, say)
+        further_stages(args, histories, translator, texts, val_texts, say)
+    return translator, histories
 
 
-def second_stage(args, translator, texts, val_texts, say):
-    """Train on with pairs of which a side is written anew; returns the Histories of both trainings.
+class Stopped(Exception):
+    """Somebody stopped a stage; what would have followed must not start from it."""
+
+
+def refuse_leftovers(out):
+    """Raise a ValueError if the folder `out` holds later stages of a training that is gone."""
+    left = [path for path in (out / f"{name}.pt" for name in STAGES[1:]) if path.exists()]
+    if left and not (out / f"{STAGES[0]}.pt").exists():
+        raise ValueError(
+            f"{out} holds {', '.join(path.name for path in left)}, but not the stage they began "
+            f"from. Move them away, or choose another --out."
+        )
+
+
+def further_stages(args, histories, translator, texts, val_texts, say):
+    """Train on, stage by stage, with pairs of which a side is written anew.
 
     Parameters
     ----------
     args, say
         As in `train_translator`.
-    translator : Translator
-    texts, val_texts : list of pairs of str
+    histories, translator, texts, val_texts
+        As in `train_stage`.
     """
-    if not args.second_epochs:
-        return []
+    if not args.further_epochs:
+        return
     backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
     turned = [[(target, source) for source, target in pairs] for pairs in (texts, val_texts)]
-    way_back = train_stage(
+    train_stage(
         args,
+        histories,
         "backward",
         backward,
         *turned,
@@ -129,29 +180,34 @@ def second_stage(args, translator, texts, val_texts, say):
         average_decay=0.995,
     )
     sources = diversify.other_sources(backward, texts)
-    targets = diversify.other_targets(translator, texts)
-    second = train_stage(
-        args,
-        "second",
-        translator,
-        texts,
-        val_texts,
-        say,
-        alter=lambda epoch: diversify.mixture(texts, sources, targets, seed=epoch),
-        epochs=args.second_epochs,
-        peak_rate=1.0e-3,
-        warmup_steps=300,
-    )
-    return [way_back, second]
+    for name, epochs, recipe in zip(STAGES[2:], args.further_epochs, FURTHER, strict=False):
+        targets = diversify.other_targets(translator, texts)
+        shares = recipe.share_of_sources, recipe.share_of_targets
+        alter = functools.partial(diversify.mixture, texts, sources, targets, *shares)
+        train_stage(
+            args,
+            histories,
+            name,
+            translator,
+            texts,
+            val_texts,
+            say,
+            alter,
+            epochs=epochs,
+            peak_rate=recipe.peak_rate,
+            warmup_steps=recipe.warmup_steps,
+        )
 
 
-def train_stage(args, name, translator, texts, val_texts, say, alter=None, **changed):
-    """Train once, from the weights that `translator` has; returns the History.
+def train_stage(args, histories, name, translator, texts, val_texts, say, alter=None, **changed):
+    """Train once, from the weights that `translator` has.
 
     Parameters
     ----------
     args, say
         As in `train_translator`.
+    histories : dict of str to History
+        Gets this stage's.
     name : str
         Of the stage's checkpoint, from which it goes on if it was stopped.
     translator : Translator
@@ -160,13 +216,18 @@ def train_stage(args, name, translator, texts, val_texts, say, alter=None, **cha
         Gives the epoch's pairs; None: always `texts`.
     **changed
         Training settings that differ from the arguments'.
+
+    Raises
+    ------
+    Stopped
+        If Ctrl-C ended it. The same command goes on from its checkpoint.
     """
     tokenizer, sources = translator.tokenizer, [clean(source) for source, _ in val_texts]
     settings = replace(settings_of(args), **changed)
 
     def validation_bleu(_):
         bleu = metrics.bleu(translator.translate(sources), [target for _, target in val_texts])
-        say(f"{name} stage, validation BLEU {bleu:.2f}", flush=True)
+        say(f"{name}, validation BLEU {bleu:.2f}", flush=True)
         return bleu
 
     def encode_epoch(epoch):
@@ -174,7 +235,7 @@ def train_stage(args, name, translator, texts, val_texts, say, alter=None, **cha
         pairs = alter(epoch) if alter else texts
         return encode_pairs(tokenizer, pairs, 0.0 if plain else args.bpe_dropout)
 
-    return train(
+    histories[name] = train(
         translator.model,
         encode_pairs(tokenizer, texts),
         encode_pairs(tokenizer, val_texts),
@@ -184,6 +245,8 @@ def train_stage(args, name, translator, texts, val_texts, say, alter=None, **cha
         encode=encode_epoch,
         progress=not args.quiet,
     )
+    if histories[name].stopped_early:
+        raise Stopped(name)
 
 
 def encode_pairs(tokenizer, pairs, dropout=0.0):
@@ -217,11 +280,11 @@ def settings_of(args):
     return TrainingSettings(**{k: v for k, v in vars(args).items() if k in names})
 
 
-def card_of(args, model):
-    """Note what a reader of the model card wants to know of `args` and `model`."""
-    unimportant = ("out", "threads", "quiet", "limit")
+def card_of(args, model, n_pairs):
+    """Note what a reader of the model card wants to know of `args`, `model` and its `n_pairs`."""
+    unimportant = ("out", "threads", "quiet")
     return {
-        "data": "Multi30k train, French to English, 29,000 captions; chosen on val",
+        "data": f"Multi30k train, French to English, {n_pairs:,} captions; chosen on val",
         "parameters": sum(p.numel() for p in model.parameters()),
         "settings": {k: v for k, v in vars(args).items() if k not in unimportant},
         "torch": torch.__version__,

@@ -6,19 +6,19 @@
 import contextlib
 import math
 import os
-import signal
-import threading
 import time
+import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch import nn
 from tqdm.auto import tqdm
 
 from helpers.batches import pad_batch, token_batches
+from helpers.interruption import StopBetweenSteps
+from helpers.losses import used_up_cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,13 +155,7 @@ def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
     inputs, targets = tgt_ids[:, :-1], tgt_ids[:, 1:]
     keep = targets != pad_id
     logits, targets = model(src_ids, inputs, keep), targets[keep]
-    # A few rows at a time: tensors of the whole batch's logits are so large that the system hands
-    # out fresh memory for each, which on a CPU takes longer than the arithmetic.
-    rows = zip(logits.split(256), targets.split(256), strict=True)
-    loss = sum(
-        F.cross_entropy(some.float(), wanted, label_smoothing=label_smoothing, reduction="sum")
-        for some, wanted in rows
-    )
+    loss = used_up_cross_entropy(logits, targets, label_smoothing)
     return loss, targets.numel()
 
 
@@ -180,7 +174,14 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
     Returns
     -------
     loss : float
+
+    Raises
+    ------
+    ValueError
+        If there is no pair.
     """
+    if not pairs:
+        raise ValueError("got no pairs to measure the loss on.")
     was_training = model.training
     model.eval()
     device = next(model.parameters()).device
@@ -194,7 +195,7 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
 
 
 def bf16_pays(device):
-    """Measure whether a bf16 product is at least 1.5 times as fast as a float32 one on `device`."""
+    """Tell whether bf16 pays on `device`: a GPU that has it, a CPU 1.5 times as fast with it."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
     times = []
@@ -250,7 +251,7 @@ def train(
     FloatingPointError
         If loss or gradient stops being a number. The model then holds its last good weights.
     ValueError
-        If there are no training pairs.
+        If there are no training pairs, or the checkpoint is damaged or of another training.
     """
     if not train_pairs:
         raise ValueError("got no training pairs.")
@@ -308,7 +309,7 @@ class _Run:
         show = progress and self.rank == 0
         start = time.perf_counter() - self.history.seconds
         with tqdm(total=total, initial=self.step, disable=not show, unit="step") as bar:
-            with _StopBetweenSteps() as self.stop:
+            with StopBetweenSteps() as self.stop:
                 while self.epoch < self.settings.epochs and not self.stop.asked:
                     self.train_epoch(bar, total)
                     self.history.seconds = time.perf_counter() - start
@@ -418,7 +419,7 @@ class _Run:
         if not self.checkpoint or self.rank:
             return
         state = {
-            "settings": asdict(self.settings),
+            **self.marks(),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": self.average,
@@ -434,45 +435,38 @@ class _Run:
         torch.save(state, partial)
         os.replace(partial, self.checkpoint)
 
+    def marks(self):
+        """By what a checkpoint is known again: the settings, and a checksum of the data."""
+        return {
+            "settings": asdict(self.settings) | {"betas": list(self.settings.betas)},
+            "pairs": zlib.crc32(repr(self.train_pairs).encode()),
+        }
+
     def load(self):
         if not self.checkpoint or not self.checkpoint.exists():
             return
         try:
-            state = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
+            state = torch.load(self.checkpoint, weights_only=True, map_location=self.device)
+            marks = {name: state[name] for name in self.marks()}
             self.model.load_state_dict(state["model"])
         except Exception as error:
             raise ValueError(
                 f"{self.checkpoint} is no checkpoint of this model ({error}). Move it away to "
                 f"start afresh, or build the model it belongs to."
             ) from error
+        if marks != self.marks():
+            old, new = marks["settings"], self.marks()["settings"]
+            changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
+            raise ValueError(
+                f"{self.checkpoint} comes from another training: "
+                f"{', '.join(changed) or 'on other pairs'}. Move it away to start afresh, or train "
+                f"as it was begun."
+            )
         self.optimizer.load_state_dict(state["optimizer"])
         self.average, self.best = state["average"], state["best"]
         self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
         self.history = History(**state["history"])
-        torch.set_rng_state(state["random"])
-
-
-class _StopBetweenSteps:
-    """Turn Ctrl-C, or the notebook's stop button, into a request that is met after the step.
-
-    An exception in the middle of an update would leave half the weights new and half old.
-    """
-
-    asked = False
-
-    def __enter__(self):
-        # Only the main thread may set signal handlers; elsewhere an interrupt stays an exception.
-        self.in_main_thread = threading.current_thread() is threading.main_thread()
-        if self.in_main_thread:
-            self.previous = signal.signal(signal.SIGINT, self.ask)
-        return self
-
-    def ask(self, *_):
-        self.asked = True
-
-    def __exit__(self, kind, *_):
-        if self.in_main_thread:
-            signal.signal(signal.SIGINT, self.previous)
+        torch.set_rng_state(state["random"].cpu())
 
 
 def _copy(model):

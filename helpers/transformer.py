@@ -19,7 +19,7 @@ from helpers.positions import sinusoidal_positions
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """Say how large a Transformer is to be. The defaults but for the sizes are the paper's.
+    """Say how large a Transformer is to be. The defaults are the paper's, one vocabulary each.
 
     Parameters
     ----------

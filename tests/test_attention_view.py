@@ -168,6 +168,11 @@ def test_errors_say_what_came_and_what_to_do(arguments, error, message):
         attention_view(*arguments)
 
 
+def test_an_option_that_is_not_there_is_refused(attended):
+    with pytest.raises(TypeError, match="no heads. What can be set: tab, layer, head"):
+        attention_view(attended, heads=3)
+
+
 def test_tokens_beside_an_attention_record_are_refused(attended):
     with pytest.raises(ValueError, match="leave the other arguments out"):
         attention_view(attended, WORDS)

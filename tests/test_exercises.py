@@ -1,6 +1,7 @@
 """Every exercise against its own right answers and mistakes; the engine against bad answers."""
 
 import random
+import re
 import threading
 import time
 
@@ -311,6 +312,16 @@ def test_a_verdict_shows_colour_and_symbol_and_words():
     assert len(set(looks.values())) == 3
     assert "<img alt=" in wrong._repr_html_(), "expected and got, side by side"
     assert 'src="data:' in wrong._repr_html_()
+
+
+def test_the_picture_shows_the_matrix_that_differs():
+    def of_the_first_sentence(ids, pad_id):
+        mask = (ids[:1] != pad_id)[:, None, None, :]
+        return mask.expand(len(ids), 1, 1, -1)
+
+    verdict = exercises.check("padding_mask", of_the_first_sentence)
+    expected, got = re.search(r'alt="Expected (.*?); got (.*?)\."', verdict.picture).groups()
+    assert expected != got
 
 
 def test_a_verdict_says_the_same_every_time():

@@ -110,6 +110,15 @@ def test_missing_damaged_or_foreign_file(tmp_path):
     save_file({"weight": torch.zeros(2)}, path)
     with pytest.raises(ValueError, match="damaged or holds no translator"):
         pretrained.load_translator(path)
+    path.write_bytes(whole)
+    (tmp_path / "translator.tokenizer.json").write_text('{"version": ')
+    with pytest.raises(ValueError, match="damaged or holds no translator"):
+        pretrained.load_translator(path)
+
+
+def test_one_text_where_a_list_belongs(translator):
+    with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
+        translator.candidates("Un chat.")
 
 
 def test_save_and_load_again(translator, tmp_path):

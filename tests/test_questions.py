@@ -3,10 +3,12 @@
 import html
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from helpers import exercises
+from helpers.exercises import questions
 from helpers.exercises.model import catalogue
 from helpers.exercises.questions import NO_CHOICE
 from notebooks import build
@@ -191,7 +193,10 @@ def test_an_order_or_a_match_does_not_come_ready():
             assert {place.value for place in exercises.quiz(name).places} == {NO_CHOICE}
 
 
-@pytest.mark.parametrize("text", ["(10,10)", "10, 10", "[10, 10]", "10 × 10", "10 x 10", "2*5, 10"])
+@pytest.mark.parametrize(
+    "text",
+    ["(10,10)", "10, 10", "[10, 10]", "10 × 10", "10 x 10", "2*5, 10", "torch.Size([10, 10])"],
+)
 def test_a_shape_may_be_written_in_any_way(text):
     quiz = exercises.quiz("shapes_in_the_paper")
     quiz.field.value = text
@@ -221,9 +226,12 @@ def test_what_is_no_number_is_told():
     assert "not a number" in said(quiz)
 
 
-@pytest.mark.parametrize("text", ["0,925", "12,5"])
-def test_a_decimal_comma_is_not_taken_for_thousands(text):
-    quiz = exercises.quiz("smoothed_target")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("smoothed_target", "0,925"), ("smoothed_target", "12,5"), ("landmark_log_v", "8,987")],
+)
+def test_a_decimal_comma_is_not_taken_for_thousands(name, text):
+    quiz = exercises.quiz(name)
     quiz.field.value = text
     quiz.button.click()
     assert text.replace(",", ".") in said(quiz)
@@ -241,7 +249,25 @@ def test_a_model_answer_waits_for_ones_own():
     assert QUESTIONS[name].answer in said(quiz)
 
 
+def test_letters_of_a_shape_may_stand_between_crosses():
+    assert questions._axes("B x T x D") == questions._axes("(b, t, d)") == ["B", "T", "D"]
+
+
 # Progress.
+
+
+def test_progress_that_cannot_be_read_now_is_not_overwritten(monkeypatch):
+    exercises.check("causal_mask", exercises.reference("causal_mask"))
+    kept = progress._path().read_bytes()
+
+    def locked(*_, **__):
+        raise PermissionError("in use by another program")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", locked)
+        progress.record("exercises", "padding_mask", True)
+        assert progress.load() == {"exercises": {}, "questions": {}}
+    assert progress._path().read_bytes() == kept
 
 
 def test_progress_counts_and_knows_the_minutes_left():

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import losses, training
+from helpers import losses, train_translator, training
 from helpers.batches import pad_batch, token_batches
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
@@ -130,6 +130,54 @@ def test_batch_loss_equals_pytorch(smoothing):
         expected = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-3)
     assert n_tokens == (tgt[:, 1:] != 0).sum()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [1, 3, 5, 8])
+def test_used_up_cross_entropy_and_its_gradient_equal_pytorch(rows, smoothing):
+    torch.manual_seed(0)
+    first = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(0, 7, (5,))
+    ours = losses.used_up_cross_entropy(2 * first, targets, smoothing, rows)
+    (gradient,) = torch.autograd.grad(ours * 3, first)
+    expected = F.cross_entropy(2 * first, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(ours, expected)
+    torch.testing.assert_close(gradient, *torch.autograd.grad(expected * 3, first))
+
+
+def test_used_up_cross_entropy_leaves_logits_alone_where_no_gradient_is_asked_for():
+    logits = torch.randn(5, 7, dtype=torch.bfloat16)
+    before = logits.clone()
+    with torch.no_grad():
+        loss = losses.used_up_cross_entropy(logits, torch.arange(5))
+    assert logits.equal(before)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(
+        loss, F.cross_entropy(logits.float(), torch.arange(5), reduction="sum")
+    )
+    assert losses.used_up_cross_entropy(logits[:0], torch.arange(0)) == 0
+
+
+@pytest.mark.parametrize("last", [torch.tanh, torch.relu, lambda x: x.log_softmax(-1)])
+def test_used_up_cross_entropy_spares_logits_that_their_maker_needs_again(last):
+    first = torch.randn(5, 7, requires_grad=True)
+    ours = losses.used_up_cross_entropy(last(first), torch.arange(5))
+    expected = F.cross_entropy(last(first), torch.arange(5), reduction="sum")
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, first), torch.autograd.grad(expected, first)
+    )
+
+
+def test_cross_entropy_where_padding_was_made_impossible():
+    logits, targets = torch.randn(2, 3, 5), torch.tensor([[1, 2, 3], [4, 0, 0]])
+    logits[..., 0] = -math.inf
+    logits.requires_grad_()
+    ours = losses.cross_entropy(logits, targets, 0)
+    expected = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0)
+    torch.testing.assert_close(ours, expected)
+    assert torch.autograd.grad(ours, logits)[0].isfinite().all()
+    moved = torch.where(targets == 0, -100, targets)  # the id that PyTorch leaves out by default
+    torch.testing.assert_close(losses.cross_entropy(logits, moved, -100), expected)
 
 
 def test_warmup_rate_by_hand():
@@ -270,12 +318,22 @@ def test_damaged_checkpoint_is_refused(tmp_path):
     assert path.read_bytes() == b"not a checkpoint"
 
 
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    path, pairs = tmp_path / "checkpoint.pt", copy_task(30)
+    train(small_model(), pairs, [], quick(), checkpoint=path, progress=False)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="seed was 0, is 3. Move it away"):
+        train(small_model(), pairs, [], quick(seed=3), checkpoint=path, progress=False)
+    with pytest.raises(ValueError, match="on other pairs"):
+        train(small_model(), pairs[1:], [], quick(), checkpoint=path, progress=False)
+    assert path.read_bytes() == before
+
+
 def test_bf16_runs_and_learns():
     model = small_model()
     history = train(model, copy_task(60), [], quick(epochs=5, precision="bf16"), progress=False)
     assert history.losses[-1] < history.losses[0]
     assert all(p.dtype == torch.float32 for p in model.parameters())
-    assert training.bf16_pays(torch.device("cpu")) in (True, False)
 
 
 TWO = """
@@ -286,7 +344,7 @@ from helpers.training import train
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 pairs = copy_task(61)
-encode = None
+encode = lambda epoch: copy_task(61, seed=dist.get_rank())  # all must take the first's
 history = train(small_model(), pairs, [], quick(batch_tokens=48), progress=False, encode=encode)
 if dist.get_rank() == 0:
     torch.save(history.losses, {out!r})
@@ -309,21 +367,49 @@ def test_two_processes_reach_the_losses_of_one(tmp_path):
     assert torch.load(out) == pytest.approx(expected.losses, abs=1e-4)
 
 
+def in_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        train_translator.corpus, "multi30k", lambda split: [("un chat", "a cat"), ("oui", "yes")]
+    )
+    return train_translator.arguments([
+        "--out", str(tmp_path), "--vocab-size", "300", "--d-model", "8", "--n-heads", "2",
+        "--d-ff", "8", "--n-layers", "1", "--quiet",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(("stopped", "trained"), [("stage_1", 1), ("backward", 2), ("stage_2", 3)])
+def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped, trained):
+    def stop(model, *_, checkpoint, **__):
+        return training.History(stopped_early=checkpoint.stem == stopped)
+
+    monkeypatch.setattr(train_translator, "train", stop)
+    args = in_small(tmp_path, monkeypatch)
+    translator, histories = train_translator.train_translator(args, say=lambda *_, **__: None)
+    assert list(histories) == list(train_translator.STAGES[:trained])
+    assert translator.translate("un chat") is not None  # usable
+
+
+def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "stage_2.pt").write_bytes(b"")
+    with pytest.raises(ValueError, match="holds stage_2.pt, but not the stage they began from"):
+        train_translator.train_translator(in_small(tmp_path, monkeypatch))
+
+
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
         sys.executable, "-m", "helpers.training", "--out", str(tmp_path), "--limit", "60",
-        "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size", "400",
-        "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1", "--warmup-steps",
-        "5", "--quiet",
+        "--epochs", "1", "--backward-epochs", "1", "--further-epochs", "1", "1", "--vocab-size",
+        "400", "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1",
+        "--warmup-steps", "5", "--quiet",
     ]  # fmt: skip
     run = subprocess.run(
         command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent
     )
     assert '"test_bleu_greedy"' in run.stdout
-    stages = [line.split()[0] for line in run.stdout.splitlines() if "validation BLEU" in line]
-    assert stages == ["first", "backward", "second"]
+    lines = [line for line in run.stdout.splitlines() if "validation BLEU" in line]
+    assert [line.split(",")[0] for line in lines] == list(train_translator.STAGES)
     from helpers.pretrained import load_translator
 
     translator = load_translator(tmp_path / "translator.safetensors")

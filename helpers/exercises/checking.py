@@ -129,7 +129,7 @@ def is_stub(answer):
 
 
 def not_attempted(exercise):
-    """Make the verdict for a stub."""
+    """Make the verdict for the stub of an `exercise`."""
     return Verdict(
         False,
         "not attempted",

@@ -251,8 +251,9 @@ def translate(parts, translator, texts):
     def logits_of(ids):
         return parts["build_decoder"](ids, memory, mask, weights, *end)
 
-    max_len = min(2 * src_ids.shape[1] + 10, model.config.max_len)
-    return parts["build_greedy"](logits_of, len(texts), BOS, EOS, PAD, max_len)
+    return parts["build_greedy"](
+        logits_of, len(texts), BOS, EOS, PAD, translator.longest_output(src_ids)
+    )
 
 
 def translate_with(wrong, translator, texts):
@@ -382,7 +383,7 @@ def _greedy(model, src_ids, max_len):
 def _written(translator, texts):
     """Translate with the course's model; what the decoder was given, (B, T)."""
     src_ids = translator.encode(texts)
-    ids = _greedy(translator.model, src_ids, 2 * src_ids.shape[1] + 10)
+    ids = _greedy(translator.model, src_ids, translator.longest_output(src_ids))
     return torch.cat([torch.full((len(ids), 1), BOS), ids[:, :-1]], dim=1)
 
 

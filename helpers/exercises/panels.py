@@ -80,7 +80,7 @@ def side_by_side(wanted, got):
     """
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))
     different = [(a, b) for a, b in pairs if not compare.same(a, b)] or pairs
-    a, b = (_matrix(part) for part in different[0])
+    a, b = (_corner(part) for part in _matrices(*different[0]))
     left, right = _grid(a, "expected"), _grid(b, "got")
     width, height = left[1] + right[1] + 40, max(left[2], right[2])
     svg = (
@@ -96,11 +96,17 @@ def side_by_side(wanted, got):
     )
 
 
-def _matrix(part):
-    """Reduce a result to two axes, at most MOST_CELLS each."""
+def _matrices(wanted, got):
+    """Reduce two results to two axes each: of several matrices, the first that differ."""
+    wanted, got = (x.flatten(0, -3) if x.dim() > 2 else x[None] for x in (wanted, got))
+    pairs = list(zip(wanted, got, strict=False))  # a wrong result may also have a wrong shape
+    different = [pair for pair in pairs if not compare.same(*pair)]
+    return [*different, *pairs, (wanted.sum(0), got.sum(0))][0]  # the last for no matrix at all
+
+
+def _corner(part):
+    """Cut a matrix, or a row of numbers, to at most MOST_CELLS a side."""
     part = part.double()
-    while part.dim() > 2:
-        part = part[0]
     part = part.reshape(1, -1) if part.dim() < 2 else part
     return part[:MOST_CELLS, :MOST_CELLS].tolist()
 

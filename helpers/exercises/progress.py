@@ -21,22 +21,30 @@ def load():
     state : dict
         "exercises" and "questions", each a dict of name to "done" or "attempted".
     """
+    try:
+        return _read()
+    except OSError:
+        return _empty()
+
+
+def _empty():
+    return {"exercises": {}, "questions": {}}
+
+
+def _read():
     path = _path()
-    empty = {"exercises": {}, "questions": {}}
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(state.get(kind), dict) for kind in empty):
+        if not all(isinstance(state.get(kind), dict) for kind in _empty()):
             raise ValueError("not a progress file")
         return state
     except FileNotFoundError:
-        return empty
+        return _empty()
     except (ValueError, AttributeError):
         aside = path.with_name(f"{FILE}.damaged-{time.time_ns()}")
         os.replace(path, aside)
         print(f"{FILE} was damaged; it is kept as {aside.name}, and a new one is begun.")
-        return empty
-    except OSError:
-        return empty
+        return _empty()
 
 
 def record(kind, name, done):
@@ -48,7 +56,10 @@ def record(kind, name, done):
     name : str
     done : bool
     """
-    state = load()
+    try:
+        state = _read()
+    except OSError:
+        return  # it is there and cannot be read now: what it holds must not be overwritten
     if state[kind].get(name) != "done":
         state[kind][name] = "done" if done else "attempted"
         _write(state)
@@ -91,7 +102,7 @@ def import_progress(text):
 
 
 class Progress:
-    """A table of lessons: done, attempted, open, minutes left."""
+    """A table of lessons; `rows` hold the lesson, done, attempted, open, minutes left."""
 
     def __init__(self, rows):
         self.rows = rows

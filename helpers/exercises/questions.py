@@ -16,6 +16,7 @@ WIDE = widgets.Layout(width="auto", max_width="760px")
 NO_CHOICE = "choose …"
 # 0,92 or 12,5, but not 1,024, which is a thousand.
 DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
+THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024 or, if that is what is asked for, 8.987
 # An option longer than a line goes on below instead of over its neighbour.
 WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
@@ -178,17 +179,21 @@ class Number(Quiz):
         text = self.field.value.strip().replace(" ", "")
         if not text:
             return None
-        if DECIMAL_COMMA.fullmatch(text):
-            return False, [f"Write “{text}” with a decimal point: {text.replace(',', '.')}."]
+        pointed = text.replace(",", ".")
+        if DECIMAL_COMMA.fullmatch(text) or (THREE_DIGITS.fullmatch(text) and self._right(pointed)):
+            return False, [f"Write “{text}” with a decimal point: {pointed}."]
         text = text.replace(",", "")
         try:
             number = float(text)
         except ValueError:
             return False, [f"“{self.field.value}” is not a number. Write it like 0.25 or 512."]
-        if self._near(number, self.question.answer):
+        if self._right(number):
             return True, [self.question.why]
         known = [option.why for option in self.question.options if self._near(number, option.text)]
         return False, known or ["Not that number. Write down what is counted, and try again."]
+
+    def _right(self, number):
+        return self._near(float(number), self.question.answer)
 
     def _near(self, number, wanted):
         wanted = float(wanted)
@@ -225,8 +230,10 @@ class Shape(Quiz):
 
 
 def _axes(text):
-    """Read a shape: "(3, 4)", "3 × 4", "3 x 4"; 2*3 in it is 6."""
-    text = re.sub(r"×|(?<=\d)\s*[xX]\s*(?=\d)", ",", str(text)).strip().strip("()[] ")
+    """Read a shape: "(3, 4)", "3 × 4", "B x T", "torch.Size([3, 4])"; 2*3 in it is 6."""
+    text = str(text).replace("torch.Size", "")
+    text = re.sub(r"×|(?<=\d)\s*[xX]\s*(?=\d)|(?<=\w)\s+[xX]\s+(?=\w)", ",", text)
+    text = text.strip().strip("()[] ")
     axes = [axis.strip().upper() for axis in text.split(",") if axis.strip()]
     return [_multiplied(axis) for axis in axes]
 

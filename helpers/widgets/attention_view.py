@@ -62,6 +62,12 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
     _bits = traitlets.Int(10).tag(sync=True)
 
     def __init__(self, maps, **state):
+        unknown = sorted(set(state) - set(self.trait_names()))
+        if unknown:
+            raise TypeError(
+                f"attention_view has no {', '.join(unknown)}. What can be set: tab, layer, head, "
+                f"view, selected, side."
+            )
         self.maps = {one.name: one for one in maps}
         data, bits, scales = pack(maps)
         described = [_described(one, scale) for one, scale in zip(maps, scales, strict=True)]

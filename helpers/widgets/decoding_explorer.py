@@ -7,10 +7,9 @@ from matplotlib.colors import to_hex
 from helpers import decoding
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.readable import readable
-from helpers.widgets.sentence_explorer import SentenceExplorer
+from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
 from helpers.widgets.svg import RULE, Sheet, number
 
-MOST = 24  # pieces of the source, and steps; more would not be legible
 SHOWN = 8  # candidates
 COLUMNS = 7  # steps of the beam's tree that are drawn
 TREE, NODE = 210, 44  # pixels: top of the tree, and from one node to the next
@@ -39,7 +38,7 @@ def dialled(logits, temperature, top_k, top_p):
     return decoding.top_p_filter(logits, top_p).softmax(-1)
 
 
-class DecodingExplorer(SentenceExplorer):
+class DecodingExplorer(TranslatedSentence):
     """Watch the bundled translator choose its tokens, and change how it chooses.
 
     Parameters
@@ -58,7 +57,7 @@ class DecodingExplorer(SentenceExplorer):
     """
 
     method = traitlets.Enum(METHODS, "greedy").tag(state=True)
-    step = traitlets.Int(1, min=1, max=MOST).tag(state=True)
+    step = traitlets.Int(1, min=1, max=MOST_PIECES).tag(state=True)
     temperature = traitlets.Float(1.0, min=0.1, max=3.0).tag(state=True)
     top_k = traitlets.Int(0, min=0, max=20).tag(state=True)
     top_p = traitlets.Float(1.0, min=0.1, max=1.0).tag(state=True)
@@ -67,27 +66,8 @@ class DecodingExplorer(SentenceExplorer):
     length_penalty = traitlets.Float(1.4, min=0.0, max=3.0).tag(state=True)
 
     def __init__(self, translator, sentence="Un homme âgé vend des fleurs au marché.", **state):
-        self._translator = translator
         self._bos_id, self._eos_id = translator.tokenizer.encode("", bos=True, eos=True)
-        self._known = None, None
-        super().__init__(sentence, **state)
-
-    def problem(self, sentence):
-        """Say why a sentence cannot be used; an empty str if it can.
-
-        Parameters
-        ----------
-        sentence : str
-
-        Returns
-        -------
-        words : str
-        """
-        try:
-            n = self._translator.encode([sentence]).shape[1]
-        except ValueError as error:
-            return str(error)
-        return f"At most {MOST} pieces fit; this sentence has {n}." if n > MOST else ""
+        super().__init__(translator, sentence, **state)
 
     def build(self):
         """Make the controls; those of another method are hidden."""
@@ -145,7 +125,7 @@ class DecodingExplorer(SentenceExplorer):
         """Translate; then read the whole translation once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        request = (model.decoder_step(src_ids), 1, self._bos_id, self._eos_id, MOST)
+        request = (model.decoder_step(src_ids), 1, self._bos_id, self._eos_id, MOST_PIECES)
         columns, finished = [], []
         if self.method == "beam":
             trace = decoding.BeamTrace()

@@ -5,6 +5,8 @@ import traitlets
 from helpers.plots import INK, ORANGE
 from helpers.widgets.explorer import Explorer
 
+MOST_PIECES = 24  # more of them, or of rows of a tensor, could not be told apart
+
 
 class SentenceExplorer(Explorer):
     """An explorer of one sentence; what cannot be used is refused in words, the last one stays.
@@ -92,3 +94,42 @@ class SentenceExplorer(Explorer):
         if self.message:
             sheet.rect(16, y - 22, sheet.width - 32, 32, "#fbe9dc", ORANGE, round=6)
             sheet.text(28, y, self.message, INK)
+
+
+class TranslatedSentence(SentenceExplorer):
+    """A sentence for the bundled translator, short enough to be drawn.
+
+    Parameters
+    ----------
+    translator : Translator
+    sentence : str
+        French, at most 24 pieces.
+    **state : initial values of the other traits
+
+    Raises
+    ------
+    ValueError
+        If the sentence cannot be translated or is too long to draw.
+    """
+
+    def __init__(self, translator, sentence, **state):
+        self._translator = translator
+        self._known = None, None
+        super().__init__(sentence, **state)
+
+    def problem(self, sentence):
+        """Say why a sentence cannot be used; an empty str if it can.
+
+        Parameters
+        ----------
+        sentence : str
+
+        Returns
+        -------
+        words : str
+        """
+        try:
+            n = self._translator.encode([sentence]).shape[1]
+        except ValueError as error:
+            return str(error)
+        return f"At most {MOST_PIECES} pieces fit; got {n}." if n > MOST_PIECES else ""

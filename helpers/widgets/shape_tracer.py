@@ -10,10 +10,9 @@ from helpers.attention import scaled_dot_product_attention
 from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
 from helpers.widgets.readable import readable
-from helpers.widgets.sentence_explorer import SentenceExplorer
+from helpers.widgets.sentence_explorer import TranslatedSentence
 from helpers.widgets.svg import RULE, Sheet, number
 
-MOST = 24  # pieces of the source; more rows of a tensor would not be told apart
 ROW = 22  # pixels from one line of the list to the next
 N_STAGES = 28
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
@@ -157,7 +156,7 @@ def _decoder_stages(model, ids, memory, memory_mask):
     ]  # fmt: skip
 
 
-class ShapeTracer(SentenceExplorer):
+class ShapeTracer(TranslatedSentence):
     """Step through every tensor that a sentence becomes on its way through the translator.
 
     Parameters
@@ -176,29 +175,8 @@ class ShapeTracer(SentenceExplorer):
 
     step = traitlets.Int(1, min=1, max=N_STAGES).tag(state=True)
 
-    def __init__(
-        self, translator, sentence="Une femme en robe bleue danse sur une scène.", **state
-    ):
-        self._translator = translator
-        self._known = None, None
-        super().__init__(sentence, **state)
-
-    def problem(self, sentence):
-        """Say why a sentence cannot be used; an empty str if it can.
-
-        Parameters
-        ----------
-        sentence : str
-
-        Returns
-        -------
-        words : str
-        """
-        try:
-            n = self._translator.encode([sentence]).shape[1]
-        except ValueError as error:
-            return str(error)
-        return f"At most {MOST} pieces fit; this sentence has {n}." if n > MOST else ""
+    def __init__(self, translator, sentence=SENTENCE, **state):
+        super().__init__(translator, sentence, **state)
 
     def build(self):
         """Make the controls."""
