@@ -54,7 +54,7 @@ def other_targets(forward, pairs):
     ]
 
 
-def mixture(pairs, sources, targets, share_of_sources, share_of_targets, seed):
+def mixture(pairs, sources, targets, seed, share_of_sources=0.3, share_of_targets=0.25):
     """Draw an epoch's pairs: most as they are, some with another source or another target.
 
     Parameters
@@ -62,9 +62,8 @@ def mixture(pairs, sources, targets, share_of_sources, share_of_targets, seed):
     pairs : list of pairs of str
     sources, targets : list of str
         What may stand in for each pair's source and target.
-    share_of_sources, share_of_targets : float
-        How many of the pairs get another source, and how many of them another target.
     seed : int
+    share_of_sources, share_of_targets : float
 
     Returns
     -------

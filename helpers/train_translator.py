@@ -6,12 +6,10 @@ Run as ``python -m helpers.training``; under ``torchrun`` it trains on several p
 import argparse
 import contextlib
 import copy
-import functools
 import json
 import os
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -22,33 +20,13 @@ from helpers.tokenization import BytePairTokenizer, clean
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
-
-class Further(NamedTuple):
-    """The recipe of a further stage.
-
-    Parameters
-    ----------
-    peak_rate, warmup_steps
-        As in TrainingSettings.
-    share_of_sources, share_of_targets
-        As in `diversify.mixture`.
-    """
-
-    peak_rate: float
-    warmup_steps: int
-    share_of_sources: float
-    share_of_targets: float
-
-
-FURTHER = Further(1.0e-3, 300, 0.3, 0.25), Further(8e-4, 200, 0.25, 0.5)
-STAGES = "stage_1", "backward", "stage_2", "stage_3"  # the checkpoints, in this order
+STAGES = "first", "backward", "second"  # the checkpoints, in this order
 
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are the bundled translator's."""
     parser = argparse.ArgumentParser(prog="python -m helpers.training", description=__doc__)
     option = parser.add_argument
-    further = "of each further stage, on rewritten pairs; nothing: no such stage, at most two"
     option("--out", type=Path, default=Path("runs/translator"), help="folder to write to")
     option("--vocab-size", type=int, default=4000, help="byte-pair pieces, shared by both sides")
     option("--d-model", type=int, default=256)
@@ -61,7 +39,7 @@ def arguments(argv=None):
     option("--epochs", type=int, default=43)
     option("--plain-epochs", type=int, default=3, help="each stage's last, no merges skipped")
     option("--backward-epochs", type=int, default=5, help="of the way back, English to French")
-    option("--further-epochs", type=int, nargs="*", default=[19, 12], help=further)
+    option("--second-epochs", type=int, default=19, help="on rewritten pairs too; 0: no such stage")
     option("--peak-rate", type=float, default=1.5e-3)
     option("--warmup-steps", type=int, default=800)
     option("--decay", choices=["inverse_sqrt", "linear"], default="linear")
@@ -104,9 +82,9 @@ def main(argv=None):
 def train_translator(args, say=print):
     """Train as the arguments say; returns the Translator with its best weights, and Histories.
 
-    The first stage trains on the pairs as they are. Every further stage goes on with pairs of which
+    Two stages. The first trains on the pairs as they are. The second goes on with pairs of which
     translators wrote a side anew: this one the targets, one trained the other way round the
-    sources. If a stage is stopped, none follows.
+    sources. If anything is stopped, nothing follows.
 
     Parameters
     ----------
@@ -134,8 +112,8 @@ def train_translator(args, say=print):
     say(translator)
     histories = {}
     with contextlib.suppress(Stopped):
-        train_stage(args, histories, "stage_1", translator, texts, val_texts, say)
-        further_stages(args, histories, translator, texts, val_texts, say)
+        train_stage(args, histories, "first", translator, texts, val_texts, say)
+        second_stage(args, histories, translator, texts, val_texts, say)
     return translator, histories
 
 
@@ -153,8 +131,8 @@ def refuse_leftovers(out):
         )
 
 
-def further_stages(args, histories, translator, texts, val_texts, say):
-    """Train on, stage by stage, with pairs of which a side is written anew.
+def second_stage(args, histories, translator, texts, val_texts, say):
+    """Train on with pairs of which a side is written anew.
 
     Parameters
     ----------
@@ -163,7 +141,7 @@ def further_stages(args, histories, translator, texts, val_texts, say):
     histories, translator, texts, val_texts
         As in `train_stage`.
     """
-    if not args.further_epochs:
+    if not args.second_epochs:
         return
     backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
     turned = [[(target, source) for source, target in pairs] for pairs in (texts, val_texts)]
@@ -180,23 +158,20 @@ def further_stages(args, histories, translator, texts, val_texts, say):
         average_decay=0.995,
     )
     sources = diversify.other_sources(backward, texts)
-    for name, epochs, recipe in zip(STAGES[2:], args.further_epochs, FURTHER, strict=False):
-        targets = diversify.other_targets(translator, texts)
-        shares = recipe.share_of_sources, recipe.share_of_targets
-        alter = functools.partial(diversify.mixture, texts, sources, targets, *shares)
-        train_stage(
-            args,
-            histories,
-            name,
-            translator,
-            texts,
-            val_texts,
-            say,
-            alter,
-            epochs=epochs,
-            peak_rate=recipe.peak_rate,
-            warmup_steps=recipe.warmup_steps,
-        )
+    targets = diversify.other_targets(translator, texts)
+    train_stage(
+        args,
+        histories,
+        "second",
+        translator,
+        texts,
+        val_texts,
+        say,
+        alter=lambda epoch: diversify.mixture(texts, sources, targets, seed=epoch),
+        epochs=args.second_epochs,
+        peak_rate=1.0e-3,
+        warmup_steps=300,
+    )
 
 
 def train_stage(args, histories, name, translator, texts, val_texts, say, alter=None, **changed):

@@ -377,7 +377,7 @@ def in_small(tmp_path, monkeypatch):
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize(("stopped", "trained"), [("stage_1", 1), ("backward", 2), ("stage_2", 3)])
+@pytest.mark.parametrize(("stopped", "trained"), [("first", 1), ("backward", 2), ("second", 3)])
 def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped, trained):
     def stop(model, *_, checkpoint, **__):
         return training.History(stopped_early=checkpoint.stem == stopped)
@@ -390,8 +390,8 @@ def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped
 
 
 def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "stage_2.pt").write_bytes(b"")
-    with pytest.raises(ValueError, match="holds stage_2.pt, but not the stage they began from"):
+    (tmp_path / "second.pt").write_bytes(b"")
+    with pytest.raises(ValueError, match="holds second.pt, but not the stage they began from"):
         train_translator.train_translator(in_small(tmp_path, monkeypatch))
 
 
@@ -400,7 +400,7 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
         sys.executable, "-m", "helpers.training", "--out", str(tmp_path), "--limit", "60",
-        "--epochs", "1", "--backward-epochs", "1", "--further-epochs", "1", "1", "--vocab-size",
+        "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size",
         "400", "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1",
         "--warmup-steps", "5", "--quiet",
     ]  # fmt: skip
