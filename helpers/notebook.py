@@ -377,7 +377,7 @@ def _check_arithmetic():
     except Exception as error:
         return Finding("problem", f"PyTorch does not run: {error}", _way_in())
     if right:
-        return Finding("ok", f"PyTorch computes ({torch.get_num_threads()} threads)")
+        return Finding("ok", f"PyTorch computes (threads: {torch.get_num_threads()})")
     return Finding("problem", "PyTorch computes wrongly", "install it anew: delete .venv, make lab")
 
 

@@ -88,17 +88,17 @@ def masks():
 
 
 def heads_concatenated():
-    """The contexts of several heads, each (T, d_v), stand side by side as (T, H · d_v) and are
-    multiplied by W_O, (H · d_v, D), which gives the output (T, D).
+    """The contexts of several heads, each (T, D_v), stand side by side as (T, H · D_v) and are
+    multiplied by W_O, (H · D_v, D), which gives the output (T, D).
     """
     sheet = Sheet(WIDE, 230)
     for h in range(4):
         box(sheet, 40 + 84 * h, 50, 84, 90, f"head {h + 1}", PURPLE)
-        sheet.text(82 + 84 * h, 170, "(T, d_v)", INK, 16, "middle")
-    sheet.text(208, 204, "side by side: (T, H · d_v)", PURPLE, 16, "middle", bold=True)
+        sheet.text(82 + 84 * h, 170, "(T, D_v)", INK, 16, "middle")
+    sheet.text(208, 204, "side by side: (T, H · D_v)", PURPLE, 16, "middle", bold=True)
     sheet.text(412, 102, "·", INK, 26, "middle", bold=True)
     box(sheet, 446, 20, 170, 150, "W_O", GREY, bold=True)
-    sheet.text(531, 204, "(H · d_v, D)", INK, 16, "middle")
+    sheet.text(531, 204, "(H · D_v, D)", INK, 16, "middle")
     sheet.text(654, 102, "=", INK, 24, "middle", bold=True)
     box(sheet, 694, 50, 170, 90, "output", PURPLE, bold=True)
     sheet.text(779, 204, "(T, D)", INK, 16, "middle")

@@ -285,9 +285,9 @@ EXERCISES = [
     Exercise(
         name="shift_matrix",
         title="moving is rotating",
-        task="Return the (D, D) matrix with table[p] @ matrix = table[p + k] for every position p of the sinusoids.",
-        minutes=10,
-        difficulty=4,
+        task="Return the (D, D) matrix with table[p] @ matrix = table[p + k] for every position p of the sinusoids. Section 3 has it: cover it up and build it again from sin(a + b) and cos(a + b).",
+        minutes=5,
+        difficulty=2,
         importance=2,
         reference=shift_matrix,
         draw=lambda generator: [(1, 2), (1, 4), (3, 6)],

@@ -132,7 +132,7 @@ EXERCISES = [
     Exercise(
         name="layer_norm",
         title="layer normalisation",
-        task="Normalise over the last axis, then multiply by gain and add bias.",
+        task="Normalise over the last axis, then multiply by gain and add bias. Section 1 has it: write it without looking.",
         minutes=6,
         difficulty=2,
         importance=4,
@@ -342,7 +342,7 @@ EXERCISES = [
     Exercise(
         name="residual_post_norm",
         title="residual with post-norm",
-        task="The paper's order. sublayer and norm are functions.",
+        task="Return what leaves the block when x goes in, in the paper's order. sublayer and norm are functions; call each of them once.",
         minutes=2,
         difficulty=1,
         importance=4,
@@ -410,7 +410,7 @@ EXERCISES = [
     Exercise(
         name="residual_pre_norm",
         title="residual with pre-norm",
-        task="The later order. sublayer and norm are functions.",
+        task="The same in pre-norm, the later order. Return what leaves the block when x goes in; call sublayer and norm once each.",
         minutes=2,
         difficulty=1,
         importance=4,

@@ -262,6 +262,13 @@ EXERCISES = [
                 "The rest is the smallest number there is. The exercise asks for −∞ itself, -math.inf.",
             ),
             Mistake(
+                "the k smallest",
+                lambda x, k: x.masked_fill(
+                    x > x.topk(k, -1, largest=False).values[..., -1:], -math.inf
+                ),
+                "The k smallest are kept, and the rest is −∞. Keep the k largest.",
+            ),
+            Mistake(
                 "the smallest kept",
                 lambda x, k: -decoding.top_k_filter(-x, k),
                 "The k smallest are kept, or the signs are turned round.",

@@ -1196,7 +1196,7 @@ EXERCISES = [
                 lambda logits_of, n, bos_id, eos_id, pad_id, max_len: _write()(
                     logits_of, n, bos_id, eos_id, eos_id, max_len
                 ),
-                "Sentences that are complete go on with eos_id. After their one eos_id come pad_id.",
+                "Sentences that are complete go on with eos_id. After their one eos_id comes pad_id.",
             ),
             Mistake(
                 "first position",
@@ -1231,7 +1231,7 @@ EXERCISES = [
             Mistake(
                 "begin kept",
                 _write(keep_bos=True),
-                "The begin-of-sentence token is returned too. Leave the first column away.",
+                "The begin-of-sentence token is returned too. Leave the first column out.",
             ),
             Mistake(
                 "end dropped",
@@ -1272,12 +1272,12 @@ QUESTIONS = [
     ),
     Question(
         "weights_that_do_not_fit",
-        "The translator was trained with pre-norm. Somebody puts its weights into a post-norm model of the same size. What happens?",
+        "The translator was trained with pre-norm. Somebody puts its weights, name by name, into a post-norm model of the same size. What happens?",
         "single",
         [
             right(
                 "All but the two final norms find their place, and the output is nonsense.",
-                "Yes. Post-norm has no final norms, so their four tensors are left over; every other shape is the same. What the numbers mean is not.",
+                "Yes. Post-norm has no final norms, so their four tensors are left over; every other shape is the same. (`load_state_dict` complains of those four, and only of them.) What the numbers mean is not the same.",
             ),
             wrong(
                 "The shapes do not fit, so loading fails at the first layer.",

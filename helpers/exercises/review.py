@@ -14,7 +14,9 @@ def _ask(name, prompt, answer, *others):
 
 def _count(name, prompt, answer, why, *others):
     options = [wrong(*other) for other in others]
-    return Question(f"review_{name}", prompt, "number", options, answer=answer, why=why)
+    # Only the wrong answers may be rounded; the right ones are whole.
+    settings = {"answer": answer, "why": why, "tolerance": 0.002}
+    return Question(f"review_{name}", prompt, "number", options, **settings)
 
 
 QUESTIONS = [
@@ -132,8 +134,8 @@ QUESTIONS = [
         "cheaper",
         "Leave out the products with the input matrices. For which sentences does one layer of self-attention need fewer multiplications than a recurrent one?",
         (
-            "Surely for those shorter than half the width, n < d/2.",
-            "Yes: about 2n²d against nd² (lesson 04); the paper leaves the 2 away.",
+            "For those shorter than half the width, n < d/2.",
+            "Yes: about 2n²d against nd² (lesson 04); the paper leaves the 2 out.",
         ),
         ("For all.", "At n > d/2 it needs more. It does not wait, though."),
         ("For those longer than the width, n > d.", "The other way round: n² grows faster."),
@@ -167,7 +169,7 @@ QUESTIONS = [
     ),
     _count(
         "heads_parameters",
-        "How many times as many weights in W_Q have 16 heads of 32 as 8 heads of 64, in a model of width 512?",
+        "A model of width 512. W_Q for 16 heads of 32 has how many times as many weights as W_Q for 8 heads of 64?",
         1,
         "512 · 512 both times: more heads are narrower heads.",
         ("2", "Twice as many heads, but each is half as wide."),

@@ -45,8 +45,7 @@ notebook.picture("black_box")
 
 # %% [markdown]
 # French says *manteau rouge*, coat red; English says *red coat*. So word number seven of the
-# translation, *coat*, cannot simply come from word number seven of the source: it comes from word
-# number five.
+# translation, *coat*, cannot simply come from word number seven of the source, *joue* (plays).
 #
 # **Predict.** When the model writes *red*, which French word should it look at? And when it writes
 # *coat*? Decide, then run the next cell and point at those two words.
@@ -59,7 +58,7 @@ axes = plots.attention_heatmap(weights[-1].mean(0), written, read)
 notebook.figure(
     axes,
     alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
-    "the French tokens. Rows are darkest near their translation; red and coat cross over.",
+    "the French tokens. Most rows are darkest at their translation; red and coat cross over.",
     width=640,
 )
 
@@ -76,7 +75,8 @@ notebook.figure(
 
 # %% [markdown]
 # Every head of every layer is in here. Hover over a word, change the layer and the head, or click one
-# of the small maps. **Find** a head that looks straight at the word being translated.
+# of the small maps. It opens at a head that looks straight at the word being translated. **Find** one
+# that does something else, and say what it looks at.
 
 # %%
 # Python counts from 0, so layer=2 is the third and last layer. The view itself counts from 1.
@@ -92,6 +92,10 @@ for token, column in zip(written, strongest, strict=True):
     print(f"{token:>10}  ←  {read[column]}")
 
 # %% [markdown]
+# Two rows do not point at a translation. *A* divides its attention between *Une* and *petite*; the
+# average hides the head above, which looks at *Une* alone. And the first *a* has no French word to look
+# at: *en manteau* has no article.
+#
 # Now your own sentence. The model knows what people, dogs and bicycles do in photographs, and
 # little else: ask it about politics and it will make a photograph of it. Change the text and run
 # the cell again.
@@ -128,7 +132,7 @@ print(translator.translate(yours))
 # | 09 | Loss and training | How does it learn? | 60 |
 # | 10 | Build a Transformer (assignment) | Can you put it together yourself? | 120 |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? | 45 |
-# | 91 | Review | What has stayed? | 30 |
+# | 91 | Review | What has stuck? | 30 |
 # | 92 | Widget gallery | Where is that thing I could move? | as you like |
 #
 # The minutes are for reading and running. The exercises of a whole breakout take about half an hour
@@ -155,7 +159,7 @@ from helpers import exercises
 
 def attention_context(scores, values, mask=None):
     """Scores (B, S), values (B, S, D_v) -> context (B, D_v), weights (B, S)."""
-    # This answer forgets something. Run the cell and read what the check says.
+    # This answer makes two mistakes. Run the cell and read what the check says.
     weights = scores.exp()
     weights = weights / weights.sum(dim=0)
     return torch.einsum("bs,bsd->bd", weights, values), weights

@@ -250,8 +250,10 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # ### Score it
 #
 # Our corpus knows which word translates which. So a map need not be admired, it can be **marked**:
-# link every target word to the source word it looks at most, and count the wrong links. That is the
-# **alignment error rate** (Och and Ney 2003): 0 is perfect.
+# link every target word to the source word it looks at most, and compare these links with the true
+# ones. The **alignment error rate** (Och and Ney 2003) is roughly the share of wrong links: 0 is
+# perfect. (Where an English word has two French ones, as *does* has *ne … pas*, either counts as
+# right.)
 
 
 # %%
@@ -399,7 +401,10 @@ with torch.inference_mode():
 assert seconds[160] > 2.5 * seconds[40] > 5 * seconds[10]
 
 # %% [markdown]
-# Time grows with the number of words: each step waits for the one before. **The loop is still there.**
+# Time grows with the number of words. On one core it would do so without any waiting, too. That the
+# steps cannot be shared out among many cores is what the formula above says: no step can begin until
+# the one before it has ended. **The loop is still there.**
+#
 # The bottleneck is gone. From a written word to a read word there is now one step, whatever the
 # distance; inside each sentence the recurrence, and with it the distance, remains.
 
@@ -513,8 +518,9 @@ print("with respect to the decoder's state:", s.grad, "\nto the encoder's states
 assert s.grad.abs().sum() > 0 and h.grad[0].abs().sum() > 0
 
 # %% [markdown]
-# **"Attention solved the parallelism problem of recurrent networks."** A myth: section 5 timed it. Each
-# state waits for the one before. What solved it was to drop the recurrence: lesson 03.
+# **"Attention solved the parallelism problem of recurrent networks."** A myth: section 5 followed the
+# chain, $\alpha_t$ needs $s_{t-1}$, which needs $c_{t-1}$, which needs $\alpha_{t-1}$. Each state waits for
+# the one before. What solved it was to drop the recurrence: lesson 03.
 
 # %% [markdown]
 # ## Summary

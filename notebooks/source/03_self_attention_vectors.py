@@ -4,7 +4,7 @@
 # **Can a sequence attend to itself?** In lesson 02 a decoder looked back at an encoder. Here we throw
 # both loops away. What is left is a sentence whose words look at each other.
 #
-# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
+# At the end of these **60 minutes**, and 40 minutes more for the whole breakout, you can
 #
 # - say what the sign and the size of a dot product mean,
 # - run self-attention without any parameters, and say what is wrong with it,
@@ -143,7 +143,8 @@ for word in ["cat", "red", "sees", "in"]:
 # %% [markdown]
 # Words that stand in the same places get similar vectors: that is the whole trick. One number to
 # check it: how many of the four nearest words of each colour are colours again? (It is not perfect: a
-# colour also stands where some nouns' neighbours stand.)
+# colour and its noun stand side by side and so share neighbours, which may be why *flowers* comes up
+# near *red*.)
 
 # %%
 colours = [

@@ -212,8 +212,7 @@ notebook.figure(
 # %% [markdown]
 # The loop does the same multiplications, but in thousands of tiny calls from Python, and each call costs
 # far more than the few multiplications in it. A matrix product is one call and lets the hardware choose
-# the order. On a graphics card,
-# which wants thousands of multiplications at a time, the difference is larger still.
+# the order.
 
 # %% [markdown]
 # ## 3. Why divide by $\sqrt{d_k}$?
@@ -274,7 +273,8 @@ assert entropy_and_gradient(256, 1)[1] < 0.3 * entropy_and_gradient(256, 16)[1]
 
 # %% [markdown]
 # Move the slider and watch variance, entropy and gradient together, with the division and without.
-# (Here the gradient is that of each weight with respect to its own score, on average.)
+# (Here the query meets sixteen keys, not ten, so the entropies come out differently; and the gradient
+# is that of each weight with respect to its own score, on average.)
 
 # %%
 ScaleExplorer()
@@ -284,7 +284,8 @@ ScaleExplorer()
 # grows and every key would get the same weight; the variance of $q \cdot k / d_k$ is $1/d_k$.
 #
 # Somebody will say $\sqrt{d_{model}}$. The vectors that meet have the width of one head, so it is
-# $\sqrt{d_k}$; the check names this mistake from lesson 06 on, where the two differ.
+# $\sqrt{d_k}$; the check of `one_word` in lesson 03 names this mistake already, and that of
+# `multi_head_attention` in lesson 06 names it again.
 
 # %% [markdown]
 # ## 4. Masks: who may look where
@@ -420,9 +421,14 @@ ours.sum().backward()
 print("ours:     ", ours.detach(), "   gradient:", row.grad)
 assert (ours == 0).all() and (row.grad == 0).all()
 
+q_1, k_1 = q_4[None, None, :1], k_4[None, None]  # (B=1, H=1, T=1, K=8), (1, 1, S=4, 8)
+fused = F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing)
+print("PyTorch's fused operator, context:", fused.flatten())
+assert (fused == 0).all()
+
 # %% [markdown]
-# Ours gives zeros: who may look at nothing takes nothing. The gradient is zero too, not `nan`. This is
-# how:
+# Ours gives zeros, and so does PyTorch's fused operator: who may look at nothing takes nothing. The
+# gradient of ours is zero too, not `nan`. This is how:
 
 # %%
 notebook.show_source(attention.masked_softmax)

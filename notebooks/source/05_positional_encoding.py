@@ -399,6 +399,11 @@ print("query at 10, key at 7:", f"{scores[10, 7]:.3f}", "   query at 40, key at 
 print(f"query at 7, key at 10: {scores[7, 10]:.3f}")
 torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
 
+# %% [markdown] tags=["notes"]
+# **5 minutes** for section 5. Ask: *what does BERT do with word 513?* (There is no row for
+# it.) *Why are the values not turned?* (Only scores need to know distances; a turned value would put the
+# position into what is mixed.)
+
 # %% [markdown]
 # ## 6. The experiment: can it turn a sequence round?
 #
@@ -470,11 +475,6 @@ assert abs(without_positions - 1 / 7) < 0.03
 # **8 minutes**, of which the two trainings take about ten seconds. While they run: *what exactly can
 # the model without positions know?* The set of letters and its own letter. *Would a deeper model do
 # better?* No: every layer is equivariant, so the stack is.
-
-# %% [markdown] tags=["notes"]
-# **5 minutes** for section 5. Ask: *what does BERT do with word 513?* (There is no row for
-# it.) *Why are the values not turned?* (Only scores need to know distances; a turned value would put the
-# position into what is mixed.)
 
 # %% [markdown]
 # ## Breakout
@@ -565,7 +565,7 @@ exercises.quiz("add_or_concatenate")
 #
 # Train the reverser on sequences of eight letters and test it on sequences of twelve, once with
 # sinusoids, once with learned positions for twelve places, once with rotary positions in every layer.
-# Which of them fails least, and why does none of them do well?
+# Which of them fails least? Do any of them do well, and why?
 
 # %% [markdown]
 # ## Myth or fact?

@@ -178,7 +178,7 @@ notebook.show_source(MultiHeadAttention)
 # %% [markdown]
 # ## 4. Shapes and parameters in the paper
 #
-# $D = 512$, $H = 8$, $K = 64$: here the values are as wide as the keys, $d_v = d_k = K$. **Predict:**
+# $D = 512$, $H = 8$, $K = 64$: here the values are as wide as the keys, $D_v = d_k = K$. **Predict:**
 # what is the shape of $W_O$? And does the layer have more parameters than *one* head of width 512?
 #
 # Each of the four projections also adds a learned vector, its **bias**: that is the `+ 512` below.
@@ -289,7 +289,7 @@ assert to_street[wide][3, 1] > to_street[tired][3, 1]
 # %% [markdown]
 # Layer 4, head 2 moves a large part of its weight away from *animal* when the street is too wide.
 # It does not move it to *street*, though: *animal* still gets more of it. (Layer 6, head 12 points
-# at *animal* as well, and moves far less; layer 1, head 7 does so faintly.) Five of the 72 heads do
+# at *animal* as well, and moves far less.) Five of the 72 heads do
 # change sides, and all five give the two nouns little weight. And a pair of sentences is an
 # anecdote. Let us make many.
 #
@@ -370,7 +370,7 @@ notebook.figure(
 # %% [markdown]
 # The best head of this list is *not* the one that looked best on the first pair. That is why one
 # measures. But read the last column: this head gives hardly any weight to either noun. It leans the
-# right way with a breath. The head we saw first, layer 4, head 2, gives the two nouns most of its
+# right way, but only just. The head we saw first, layer 4, head 2, gives the two nouns most of its
 # weight and is right less often. *A score measures what you wrote down*, here a comparison, not a
 # use. (Orange heads lean to the wrong noun.)
 #
@@ -429,8 +429,8 @@ assert jobs["previous word"].max() > 0.9
 # **18 minutes**, the part people remember. Let the room hunt for heads in the view for three minutes
 # before you run the scores: then the difference between *by eye* and *by score* is their own.
 #
-# In BERT-base many heads give most of their weight to [SEP] (Clark et al. 2019). In MiniLM it is
-# mostly [CLS]; say so if somebody has read the paper.
+# In BERT-base many heads give most of their weight to [SEP] (Clark et al. 2019). Here the score counts
+# [CLS] and [SEP] together; say so if somebody has read the paper.
 
 # %% [markdown]
 # ## 6. Does it matter? Switch it off
@@ -559,8 +559,18 @@ assert sharpness.argmax() == change.argmax()
 # So: a map is a *hypothesis* about what a model uses. Test it by intervening. The debate is worth
 # reading in the original: Jain and Wallace (2019) against, Wiegreffe and Pinter (2019) in reply.
 #
-# How many heads does it take to lose *red*? One does not do it: we tried all 36. **Predict:** a whole
-# layer of cross-attention? Two?
+# How many heads does it take to lose *red*? One by one first, all 36.
+
+# %% tags=["nbval-ignore-output"]
+kept = 0
+for _, layer in layers:
+    for head in range(4):
+        with heads_off(layer, [head]):
+            kept += "red" in translator.translate(CAPTIONS[0][0]).split()
+print(f"red is still there in {kept} of 36 translations")
+
+# %% [markdown]
+# **Predict:** a whole layer of cross-attention? Two?
 
 # %% tags=["nbval-ignore-output"]
 print("      whole:", translator.translate(CAPTIONS[0][0]))
@@ -572,12 +582,12 @@ for silent in ([1], [2], [3], [1, 2], [1, 3], [2, 3]):
         print(f"without {silent}:", translator.translate(CAPTIONS[0][0]))
 
 # %% [markdown]
-# No single layer, and not any two: only without layers 2 and 3 is *red* gone. What one layer no longer
-# brings over, another often does.
+# No single layer, and not just any two: only without layers 2 and 3 is *red* gone. What one layer no
+# longer brings over, another often does.
 #
 # Now by hand: each button is a head. Its loss is that of the four captions you see, not of all twenty.
 # **Predict:** is the head that is missed most the same one? **Find** the one head that costs most when
-# it alone is silent, and the fewest that spoil a translation. **Predict** before you press **Whole
+# it alone is silent, and the fewest that change a translation. **Predict** before you press **Whole
 # cross-attention off**: what can the decoder still write when no French comes in?
 
 # %%
@@ -594,7 +604,9 @@ print("without decoder 2.1:", switches.numbers["translations"][3])
 
 # %% [markdown]
 # On four captions another head is first than on twenty: which head counts depends on the data too. And
-# one can be enough: without the first head of the decoder's layer 2 the sentence says *park* twice.
+# one can be enough to change a sentence: without the first head of the decoder's layer 2 it says *park*
+# twice. Is that worse? The French has *un banc dans un parc*, a bench in a park; the whole model left
+# the second half of that out.
 #
 # Without cross-attention all four sentences get the *same* translation. The decoder alone still writes
 # something like a caption, the same for every input, but badly: in its training it never had to do
@@ -695,7 +707,8 @@ exercises.quiz("how_many_heads")
 # ### Going further
 #
 # Silence heads *greedily*: always the one whose loss rises least, and go on. Plot the loss against
-# the number of silent heads, as Voita et al. (2019) prune theirs. How many of the 36 can go before
+# the number of silent heads. (Voita et al. 2019 plot BLEU against the heads that are left, but learn
+# with gates which to prune.) How many of the 36 can go before
 # BLEU on the twenty captions halves? Compare with the order you would have guessed from the single
 # changes above.
 

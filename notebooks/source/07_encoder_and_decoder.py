@@ -289,8 +289,8 @@ assert pre[0] > 2 * pre[-1]
 # in this the reason why the paper's model needs a *warm-up*, small steps at first; Liu et al. (2020)
 # dispute that unequal gradients are the cause.
 #
-# And without the paths? At this matrix the gradient is *not* small; the norms see to that. How large it
-# is depends on the seed. At the last layer's queries and keys it is tiny:
+# And without the paths? At this matrix the gradient is *not* small; the norms see to that. With this
+# seed it is even larger than with the paths. At the last layer's queries and keys it is tiny:
 
 # %% tags=["nbval-ignore-output"]
 for name, (layers, _) in fresh.items():
@@ -501,6 +501,41 @@ assert min(differences) > 0.05
 from_parts = small.output_proj(small.decode(tgt_ids, memory, masks.padding_mask(src_ids, 0)))
 torch.testing.assert_close(from_parts, small(src_ids, tgt_ids))
 
+# %% [markdown]
+# In section 3 one encoder layer was equal to PyTorch's. Now you have met every part, so compare the
+# whole: copy the weights of all twelve layers into `nn.Transformer`. That has neither embeddings nor an
+# output layer and borrows ours. (One sentence, so there is no padding to hide.)
+
+# %%
+import warnings
+
+
+def copy_decoder_layer(ours, theirs):
+    """Give nn.TransformerDecoderLayer the weights of our DecoderLayer; the norms start equal."""
+    copy_layer(ours, theirs)
+    mine, other = ours.cross_attention, theirs.multihead_attn
+    with torch.no_grad():
+        other.in_proj_weight.copy_(mine.qkv_proj.weight)
+        other.in_proj_bias.copy_(mine.qkv_proj.bias)
+        other.out_proj.weight.copy_(mine.out_proj.weight)
+        other.out_proj.bias.copy_(mine.out_proj.bias)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # about a faster path that pre-norm does not have
+    pytorchs = nn.Transformer(64, 4, 6, 6, 128, dropout=0.0, batch_first=True, norm_first=True)
+for mine, other in zip(small.encoder_layers, pytorchs.encoder.layers, strict=True):
+    copy_layer(mine, other)
+for mine, other in zip(small.decoder_layers, pytorchs.decoder.layers, strict=True):
+    copy_decoder_layer(mine, other)
+hidden = pytorchs(
+    small.embed(src_ids, small.src_embedding),
+    small.embed(tgt_ids, small.tgt_embedding),
+    tgt_mask=~masks.causal_mask(tgt_ids.shape[1]),  # there True means: may not look
+)
+torch.testing.assert_close(small.output_proj(hidden), small(src_ids, tgt_ids), atol=1e-4, rtol=0)
+print("the whole model: equal to nn.Transformer")
+
 # %% [markdown] tags=["notes"]
 # **12 minutes** for sections 4 and 5. *Dropout sets a quarter to zero and divides the others by
 # 0.75: why?* So that the next layer meets the same sum, on average, in training and in use. Let
@@ -632,7 +667,7 @@ exercises.heading("residual_post_norm")
 
 # %%
 def residual_post_norm(x, sublayer, norm):
-    """`sublayer` and `norm` are functions."""
+    """x (..., D) -> (..., D); sublayer and norm are functions from (..., D) to (..., D)."""
     ...
 
 
@@ -644,7 +679,7 @@ exercises.heading("residual_pre_norm")
 
 # %%
 def residual_pre_norm(x, sublayer, norm):
-    """`sublayer` and `norm` are functions."""
+    """x (..., D) -> (..., D); sublayer and norm are functions from (..., D) to (..., D)."""
     ...
 
 

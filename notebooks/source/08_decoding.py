@@ -4,7 +4,7 @@
 # **How do vectors become words?** The decoder ends in a vector for each position. Now we choose
 # words: one at a time, each choice changing what comes next.
 #
-# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
+# At the end of these **60 minutes**, and 40 minutes more for the whole breakout, you can
 #
 # - tell logits, log-probabilities and probabilities apart, and say which of them who wants,
 # - explain why training sees all positions at once and writing does not, and why both the mask and
@@ -37,7 +37,7 @@ model, tokenizer = translator.model, translator.tokenizer
 
 # %% [markdown] tags=["notes"]
 # **Minutes**: 1 logits 10 · 2 shift 10 · 3 and 4 greedy, beam 15 · 5 sampling 15 · 6 cache 10. The
-# breakout, half an hour, is for home.
+# breakout, 40 minutes, is for home.
 #
 # **When late**: leave out the second caption table of section 4 and the timing of section 6.
 #
@@ -387,6 +387,7 @@ assert torch.isinf(decoding.top_p_filter(logits, 0.8)).sum() == 3
 kept = {p: torch.isfinite(decoding.top_p_filter(all_at_once, p)).sum(-1) for p in (0.8, 0.95)}
 for p, counts in kept.items():
     print(f"top-p {p}: {counts.tolist()} tokens kept")
+print(f"the best token's share at the full stop: {all_at_once[-2].softmax(-1).max():.2f}")
 assert kept[0.8].min() == 1 and kept[0.95].max() > 100
 
 # %% [markdown]
@@ -412,14 +413,25 @@ print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
 # %% [markdown]
 # Step through all of it: greedy, samples with their dials, and the tree of a beam. The upper line shows
 # where the model looks at this step. **Try** samples at temperature 1.1 with seed 3: wrong words are
-# drawn. What is the largest top-p that forbids them all? (0.9; 0.95 still lets *finishing* through.) Now
-# temperature 1.3 with seed 1: why does 0.9 no longer help? (The temperature comes first, and top-p counts
-# what it left.)
+# drawn. Does a top-p of 0.95 forbid them all? 0.9? Now temperature 1.3 with seed 1: does 0.9
+# help there?
 
 # %%
 DecodingExplorer(translator)
 
 # %% [markdown]
+# Compare with what you found:
+
+# %% tags=["nbval-ignore-output"]
+for temperature, seed, top_p in [(1.1, 3, 1.0), (1.1, 3, 0.95), (1.1, 3, 0.9), (1.3, 1, 0.9)]:
+    dials = {"temperature": temperature, "seed": seed, "top_p": top_p}
+    sampled = DecodingExplorer(translator, method="sample", **dials)
+    print(f"{dials}\n    {sampled.numbers['translation']}")
+
+# %% [markdown]
+# At temperature 1.3 top-p 0.9 no longer helps: the temperature comes first, and top-p counts what it
+# left.
+#
 # The same in code: type a sentence of your own and turn the dials.
 
 # %% tags=["nbval-ignore-output"]

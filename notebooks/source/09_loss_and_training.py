@@ -435,7 +435,7 @@ for name, label in [
         for a, b in groups
     ]
     found[name] = metrics.bleu(written, wanted_texts)
-    print(f"{label:>18} {toy.n_parameters:>11,} {toy.card['seconds'] / toy.card['epochs']:>12.0f}",
+    print(f"{label:>18} {toy.n_parameters:>11,} {toy.card['seconds'] / len(toy.card['validation_losses']):>12.0f}",
           *(f"{b:>11.1f}" for b in by_length), f"{found[name]:>6.1f}")  # fmt: skip
 assert found["additive"] > 95 > found["gru"]
 if not train_here:  # yours may have been stopped early
@@ -444,9 +444,9 @@ if not train_here:  # yours may have been stopped early
 # %% [markdown]
 # Fair in data, rounds and optimiser, not in size: the Transformer has 2.7 times the parameters of the GRU
 # with attention, and that is part of why its round takes longest. The seconds were recorded on one core
-# when the models were trained. On sentences of 40 words and a core or
-# two the Transformer's lack of a loop buys little; it buys everything on hardware that does
-# thousands of things at once. On a corpus this regular, both models with attention are as good as
+# when the models were trained (if you trained here, that row is from your machine). On sentences of 40 words and a core or
+# two the Transformer's lack of a loop buys little. It pays on hardware that computes many positions at
+# once, which we did not measure here. On a corpus this regular, both models with attention are as good as
 # perfect. To separate them one would need real data.
 #
 # ### The bundled translator
@@ -458,7 +458,7 @@ if not train_here:  # yours may have been stopped early
 # python -m helpers.training
 # ```
 #
-# It takes more than three hours on two cores, and much less on a graphics processor. It trains twice:
+# It takes more than three hours on two cores. It trains twice:
 # first on the pairs as they are, then with some of their sentences rewritten by trained models. What it reached, and
 # how the training really went, is written beside its weights, in `helpers/weights/README.md`. Here
 # it translates twenty captions of our own, which it has never seen. (The last lines name BLEU's
@@ -575,9 +575,10 @@ exercises.quiz("which_number_to_trust")
 # ### Going further
 #
 # Average the weights of the last rounds and see whether the validation loss of the toy Transformer falls:
-# `import dataclasses`, `toy = toy_models.new_toy("transformer", splits)`, then `training.train(toy.model,
+# `import dataclasses`, `toy = toy_models.new_toy("transformer", splits)`, then `history = training.train(toy.model,
 # toy.encode(splits.train), toy.encode(splits.validation), dataclasses.replace(toy_models.settings(),
-# average_decay=0.998))`. Then cut the training data to 2,000 pairs: which
+# average_decay=0.998))`. Compare `history.validation_losses[-1]` with
+# `transformer.card["validation_losses"][-1]`. Then cut the training data to 2,000 pairs: which
 # of the three models of the table suffers least?
 
 # %% [markdown]

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Myths and facts
 #
-# Twenty-four sentences that have all been written in books, talks or posts about attention. Each is a
+# Twenty-four sentences of the kind one meets in books, talks and posts about attention. Each is a
 # myth, or half of one, and each has a **counter-example that you can run**. Use the page to look
 # something up, or as a game: one reads the sentence aloud from their own screen, the others say which
 # *experiment* would decide. Allow about **45 minutes** for the game.
@@ -62,8 +62,8 @@ torch.testing.assert_close(context, weights @ value)
 print("keys", tuple(key.shape), "values", tuple(value.shape), "context", tuple(context.shape))
 
 # %% [markdown]
-# **3 · "$W_O$ is 512 × 64, so the layer's output is n × 64." (06)** $W_O$ is 512 × 512 and the output
-# n × 512. 512 × 64 are the $W_Q$, $W_K$, $W_V$ of *one head*.
+# **3 · "$W_O$ is 512 × 64, so the layer's output is T × 64." (06)** $W_O$ is 512 × 512 and the output
+# $T$ × 512. 512 × 64 are the $W_Q$, $W_K$, $W_V$ of *one head*.
 
 # %%
 heads = attention.MultiHeadAttention(512, 8)
@@ -189,7 +189,7 @@ print(tuple(embedded.shape), "->", tuple(placed.shape))
 
 # %% [markdown]
 # **12 · "BERT uses sinusoids." (05)** Its positions are a learned table. Rows of sinusoids all have one
-# length; these have not.
+# length; these do not.
 
 # %%
 lengths = load_minilm().model.positions.table.detach().norm(dim=1)
@@ -261,8 +261,9 @@ assert state.grad.abs().sum() > 0 and states.grad.abs().sum() > 0
 
 # %% [markdown]
 # **17 · "Attention solved the parallelism problem of RNNs." (02, 03)** On top of an RNN it is still
-# sequential. Dropping the recurrence solved it. Change the first word given to each decoder, and cut
-# every attention: only in the RNN does the last step still depend on it.
+# sequential. Dropping the recurrence solved it. Cut every attention, and ask whether the last step still
+# depends on the first word, by a gradient. In the RNN decoder it does: each step waits for the one
+# before. In a Transformer layer, where each word may now look only at itself, it does not.
 
 # %%
 rnn = toy_models.load_toy("additive")
@@ -279,8 +280,8 @@ print("Transformer layer, attention cut:", bool((x.grad[0, 0] != 0).any()))
 assert (embedded.grad[0, 0] != 0).any() and not (x.grad[0, 0] != 0).any()
 
 # %% [markdown]
-# **18 · "Attention is cheaper than recurrence." (04)** About $2n^2 d$ against $n d^2$
-# multiplications: cheaper only for n < d/2 (the paper leaves the 2 away and says n < d). The gain is no
+# **18 · "Attention is cheaper than recurrence." (04)** For n tokens of width d (the course's $T$ and $D$) about
+# $2n^2 d$ against $n d^2$ multiplications: cheaper only for n < d/2 (the paper leaves the 2 out and says n < d). The gain is no
 # waiting and a path of length 1. (Both leave out the products with the input matrices; with them
 # attention never needs fewer than a plain recurrent layer.)
 

@@ -40,7 +40,7 @@ view = attention_view(translator.attend(sentence), tab="cross", layer=2)
 view
 
 # %% [markdown]
-# Change it from Python; the view above follows.
+# Change it from Python; the view above follows. (Python counts layers and heads from 0, the view from 1.)
 
 # %%
 view.head = 1
