@@ -12,6 +12,7 @@ from typing import NamedTuple
 import platformdirs
 
 from helpers.toy_grammar import Grammar
+from helpers.whole_files import whole_file
 
 CACHE_VARIABLE = "COURSE_DATA"
 MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -139,13 +140,8 @@ def _download(address, path, sha256, n_bytes):
             f"again, or copy the right file to {path.parent}."
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside it and then renamed: nobody ever reads half a file.
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with whole_file(path) as partial:
         partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _sha256(content):

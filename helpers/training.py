@@ -5,7 +5,6 @@
 
 import contextlib
 import math
-import os
 import time
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from tqdm.auto import tqdm
 from helpers.batches import pad_batch, token_batches
 from helpers.interruption import StopBetweenSteps
 from helpers.losses import used_up_cross_entropy
+from helpers.whole_files import whole_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +267,11 @@ class _Run:
         self.model, self.settings, self.score = model, settings, score
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.checkpoint = Path(checkpoint) if checkpoint else None
+        if checkpoint:  # by what it is known again
+            self.marks = {
+                "settings": asdict(settings) | {"betas": list(settings.betas)},
+                "pairs": zlib.crc32(repr(train_pairs).encode()),
+            }
         self.encode = encode
         self.device = next(model.parameters()).device
         self.rank, self.world = 0, 1
@@ -419,7 +424,7 @@ class _Run:
         if not self.checkpoint or self.rank:
             return
         state = {
-            **self.marks(),
+            **self.marks,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": self.average,
@@ -431,31 +436,23 @@ class _Run:
             "random": torch.get_rng_state(),
         }
         self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.checkpoint.with_suffix(".partial")
-        torch.save(state, partial)
-        os.replace(partial, self.checkpoint)
-
-    def marks(self):
-        """By what a checkpoint is known again: the settings, and a checksum of the data."""
-        return {
-            "settings": asdict(self.settings) | {"betas": list(self.settings.betas)},
-            "pairs": zlib.crc32(repr(self.train_pairs).encode()),
-        }
+        with whole_file(self.checkpoint) as partial:
+            torch.save(state, partial)
 
     def load(self):
         if not self.checkpoint or not self.checkpoint.exists():
             return
         try:
             state = torch.load(self.checkpoint, weights_only=True, map_location=self.device)
-            marks = {name: state[name] for name in self.marks()}
+            marks = {name: state[name] for name in self.marks}
             self.model.load_state_dict(state["model"])
         except Exception as error:
             raise ValueError(
                 f"{self.checkpoint} is no checkpoint of this model ({error}). Move it away to "
                 f"start afresh, or build the model it belongs to."
             ) from error
-        if marks != self.marks():
-            old, new = marks["settings"], self.marks()["settings"]
+        if marks != self.marks:
+            old, new = marks["settings"], self.marks["settings"]
             changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
             raise ValueError(
                 f"{self.checkpoint} comes from another training: "

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from helpers.whole_files import whole_file
+
 FILE = ".progress.json"
 
 
@@ -66,11 +68,9 @@ def record(kind, name, done):
 
 
 def _write(state):
-    path = _path()
-    partial = path.with_name(f"{FILE}.{os.getpid()}.partial")
     try:
-        partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
-        os.replace(partial, path)
+        with whole_file(_path()) as partial:
+            partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
     except OSError:
         pass  # a read-only folder must not stop a lesson
 

@@ -132,7 +132,6 @@ class SentenceStepper(SentenceExplorer):
             )
         self._model = model
         self._source, self._target = source_vocabulary, target_vocabulary
-        self._known = None, None
         super().__init__(sentence, **state)
 
     def problem(self, sentence):

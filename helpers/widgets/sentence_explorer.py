@@ -37,6 +37,7 @@ class SentenceExplorer(Explorer):
         if problem:
             raise ValueError(problem)
         self._first = self._good = " ".join(sentence.split())
+        self._known = None, None  # what was asked last, and what was found
         super().__init__(sentence=sentence, **state)
         self.observe(self._redraw, names="message")
 
@@ -114,7 +115,6 @@ class TranslatedSentence(SentenceExplorer):
 
     def __init__(self, translator, sentence, **state):
         self._translator = translator
-        self._known = None, None
         super().__init__(sentence, **state)
 
     def problem(self, sentence):
