@@ -380,8 +380,8 @@ assert expected(max(n_wrong, 5)) > 2 * share["long"]
 assert abs(seen["written"] - seen["wanted"]) < 0.05
 
 # %% [markdown]
-# More chances explain little of it. (The first of the two expectations rests on a single wrong sentence.
-# With five wrong it would be lower, and still far above what the model gets right.) And the grammar is
+# More chances explain only a part of it. (The first of the two expectations rests on a single wrong
+# sentence. With five wrong it is lower, and still far above what the model gets right.) And the grammar is
 # in order: what it writes is as like the training data as the wanted sentences are. It writes good
 # English, and most of the wanted words are there, twice as many as in the translation of another long
 # sentence. A seventh of them is missing or has been exchanged for another word, and five long sentences

@@ -252,8 +252,8 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # Our corpus knows which word translates which. So a map need not be admired, it can be **marked**:
 # link every target word to the source word it looks at most, and compare these links with the true
 # ones. The **alignment error rate** (Och and Ney 2003) is roughly the share of wrong links: 0 is
-# perfect. (Where an English word has two French ones, as *does* has *ne … pas*, either counts as
-# right.)
+# perfect. (Where one English word comes from two French ones, as *does* comes from *ne* and
+# *pas*, either counts as right.)
 
 
 # %%

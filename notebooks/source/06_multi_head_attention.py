@@ -605,8 +605,8 @@ print("without decoder 2.1:", switches.numbers["translations"][3])
 # %% [markdown]
 # On four captions another head is first than on twenty: which head counts depends on the data too. And
 # one can be enough to change a sentence: without the first head of the decoder's layer 2 it says *park*
-# twice. Is that worse? The French has *un banc dans un parc*, a bench in a park; the whole model left
-# the second half of that out.
+# twice. Is that worse? The French has *un banc dans un parc*, a bench in a park; the whole model had
+# put both into *a park bench*.
 #
 # Without cross-attention all four sentences get the *same* translation. The decoder alone still writes
 # something like a caption, the same for every input, but badly: in its training it never had to do

@@ -442,12 +442,13 @@ if not train_here:  # yours may have been stopped early
     assert found["transformer"] > 95 and transformer.card["validation_losses"][-1] < 0.05
 
 # %% [markdown]
-# Fair in data, rounds and optimiser, not in size: the Transformer has 2.7 times the parameters of the GRU
-# with attention, and that is part of why its round takes longest. The seconds were recorded on one core
-# when the models were trained (if you trained here, that row is from your machine). On sentences of 40 words and a core or
-# two the Transformer's lack of a loop buys little. It pays on hardware that computes many positions at
-# once, which we did not measure here. On a corpus this regular, both models with attention are as good as
-# perfect. To separate them one would need real data.
+# Fair in data, rounds and optimiser, not in size: the Transformer has 2.7 times the parameters of the
+# GRU with attention, and that is part of why its round takes longest. The seconds were recorded on
+# one core when the models were trained (if you trained here, that row is from your machine). On
+# sentences of 40 words and a core or two the Transformer's lack of a loop buys little. It pays on
+# hardware that computes many positions at once, which we did not measure here. On a corpus this
+# regular, both models with attention are as good as perfect. To separate them one would need real
+# data.
 #
 # ### The bundled translator
 #
@@ -458,11 +459,11 @@ if not train_here:  # yours may have been stopped early
 # python -m helpers.training
 # ```
 #
-# It takes more than three hours on two cores. It trains twice:
-# first on the pairs as they are, then with some of their sentences rewritten by trained models. What it reached, and
-# how the training really went, is written beside its weights, in `helpers/weights/README.md`. Here
-# it translates twenty captions of our own, which it has never seen. (The last lines name BLEU's
-# settings, so that others can repeat it, and the scores stored with the weights.)
+# It takes more than three hours on two cores. It trains twice: first on the pairs as they are, then
+# with some of their sentences rewritten by trained models. What it reached, and how the training
+# really went, is written beside its weights, in `helpers/weights/README.md`. Here it translates
+# twenty captions of our own, which it has never seen. (The last lines name BLEU's settings, so that
+# others can repeat it, and the scores stored with the weights.)
 
 # %% tags=["nbval-ignore-output"]
 translator = load_translator()
@@ -574,12 +575,12 @@ exercises.quiz("which_number_to_trust")
 # %% [markdown]
 # ### Going further
 #
-# Average the weights of the last rounds and see whether the validation loss of the toy Transformer falls:
-# `import dataclasses`, `toy = toy_models.new_toy("transformer", splits)`, then `history = training.train(toy.model,
-# toy.encode(splits.train), toy.encode(splits.validation), dataclasses.replace(toy_models.settings(),
-# average_decay=0.998))`. Compare `history.validation_losses[-1]` with
-# `transformer.card["validation_losses"][-1]`. Then cut the training data to 2,000 pairs: which
-# of the three models of the table suffers least?
+# Average the weights of the last rounds and see whether the validation loss of the toy Transformer
+# falls: `import dataclasses`, `toy = toy_models.new_toy("transformer", splits)`, then `history =
+# training.train(toy.model, toy.encode(splits.train), toy.encode(splits.validation),
+# dataclasses.replace(toy_models.settings(), average_decay=0.998))`. Compare
+# `history.validation_losses[-1]` with `transformer.card["validation_losses"][-1]`. Then cut the
+# training data to 2,000 pairs: which of the three models of the table suffers least?
 
 # %% [markdown]
 # ## Myth or fact?

@@ -62,7 +62,7 @@ torch.testing.assert_close(context, weights @ value)
 print("keys", tuple(key.shape), "values", tuple(value.shape), "context", tuple(context.shape))
 
 # %% [markdown]
-# **3 · "$W_O$ is 512 × 64, so the layer's output is T × 64." (06)** $W_O$ is 512 × 512 and the output
+# **3 · "$W_O$ is 512 × 64, so the layer's output is $T$ × 64." (06)** $W_O$ is 512 × 512 and the output
 # $T$ × 512. 512 × 64 are the $W_Q$, $W_K$, $W_V$ of *one head*.
 
 # %%
@@ -280,10 +280,10 @@ print("Transformer layer, attention cut:", bool((x.grad[0, 0] != 0).any()))
 assert (embedded.grad[0, 0] != 0).any() and not (x.grad[0, 0] != 0).any()
 
 # %% [markdown]
-# **18 · "Attention is cheaper than recurrence." (04)** For n tokens of width d (the course's $T$ and $D$) about
-# $2n^2 d$ against $n d^2$ multiplications: cheaper only for n < d/2 (the paper leaves the 2 out and says n < d). The gain is no
-# waiting and a path of length 1. (Both leave out the products with the input matrices; with them
-# attention never needs fewer than a plain recurrent layer.)
+# **18 · "Attention is cheaper than recurrence." (04)** For n tokens of width d (the
+# course's $T$ and $D$) about $2n^2 d$ against $n d^2$ multiplications: cheaper only for n < d/2 (the paper
+# leaves the 2 out and says n < d). The gain is no waiting and a path of length 1. (Both leave out the
+# products with the input matrices; with them attention never needs fewer than a plain recurrent layer.)
 
 # %%
 d = 512
