@@ -1,7 +1,4 @@
-"""Training, once for every model of the course: settings, learning rate, loop.
-
-``python -m helpers.training --help`` trains the translator from the command line.
-"""
+"""Training, once for every model of the course: settings, learning rate, loop."""
 
 import contextlib
 import math
@@ -15,10 +12,10 @@ import torch.distributed as dist
 from torch import nn
 from tqdm.auto import tqdm
 
+from helpers.atomic_writes import whole_file
 from helpers.batches import pad_batch, token_batches
 from helpers.interruption import StopBetweenSteps
 from helpers.losses import used_up_cross_entropy
-from helpers.whole_files import whole_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -468,9 +465,3 @@ class _Run:
 
 def _copy(model):
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-
-
-if __name__ == "__main__":
-    from helpers.train_translator import main
-
-    main()

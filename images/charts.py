@@ -1,7 +1,7 @@
 """Pictures drawn by matplotlib from a model's own numbers."""
 
 from helpers import plots
-from helpers.pretrained import load_translator
+from helpers.pretrained.translator import load_translator
 
 
 def attention_of_a_translation():

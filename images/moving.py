@@ -2,8 +2,8 @@
 
 import torch
 
-from helpers import toy_models
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.pretrained import toy_models
 from images.kit import WIDE, Sheet, box, cells, token
 
 FRENCH = "le chat noir voit le chien ."

@@ -16,59 +16,19 @@ TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 PASSED_ON = {"__init__.py", "checking.py", "progress.py", "questions.py"}
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 
-# Which of its sisters a module may import, and which packages besides torch. Leaves know nothing
-# of each other; mathematics never imports drawing; programs and exercises may use anything.
-ANYTHING = None
-TABLE = {
-    "masks": (set(), set()),
-    "positions": (set(), set()),
-    "attention": (set(), set()),
-    "tokenization": (set(), {"tokenizers"}),
-    "metrics": (set(), {"sacrebleu"}),
-    "decoding": (set(), set()),
-    "batches": (set(), set()),
-    "losses": (set(), set()),
-    "interruption": (set(), set()),
-    "whole_files": (set(), set()),
-    "training": (
-        {"batches", "interruption", "losses", "train_translator", "whole_files"},
-        {"tqdm"},
-    ),
-    "layers": ({"attention"}, set()),
-    "transformer": ({"layers", "positions", "masks"}, set()),
-    "seq2seq": ({"attention", "masks"}, set()),
-    "captions": (set(), set()),
-    "toy_lexicon": (set(), set()),
-    "toy_grammar": ({"toy_lexicon"}, set()),
-    "corpus": ({"toy_grammar", "whole_files"}, {"platformdirs"}),
-    "bert": ({"layers", "masks", "positions"}, set()),
-    "pretrained": (
-        {"bert", "transformer", "tokenization", "decoding"},
-        {"huggingface_hub", "safetensors", "tokenizers"},
-    ),
-    "diversify": ({"tokenization"}, {"sacrebleu"}),
-    "toy_models": (
-        {"batches", "corpus", "decoding", "seq2seq", "tokenization", "training", "transformer"},
-        {"safetensors"},
-    ),
-    "plots": (set(), {"matplotlib", "numpy"}),
-    "notebook": ({"plots"}, {"google", "IPython", "matplotlib", "numpy"}),
-    "widgets": (
-        {"plots", "masks", "positions", "attention", "layers", "transformer", "seq2seq"}
-        | {"decoding", "losses", "metrics"},
-        {"anywidget", "IPython", "ipywidgets", "matplotlib", "numpy", "traitlets"},
-    ),
-    "exercises": (ANYTHING, {"IPython", "ipywidgets", "numpy"}),
-    "train_translator": (ANYTHING, set()),
-}
+# What the lessons teach: torch and each other, nothing else.
+MATHEMATICS = {
+    "attention", "masks", "positions", "layers", "transformer", "bert", "seq2seq", "decoding",
+    "losses", "fast",
+}  # fmt: skip
 LONGEST_FILE = 490  # lines; training.py, with its long docstrings, is the longest
 LONGEST_FUNCTION = 40  # lines of code, without the docstring
 SLOWEST_IMPORT = 3.0  # seconds, torch included
 
 
 def module_of(path):
-    """Name the module a file in helpers belongs to; a package's files all belong to it."""
-    return path.relative_to(ROOT / "helpers").parts[0].removesuffix(".py")
+    """Name the module that a file of the package is: ``helpers.pretrained.minilm``."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
 def imports(tree):
@@ -93,16 +53,42 @@ def label(path):
     return path.relative_to(ROOT).as_posix()
 
 
+def rule_broken(module, names):
+    """Say which of the three rules a module breaks with one of the names it imports, or None."""
+    ours = {name for name in names if name.startswith("helpers.")}
+    room = module.split(".")[1]
+    if room in MATHEMATICS:
+        outside = {name.split(".")[0] for name in names} - sys.stdlib_module_names
+        strangers = {name for name in ours if name.split(".")[1] not in MATHEMATICS}
+        if strangers or outside - {"torch", "helpers"}:
+            return "the mathematics imports torch and each other"
+    if "recipes" not in module and any("recipes" in name.split(".") for name in ours):
+        return "a library never imports a recipe"
+    if room != "exercises" and any(name.split(".")[1] == "exercises" for name in ours):
+        return "nothing imports exercises but notebooks and tests"
+    drawing = {name for name in ours if name.split(".")[1] in ("widgets", "plots")}
+    if room not in ("widgets", "plots", "exercises", "notebook") and drawing:
+        return "widgets and plots import the mathematics, not the reverse"
+    return None
+
+
 @pytest.mark.parametrize("path", HELPERS, ids=label)
-def test_imports_keep_to_the_table(path):
-    module = module_of(path)
-    assert module in TABLE, f"{module} is not in the table of who imports whom"
-    sisters, packages = TABLE[module]
-    found = set(imports(parse(path)))
-    used = {name.split(".")[1] for name in found if name.startswith("helpers.")} - {module}
-    outside = {name.split(".")[0] for name in found} - sys.stdlib_module_names
-    assert sisters is ANYTHING or used <= sisters, f"{module}: only {sorted(sisters)} of ours"
-    assert outside <= packages | {"torch", "helpers"}, f"{module}: only {sorted(packages)} besides"
+def test_imports_keep_to_the_three_rules(path):
+    assert rule_broken(module_of(path), set(imports(parse(path)))) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("helpers.attention", "numpy"),
+        ("helpers.layers", "helpers.training"),
+        ("helpers.training", "helpers.pretrained.recipes.translator"),
+        ("helpers.widgets.six_steps", "helpers.exercises"),
+        ("helpers.training", "helpers.plots"),
+    ],
+)
+def test_the_three_rules_can_be_broken(module, name):
+    assert rule_broken(module, {name}) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +147,7 @@ print(json.dumps(spent))
 
 def test_importing_every_helper_is_quick_and_quiet():
     # In one process, and in processor time, so that a busy machine does not blame the import.
-    modules = [f"helpers.{name}" for name in sorted({module_of(path) for path in HELPERS})]
+    modules = sorted({module_of(path).removesuffix(".__init__") for path in HELPERS})
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, *modules], cwd=ROOT, capture_output=True, text=True
     )

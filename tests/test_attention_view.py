@@ -9,7 +9,8 @@ import pytest
 import torch
 from ipywidgets import embed
 
-from helpers.pretrained import load_minilm, load_translator
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_view import AttentionView, attention_view
 

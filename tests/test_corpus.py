@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from helpers import corpus, toy_lexicon
+from helpers.data import corpus, toy_lexicon
 
 
 @pytest.fixture(scope="module")

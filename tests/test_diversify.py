@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from helpers import diversify, metrics
-from helpers.captions import CAPTIONS
-from helpers.pretrained import load_translator
+from helpers import metrics
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained.recipes import diversify
+from helpers.pretrained.translator import load_translator
 
 
 def test_a_mixture_keeps_the_order_and_replaces_one_side_at_most():

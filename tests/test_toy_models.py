@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from helpers import metrics, toy_models
-from helpers.corpus import Splits
+from helpers import metrics
+from helpers.data.corpus import Splits
+from helpers.pretrained import toy_models
 
 
 @pytest.fixture(scope="module")
@@ -67,5 +68,5 @@ def test_says_what_there_is():
 
 def test_says_how_to_make_a_missing_one(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"python -m helpers\.toy_models gru"):
+    with pytest.raises(FileNotFoundError, match=r"python -m helpers\.pretrained\.toy_models gru"):
         toy_models.load_toy("gru")

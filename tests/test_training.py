@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import losses, train_translator, training
+from helpers import losses, training
 from helpers.batches import pad_batch, token_batches
+from helpers.pretrained.recipes import translator as train_translator
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
@@ -399,7 +400,8 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
 @pytest.mark.data
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
-        sys.executable, "-m", "helpers.training", "--out", str(tmp_path), "--limit", "60",
+        sys.executable, "-m", "helpers.pretrained.recipes.translator", "--out", str(tmp_path),
+        "--limit", "60",
         "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size",
         "400", "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1",
         "--warmup-steps", "5", "--quiet",
@@ -410,7 +412,7 @@ def test_the_command_line_trains_saves_and_loads(tmp_path):
     assert '"test_bleu_greedy"' in run.stdout
     lines = [line for line in run.stdout.splitlines() if "validation BLEU" in line]
     assert [line.split(",")[0] for line in lines] == list(train_translator.STAGES)
-    from helpers.pretrained import load_translator
+    from helpers.pretrained.translator import load_translator
 
     translator = load_translator(tmp_path / "translator.safetensors")
     assert translator.card["settings"]["d_model"] == 16

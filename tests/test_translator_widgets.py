@@ -9,8 +9,8 @@ import traitlets
 
 from helpers import decoding
 from helpers.attention import heads_off
-from helpers.captions import CAPTIONS
-from helpers.pretrained import load_translator
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS, PAD
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
 from helpers.widgets.head_switches import HeadSwitches, attention_layers, pairs_loss

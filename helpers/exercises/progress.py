@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from helpers.whole_files import whole_file
+from helpers.atomic_writes import whole_file
 
 FILE = ".progress.json"
 

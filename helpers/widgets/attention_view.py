@@ -1,7 +1,7 @@
 """Attention you can touch: every layer and head of a model, as a heatmap or as lines.
 
-The drawing is done in the browser (`helpers/static/attention_*.js`); Python holds the weights and
-the state. Nothing is fetched from anywhere.
+The drawing is done in the browser (`static/attention_*.js`); Python holds the weights and the
+state. Nothing is fetched from anywhere.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_picture import as_html
 from helpers.widgets.fallback import StaticFallback
 
-STATIC = Path(__file__).resolve().parent.parent / "static"
+STATIC = Path(__file__).resolve().parent / "static"
 PARTS = ("attention_data.js", "attention_draw.js", "attention_view.js")
 
 

@@ -29,7 +29,7 @@ notebook.set_up()
 # part of it yourself.
 
 # %%
-from helpers.pretrained import load_translator
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_view import attention_view
 
 translator = load_translator()

@@ -28,7 +28,8 @@ import torch
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import exercises, metrics, plots, toy_models
+from helpers import exercises, metrics, plots
+from helpers.pretrained import toy_models
 from helpers.widgets.rnn_stepper import RNNStepper
 
 # %% [markdown] tags=["notes"]

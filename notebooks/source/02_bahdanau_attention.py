@@ -24,7 +24,8 @@ notebook.set_up()
 
 import torch
 
-from helpers import attention, exercises, metrics, plots, toy_models
+from helpers import attention, exercises, metrics, plots
+from helpers.pretrained import toy_models
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 
 # %% [markdown] tags=["notes"]

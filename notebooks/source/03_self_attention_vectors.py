@@ -25,7 +25,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import attention, corpus, exercises, plots
+from helpers import attention, exercises, plots
+from helpers.data import corpus
 from helpers.tokenization import WordVocabulary
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.six_steps import SixSteps
@@ -543,7 +544,7 @@ exercises.quiz("does_a_map_explain")
 # ### Going further
 #
 # Train $W_Q$ and $W_K$ (16 × 8 each) on the skip-gram's vectors so that every noun of the toy corpus
-# looks at **adjectives**. `pair.nouns` tells where the nouns are, `helpers/toy_lexicon.py` which words
+# looks at **adjectives**. `pair.nouns` tells where the nouns are, `helpers/data/toy_lexicon.py` which words
 # are adjectives (`COLOURS`, `SIZES`, …). Does the diagonal lose? And when a sentence has two adjectives,
 # why can a noun not find its own? (Lesson 05.)
 

@@ -581,7 +581,7 @@ assert (torch.zeros(2, 5, 64) + sinusoidal_positions(5, 64)).shape == (2, 5, 64)
 # small BERT, show. A table of sinusoids would have rows of one length; this one has not.
 
 # %%
-from helpers.pretrained import load_minilm
+from helpers.pretrained.minilm import load_minilm
 
 bert_positions = load_minilm().model.positions.table.detach()
 lengths = bert_positions.norm(dim=1)

@@ -31,7 +31,8 @@ from torch import nn
 
 from helpers import exercises, plots
 from helpers.attention import MultiHeadAttention, heads_off, scaled_dot_product_attention
-from helpers.pretrained import load_minilm, load_translator
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.head_switches import HeadSwitches
 
@@ -446,7 +447,7 @@ assert jobs["previous word"].max() > 0.9
 # many of the 36 does the loss rise by less than a tenth?
 
 # %%
-from helpers.captions import CAPTIONS
+from helpers.data.captions import CAPTIONS
 from helpers.training import evaluate
 
 translator = load_translator()

@@ -28,9 +28,10 @@ import torch.nn.functional as F
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import corpus, exercises, masks, plots
+from helpers.data import corpus
+from helpers import exercises, masks, plots
 from helpers.layers import DecoderLayer, EncoderLayer, FeedForward
-from helpers.pretrained import load_translator
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import WordVocabulary
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig

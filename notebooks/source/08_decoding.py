@@ -27,8 +27,8 @@ import torch
 import torch.nn.functional as F
 
 from helpers import decoding, exercises, metrics, plots
-from helpers.captions import CAPTIONS
-from helpers.pretrained import load_translator
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS
 from helpers.widgets.decoding_explorer import DecodingExplorer
 
@@ -350,7 +350,7 @@ for texts in others:
 #
 # Twenty captions are too few to rank the ways. In the table the beam is six points above greedy, and so
 # are samples at temperature 0.5. On a thousand captions the beam is ahead of greedy by less than one point
-# (`helpers/weights/README.md`); samples we did not measure there.
+# (`helpers/pretrained/weights/README.md`); samples we did not measure there.
 
 # %% [markdown] tags=["notes"]
 # **15 minutes** for sections 3 and 4. Draw the tiny tree on the board before the cell runs. Ask:

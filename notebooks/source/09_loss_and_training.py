@@ -27,9 +27,10 @@ import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
 
-from helpers import exercises, losses, metrics, plots, toy_models, training
-from helpers.captions import CAPTIONS
-from helpers.pretrained import load_translator
+from helpers import exercises, losses, metrics, plots, training
+from helpers.pretrained import toy_models
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import PAD
 from helpers.transformer import Transformer, TransformerConfig
 from helpers.widgets.loss_explorer import LossExplorer
@@ -456,12 +457,12 @@ if not train_here:  # yours may have been stopped early
 # this command:
 #
 # ```
-# python -m helpers.training
+# python -m helpers.pretrained.recipes.translator
 # ```
 #
 # It takes more than three hours on two cores. It trains twice: first on the pairs as they are, then
 # with some of their sentences rewritten by trained models. What it reached, and how the training
-# really went, is written beside its weights, in `helpers/weights/README.md`. Here it translates
+# really went, is written beside its weights, in `helpers/pretrained/weights/README.md`. Here it translates
 # twenty captions of our own, which it has never seen. (The last lines name BLEU's settings, so that
 # others can repeat it, and the scores stored with the weights.)
 
@@ -482,7 +483,7 @@ print({k: v for k, v in translator.card.items() if "bleu" in k})
 # %% tags=["nbval-ignore-output"]
 fetch = False
 if fetch:
-    from helpers import corpus
+    from helpers.data import corpus
 
     captions = corpus.multi30k("test_2016_flickr")
     written = translator.translate([p.source for p in captions])

@@ -28,14 +28,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import exercises
-from helpers.captions import CAPTIONS
+from helpers.data.captions import CAPTIONS
 from helpers.exercises import own_transformer
 from helpers.exercises.lesson_10 import own_or_tested
 from helpers.exercises.own_transformer import layers_of, under
 from helpers.layers import EncoderLayer
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
-from helpers.pretrained import load_translator
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS, PAD
 
 layer_norm = exercises.reference("layer_norm")  # lesson 07's

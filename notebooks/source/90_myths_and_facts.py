@@ -20,11 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import attention, masks, toy_models, training
-from helpers.captions import CAPTIONS
+from helpers import attention, masks, training
+from helpers.pretrained import toy_models
+from helpers.data.captions import CAPTIONS
 from helpers.layers import Dropout, EncoderLayer, FeedForward
 from helpers.positions import sinusoidal_positions
-from helpers.pretrained import load_minilm, load_translator
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.translator import load_translator
 from helpers.tokenization import PAD
 
 notebook.set_seed(0)

@@ -11,9 +11,9 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %%
-from helpers import toy_models
-from helpers.captions import CAPTIONS
-from helpers.pretrained import load_translator
+from helpers.pretrained import toy_models
+from helpers.data.captions import CAPTIONS
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.decoding_explorer import DecodingExplorer

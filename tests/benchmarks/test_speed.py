@@ -164,9 +164,9 @@ print(json.dumps([time.perf_counter() - start, peak]))
 """
 STARTS = {
     "import torch": "import torch",
-    "import helpers.pretrained": "import helpers.pretrained",
+    "import helpers.pretrained.translator": "import helpers.pretrained.translator",
     "import and first translation": (
-        "from helpers.pretrained import load_translator\n"
+        "from helpers.pretrained.translator import load_translator\n"
         "load_translator().translate('Une petite fille joue avec un chien.')"
     ),
 }

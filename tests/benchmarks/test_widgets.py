@@ -104,8 +104,8 @@ MOVE = """async rounds => {
   return times;
 }"""
 IMPORTS = """
-from helpers.pretrained import load_translator
-from helpers.toy_models import load_toy
+from helpers.pretrained.translator import load_translator
+from helpers.pretrained.toy_models import load_toy
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.decoding_explorer import DecodingExplorer
 from helpers.widgets.kernel_regression import KernelRegression

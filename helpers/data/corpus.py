@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import platformdirs
 
-from helpers.toy_grammar import Grammar
-from helpers.whole_files import whole_file
+from helpers.atomic_writes import whole_file
+from helpers.data.toy_grammar import Grammar
 
 CACHE_VARIABLE = "COURSE_DATA"
 MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"

@@ -8,7 +8,7 @@ import random
 from itertools import count
 from typing import NamedTuple
 
-from helpers import toy_lexicon as words
+from helpers.data import toy_lexicon as words
 
 VOWELS = "aeiouyâàéèêîôœ"
 MUTE_H = ("homme", "hommes")

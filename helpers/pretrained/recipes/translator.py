@@ -1,6 +1,7 @@
 """The recipe of the bundled translator: Multi30k, French to English.
 
-Run as ``python -m helpers.training``; under ``torchrun`` it trains on several processes.
+Run as ``python -m helpers.pretrained.recipes.translator``; under ``torchrun`` it trains on several
+processes.
 """
 
 import argparse
@@ -14,8 +15,10 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from helpers import corpus, diversify, metrics
-from helpers.pretrained import Translator
+from helpers import metrics
+from helpers.data import corpus
+from helpers.pretrained.recipes import diversify
+from helpers.pretrained.translator import Translator
 from helpers.tokenization import BytePairTokenizer, clean
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
@@ -25,7 +28,9 @@ STAGES = "first", "backward", "second"  # the checkpoints, in this order
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are the bundled translator's."""
-    parser = argparse.ArgumentParser(prog="python -m helpers.training", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.translator", description=__doc__
+    )
     option = parser.add_argument
     option("--out", type=Path, default=Path("runs/translator"), help="folder to write to")
     option("--vocab-size", type=int, default=4000, help="byte-pair pieces, shared by both sides")
@@ -275,3 +280,7 @@ def scores(translator, limit=None):
         "test_bleu_beam_4": translator.translate(list(sources), beam_size=4),
     }
     return {name: round(metrics.bleu(out, list(references)), 2) for name, out in outputs.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
 """The small translators of lessons 01, 02 and 09: one recipe, one set of data, trained and ready.
 
-``python -m helpers.toy_models gru additive`` trains two of them anew, one after the other, with
-the data, the seed and the number of epochs that all of them share, and writes their weights.
+``python -m helpers.pretrained.toy_models gru additive`` trains two of them anew, one after the
+other, with the data, the seed and the number of epochs that all of them share, and writes their
+weights.
 """
 
 import argparse
@@ -15,8 +16,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from helpers import corpus
 from helpers.batches import pad_batch
+from helpers.data import corpus
 from helpers.decoding import greedy
 from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.tokenization import BOS, EOS, WordVocabulary
@@ -244,7 +245,8 @@ def load_toy(name):
     path = _path(name)
     if not path.exists():
         raise FileNotFoundError(
-            f"{path.name} is not there. Train it with: python -m helpers.toy_models {name}"
+            f"{path.name} is not there. Train it with: "
+            f"python -m helpers.pretrained.toy_models {name}"
         )
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["toy"])
@@ -269,7 +271,9 @@ def main(arguments=None):
     arguments : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(prog="python -m helpers.toy_models", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.toy_models", description=__doc__
+    )
     parser.add_argument("names", nargs="+", choices=NAMES)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--threads", type=int, default=None)

