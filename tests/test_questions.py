@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from helpers import exercises
-from helpers.exercises import questions
+from helpers.exercises import quizzes
 from helpers.exercises.model import catalogue
-from helpers.exercises.questions import NO_CHOICE
+from helpers.exercises.quizzes import NO_CHOICE
 from notebooks import build
 
 # The function of this name hides the module from an ordinary import.
@@ -250,7 +250,7 @@ def test_a_model_answer_waits_for_ones_own():
 
 
 def test_letters_of_a_shape_may_stand_between_crosses():
-    assert questions._axes("B x T x D") == questions._axes("(b, t, d)") == ["B", "T", "D"]
+    assert quizzes._axes("B x T x D") == quizzes._axes("(b, t, d)") == ["B", "T", "D"]
 
 
 # Progress.

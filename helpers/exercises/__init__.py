@@ -1,8 +1,8 @@
 """The exercises' public face: check, hint, solution, quiz, heading, progress.
 
 The one place in the package that passes names on: a lesson writes ``exercises.check(...)`` and
-need not know which file does what. Content stands in ``lesson_NN.py``, one file a lesson; `model`
-says what an exercise and a question are made of.
+need not know which file does what. The exercises of a lesson are in ``lesson_NN.py``, its questions in
+``questions/lesson_NN.py``; `model` and `content` say what the two are made of.
 """
 
 import ast
@@ -16,7 +16,7 @@ from helpers.exercises import panels
 from helpers.exercises.checking import Verdict, check
 from helpers.exercises.model import find
 from helpers.exercises.progress import export_progress, import_progress, progress
-from helpers.exercises.questions import quiz
+from helpers.exercises.quizzes import quiz
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [

@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers import attention, masks
-from helpers.exercises.model import Exercise, Mistake, Question, right, wrong
+from helpers.exercises.model import Exercise, Mistake
 
 
 def split_heads(x, n_heads):
@@ -464,118 +464,5 @@ EXERCISES = [
             "Copy first: silent = w_o.clone(); silent[head * K : (head + 1) * K] = 0.",
         ],
         look_at="clone() first: without it the caller's matrix would be changed.",
-    ),
-]
-
-QUESTIONS = [
-    Question(
-        "shape_of_w_o",
-        "D = 512, 8 heads of 64. What is the shape of W_O?",
-        "shape",
-        [
-            wrong(
-                "(512, 64)",
-                "That is W_Q of one head. Eight answers of 64 side by side are 512 wide, and 512 must come out.",
-            ),
-            wrong(
-                "(64, 512)",
-                "That would take the answer of one head. It takes all eight, side by side.",
-            ),
-            wrong("(64, 64)", "Neither its input nor its output is 64 wide."),
-        ],
-        answer="(512, 512)",
-        why="In: 8 × 64 = 512. Out: the model's width, 512.",
-    ),
-    Question(
-        "what_a_head_sees",
-        "What does one head see of a word?",
-        "single",
-        [
-            right("The whole vector, through its own projection.", "Yes: (D) times (D, K)."),
-            wrong(
-                "Its own slice of the embedding.",
-                "It is the projection that is split, not the embedding.",
-            ),
-            wrong(
-                "What the heads before it left over.",
-                "Heads work side by side and know nothing of each other.",
-            ),
-            wrong(
-                "The vector, but without its position.",
-                "Positions were added to the vector; every head sees them.",
-            ),
-        ],
-    ),
-    Question(
-        "parameters_of_heads",
-        "A layer of width 512 goes from 8 to 16 heads, the width of a head from 64 to 32. What happens to its number of parameters?",
-        "single",
-        [
-            right("It stays the same.", "Yes: twice as many heads, each half as large."),
-            wrong("It doubles.", "Each head is half as wide now."),
-            wrong("It halves.", "There are twice as many heads now."),
-            wrong("Only W_O grows.", "W_O is 512 × 512 in both."),
-        ],
-    ),
-    Question(
-        "order_of_split_and_transpose",
-        "Put the steps in order, from x to the output.",
-        "order",
-        answer=[
-            "multiply x by W_Q, W_K and W_V",
-            "cut the last axis into (H, K)",
-            "swap the axes of words and heads",
-            "attend, all heads at once",
-            "swap the axes back",
-            "join (H, K) to one axis",
-            "multiply by W_O",
-        ],
-        why="Cut, then swap on the way in; swap, then join on the way out.",
-    ),
-    Question(
-        "which_root",
-        "D = 512, 8 heads. By what number are the scores divided before the softmax?",
-        "number",
-        [
-            wrong("22.63", "That is √512. The vectors that meet are 64 wide."),
-            wrong("64", "That is d_k; its square root is wanted."),
-            wrong("2.83", "That is √8, the number of heads."),
-            wrong("512", "Neither the model's width nor its square is it: √64."),
-        ],
-        answer=8.0,
-        tolerance=0.01,
-        why="√d_k = √64.",
-    ),
-    Question(
-        "what_a_map_shows",
-        "A head gives 95 % of its weight to one word. What do you know?",
-        "multiple",
-        [
-            right(
-                "95 % of the weight falls on that word's value.",
-                "True: that is what the number says. How much of the mix it makes up depends on how long that vector is, too.",
-            ),
-            wrong(
-                "The prediction depends on that word.",
-                "Not shown: others may carry the same, or W_O may ignore it. Switch it off and see.",
-            ),
-            wrong(
-                "The head is important.",
-                "Not shown: lesson 06 found a sharp head that is hardly missed.",
-            ),
-            right("The other words share 5 % of the weight.", "True: rows sum to one."),
-        ],
-    ),
-    Question(
-        "is_attention_explanation",
-        "Your classifier says 'complaint' and its attention lies on the word 'refund'. May you tell the customer that it decided because of that word? What would you do first?",
-        "open",
-        answer="Not on the map alone. It shows where weight went in some heads, not what the decision rests on. First intervene: replace 'refund', or silence those heads, and see whether the decision changes; try words with little weight as well. If it changes with 'refund' and not with others, you may say so, for this text.",
-    ),
-    Question(
-        "how_many_heads",
-        "Michel et al. found that after training most heads, one at a time, can be removed at hardly any cost. Then why not train with one head?",
-        "open",
-        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and hardly anything is saved: the parameters and the products are the same, only the maps are fewer.",
     ),
 ]

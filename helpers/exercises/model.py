@@ -1,13 +1,13 @@
-"""What an exercise and a question are made of, and where they are found."""
+"""What an exercise is made of, and where exercises are found."""
 
 import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-LAST_LESSON = 10  # the review's questions count as its
+from helpers.exercises import content
 
 
 @dataclass(frozen=True)
@@ -79,56 +79,6 @@ class Exercise:
         return told[name] or " ".join(told[part] for part in name.split(" + "))
 
 
-@dataclass(frozen=True)
-class Option:
-    """One answer to choose, with what to say to whoever chooses it."""
-
-    text: str
-    why: str
-    right: bool = False
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question that marks itself.
-
-    Parameters
-    ----------
-    name, prompt : str
-    kind : {"single", "multiple", "number", "shape", "order", "match", "open"}
-    options : list of Option
-        For "single" and "multiple"; for "number" and "shape", wrong answers that are known (their
-        text is the answer) with what to say to them.
-    answer : object, default=None
-        number: float. shape: str such as "(B, T, D)". order: list of str in the right order.
-        match: dict of str to str. open: the model answer, str.
-    why : str, default=""
-        Said with the right answer.
-    tolerance : float, default=0.0
-        For "number", relative.
-    lesson : int, default=-1
-    """
-
-    name: str
-    prompt: str
-    kind: str
-    options: list = field(default_factory=list)
-    answer: object = None
-    why: str = ""
-    tolerance: float = 0.0
-    lesson: int = -1
-
-
-def right(text, why):
-    """An option that is right."""
-    return Option(text, why, True)
-
-
-def wrong(text, why):
-    """An option that is wrong; `why` explains the misconception."""
-    return Option(text, why)
-
-
 @functools.cache
 def catalogue():
     """Collect all exercises and questions: two dictionaries, by name.
@@ -138,40 +88,32 @@ def catalogue():
     ValueError
         If two have the same name.
     """
-    exercises, questions = {}, {}
+    exercises = {}
     for module in sorted(m.name for m in pkgutil.iter_modules([Path(__file__).parent])):
-        if not module.startswith("lesson_") and module != "review":
+        if not module.startswith("lesson_"):
             continue
-        content = importlib.import_module(f"helpers.exercises.{module}")
-        for found, collected in ((content.EXERCISES, exercises), (content.QUESTIONS, questions)):
-            for item in found:
-                if item.name in collected:
-                    raise ValueError(f"{module} has a second {item.name!r}; names are unique.")
-                lesson = int(module[-2:]) if module != "review" else LAST_LESSON
-                object.__setattr__(item, "lesson", lesson)
-                collected[item.name] = item
-    return exercises, questions
+        for item in importlib.import_module(f"helpers.exercises.{module}").EXERCISES:
+            if item.name in exercises:
+                raise ValueError(f"{module} has a second {item.name!r}; names are unique.")
+            object.__setattr__(item, "lesson", int(module[-2:]))
+            exercises[item.name] = item
+    return exercises, content.catalogue("question")
 
 
-def find(name, kind):
-    """Find an exercise ("exercise") or a question ("question") by its name.
+def find(name, kind="exercise"):
+    """Find an exercise by its name.
 
     Raises
     ------
     ValueError
         If there is none, with the nearest names.
     """
-    import difflib
-
-    known, others = catalogue()[:: 1 if kind == "exercise" else -1]
-    if isinstance(name, str) and name in others:
-        way = {
-            "exercise": "it is a question: press Check under it, and every option says why; an open "
-            "one wants three words of yours first",
-            "question": f'it is an exercise: exercises.heading("{name}") shows it',
-        }[kind]
-        raise ValueError(f"there is no {kind} {name!r}; {way}.")
-    if not isinstance(name, str) or name not in known:
-        near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4) or sorted(known)[:5]
-        raise ValueError(f"there is no {kind} {name!r}. Did you mean {', '.join(near)}?")
-    return known[name]
+    known, questions = catalogue()
+    if isinstance(name, str) and name in known:
+        return known[name]
+    if isinstance(name, str) and name in questions:
+        raise ValueError(
+            f"there is no exercise {name!r}: it is a question. Press Check under it, and every "
+            f"option says why; an open one wants three words of yours first."
+        )
+    raise ValueError(f"there is no {kind} {name!r}.{content.nearest(name, known)}")

@@ -8,7 +8,7 @@ import re
 import ipywidgets as widgets
 
 from helpers.exercises import panels
-from helpers.exercises.model import find
+from helpers.exercises.content import find
 from helpers.exercises.progress import record
 from helpers.widgets.fallback import StaticFallback
 

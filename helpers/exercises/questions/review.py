@@ -1,8 +1,6 @@
 """The course-wide review: thirty questions, three for each lesson from 01 to 10."""
 
-from helpers.exercises.model import Question, right, wrong
-
-EXERCISES = []
+from helpers.exercises.content import Question, right, wrong
 
 
 def _ask(name, prompt, answer, *others):

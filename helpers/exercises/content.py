@@ -1,0 +1,129 @@
+"""What questions and predictions are made of, and where they are found. None of it needs torch.
+
+They are written down in ``questions/lesson_NN.py``, one file per lesson, as a list ``QUESTIONS``
+and a list ``PREDICTIONS``. Exercises run code, so they have files of their own.
+"""
+
+import difflib
+import functools
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LAST_LESSON = 10  # the review's questions count as its
+
+
+@dataclass(frozen=True)
+class Option:
+    """One answer to choose, with what to say to whoever chooses it."""
+
+    text: str
+    why: str
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that marks itself.
+
+    Parameters
+    ----------
+    name, prompt : str
+    kind : {"single", "multiple", "number", "shape", "order", "match", "open"}
+    options : list of Option
+        For "single" and "multiple"; for "number" and "shape", wrong answers that are known (their
+        text is the answer) with what to say to them.
+    answer : object, default=None
+        number: float. shape: str such as "(B, T, D)". order: list of str in the right order.
+        match: dict of str to str. open: the model answer, str.
+    why : str, default=""
+        Said with the right answer.
+    tolerance : float, default=0.0
+        For "number", relative.
+    lesson : int, default=-1
+        Filled in from the file that holds it.
+    """
+
+    name: str
+    prompt: str
+    kind: str
+    options: list = field(default_factory=list)
+    answer: object = None
+    why: str = ""
+    tolerance: float = 0.0
+    lesson: int = -1
+
+
+def right(text, why):
+    """An option that is right."""
+    return Option(text, why, True)
+
+
+def wrong(text, why):
+    """An option that is wrong; `why` explains the misconception."""
+    return Option(text, why)
+
+
+@functools.cache
+def catalogue(kind):
+    """Collect everything of one kind from the lessons' files, by name.
+
+    Parameters
+    ----------
+    kind : {"question"}
+
+    Returns
+    -------
+    items : dict of str to Question
+
+    Raises
+    ------
+    ValueError
+        If two have the same name.
+    """
+    items = {}
+    folder = Path(__file__).parent / "questions"
+    for name in sorted(module.name for module in pkgutil.iter_modules([folder])):
+        module = importlib.import_module(f"helpers.exercises.questions.{name}")
+        for item in getattr(module, f"{kind.upper()}S", []):
+            if item.name in items:
+                raise ValueError(f"{name} has a second {item.name!r}; names are unique.")
+            lesson = LAST_LESSON if name == "review" else int(name[-2:])
+            object.__setattr__(item, "lesson", lesson)
+            items[item.name] = item
+    return items
+
+
+def find(name, kind):
+    """Find a question by its name.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"question"}
+
+    Raises
+    ------
+    ValueError
+        If there is none, with the nearest names.
+    """
+    known = catalogue(kind)
+    if isinstance(name, str) and name in known:
+        return known[name]
+    raise ValueError(f"there is no {kind} {name!r}.{_elsewhere(name) or nearest(name, known)}")
+
+
+def nearest(name, known):
+    """Suggest the known names that look most like the one given."""
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4) or sorted(known)[:5]
+    return f" Did you mean {', '.join(near)}?"
+
+
+def _elsewhere(name):
+    """Say how to show what has this name but is of another kind."""
+    from helpers.exercises import model  # imports torch, which only this error message needs
+
+    if name in model.catalogue()[0]:
+        return f' It is an exercise, so exercises.heading("{name}") shows it.'
+    return ""

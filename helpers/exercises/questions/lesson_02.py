@@ -1,0 +1,153 @@
+"""Questions of lesson 02, Bahdanau attention."""
+
+from helpers.exercises.content import Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "what_the_score_needs",
+        "What does Bahdanau's score of source word i depend on, when target word t is to be written?",
+        "single",
+        [
+            right(
+                "On the decoder's state before the step and on encoder state i.",
+                "Yes: e = v · tanh(W s + U h_i). Leave out either, and every step looks at the same place, or equally everywhere.",
+            ),
+            wrong(
+                "On the decoder's state alone.",
+                "Then all source words would have the same score, and the context would be their plain average.",
+            ),
+            wrong(
+                "On encoder state i alone.",
+                "Then every target word would look at the same source words.",
+            ),
+            wrong(
+                "On how far apart i and t are.",
+                "Positions do not enter. That the map is often near the diagonal is learned.",
+            ),
+        ],
+    ),
+    Question(
+        "where_luong_attends",
+        "Compared with Bahdanau's, where in the step does Luong's attention stand?",
+        "single",
+        [
+            right(
+                "After the recurrent step: the new state asks, and the context joins it before the output.",
+                "Yes: state, attention, output. With Bahdanau the old state asks, and the context goes into the step.",
+            ),
+            wrong(
+                "Before the recurrent step: the old state asks, and the context goes into the step.",
+                "That is Bahdanau's. Luong takes the step first and asks with the new state.",
+            ),
+            wrong(
+                "In the encoder, between the source words.",
+                "Words of one sentence looking at each other is self-attention, lesson 03. Both of these look from the decoder to the encoder.",
+            ),
+            wrong(
+                "Nowhere in the step: it is computed once a sentence.",
+                "A context once a sentence is the fixed vector of lesson 01. Here each target word gets its own.",
+            ),
+        ],
+    ),
+    Question(
+        "cost_of_attention",
+        "A source of 30 words is translated into 20 words. How many scores does the decoder's attention compute?",
+        "number",
+        [
+            wrong("50", "That is the number of words. Every target word scores every source word."),
+            wrong("30", "That is one step of the decoder. There are 20."),
+            wrong("900", "Source with source: that would be self-attention in the encoder."),
+            wrong("400", "Target with target: that would be self-attention in the decoder."),
+        ],
+        answer=600,
+        why="20 × 30: every target word scores every source word.",
+    ),
+    Question(
+        "bahdanau_shape",
+        "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are brought to the width A. What is the shape of tanh(…), before the product with v?",
+        "shape",
+        [
+            wrong("(B, S)", "That is after the product with v, which sums the width A away."),
+            wrong("(B, A)", "That is the query alone. It is added to every one of the S keys."),
+            wrong("(B, S, D_k)", "That is the keys before w_key. They come out with width A."),
+            wrong("(B, S, 1)", "That is after a product with v as a column."),
+        ],
+        answer="(B, S, A)",
+        why="A hidden layer of width A for every source word of every sentence.",
+    ),
+    Question(
+        "order_of_a_step",
+        "Put one step of Bahdanau's decoder in order.",
+        "order",
+        answer=[
+            "take the decoder's previous state",
+            "score every encoder state against it",
+            "softmax over the source words",
+            "mix the encoder states into a context",
+            "take the recurrent step with context and previous word",
+            "predict the next word",
+        ],
+        why="The old state asks, the context answers, and only then comes the recurrent step.",
+    ),
+    Question(
+        "still_sequential",
+        "A recurrent translator with attention is still slow to train on long sentences. Why?",
+        "single",
+        [
+            right(
+                "Each state still needs the one before it, so the steps wait for each other.",
+                "Yes. Attention solved the bottleneck. Dropping the recurrence, in 2017, solved this.",
+            ),
+            wrong(
+                "It should not be: attention made all steps parallel.",
+                "The attention of one step can be computed in parallel, over the source. The steps themselves cannot.",
+            ),
+            wrong(
+                "Because the softmax runs over the whole vocabulary of the source.",
+                "It runs over the words of the source sentence, and those are few.",
+            ),
+            wrong(
+                "Because the encoder states are computed afresh at every step.",
+                "They are computed once and kept: that is what the decoder looks back at.",
+            ),
+        ],
+    ),
+    Question(
+        "what_attention_changed",
+        "Attention is added to the translator of lesson 01. Which of these are true?",
+        "multiple",
+        [
+            right(
+                "Every target word gets its own context.", "True: the weights are new at each step."
+            ),
+            right(
+                "All encoder states are kept, the last and the earlier ones.",
+                "True: they are what the decoder looks back at.",
+            ),
+            right(
+                "It is trained by the translation loss alone.",
+                "True: nobody tells it which word belongs to which.",
+            ),
+            wrong(
+                "The decoder no longer needs a recurrent state.",
+                "Not so: it is the recurrent state that asks.",
+            ),
+            wrong(
+                "It has to be told which words belong together.",
+                "Not so: the weights have a gradient, so alignment is learned along the way.",
+            ),
+        ],
+    ),
+    Question(
+        "alignment_or_attention",
+        "The map of weights looks like an alignment of words. When may you read it as one, and when not?",
+        "open",
+        answer="The weights say where the context of a step came from. Often that is the word being translated, and on data with a known alignment one can count how often, as the lesson does. But nothing in the loss asks for it. A state of a recurrent encoder holds its neighbours too, so looking one word beside may do as well; weight is often parked on the full stop when nothing is needed; and with Luong's order or Bahdanau's the map may be shifted by a step. So: compare it with a known alignment, or change the source word and see whether the output changes.",
+    ),
+    Question(
+        "beyond_text",
+        "A model writes a caption for a picture, with this attention. What are the keys, what are the values, and what does a row of weights show?",
+        "open",
+        answer="Keys and values are vectors of regions of the picture, for instance one for each cell of the grid that a convolutional network leaves (Xu et al. 2015, with 14 × 14 cells). The query is the decoder's state, as before. A row of weights, laid over the picture, shows where the model looked when it wrote that word. Nothing in the attention knows that it was words: it takes a set of vectors. Speech works in the same way, with stretches of sound.",
+    ),
+]

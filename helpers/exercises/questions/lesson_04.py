@@ -1,0 +1,146 @@
+"""Questions of lesson 04, self-attention with matrices."""
+
+from helpers.exercises.content import Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "shapes_in_the_paper",
+        "Ten words of width 512 go through one head of width 64. What is the shape of Q Kᵀ?",
+        "shape",
+        [
+            wrong("(10, 64)", "That is Q, or K. In Q Kᵀ the width is summed away."),
+            wrong(
+                "(64, 64)", "That would be Qᵀ K: features by features. Scores are words by words."
+            ),
+            wrong("(512, 512)", "The width 512 disappeared in the projection to Q and K."),
+            wrong("(10, 512)", "That is X. In Q Kᵀ the width is summed away."),
+        ],
+        answer="(10, 10)",
+        why="A score for every pair of words: (10, 64)(64, 10).",
+    ),
+    Question(
+        "why_root_d_k",
+        "Why are the scores divided by √d_k?",
+        "single",
+        [
+            right(
+                "Their standard deviation grows like √d_k; dividing keeps the softmax out of "
+                "saturation, where gradients vanish.",
+                "Yes. You measured all three: variance, entropy, gradient.",
+            ),
+            wrong(
+                "So that every row of weights sums to one.",
+                "The softmax sees to that, whatever the scores are.",
+            ),
+            wrong(
+                "Because there are d_k keys to share the weight.",
+                "d_k is the width of a key, not how many there are.",
+            ),
+            wrong("To keep the weights positive.", "exp is positive for any score, scaled or not."),
+        ],
+    ),
+    Question(
+        "where_the_mask_goes",
+        "Where does the mask act?",
+        "single",
+        [
+            right(
+                "On the scores, as −∞, before the softmax.", "Yes: exp(−∞) is 0 in sum and share."
+            ),
+            wrong(
+                "On the weights, as 0, after the softmax.",
+                "Then rows no longer sum to one, and hidden words still count in the denominator.",
+            ),
+            wrong(
+                "On the weights, as −∞.",
+                "A weight of −∞ would make the context infinite or NaN. It is scores that become −∞.",
+            ),
+            wrong(
+                "On the values, as 0.",
+                "The hidden words would still take their share of the weight.",
+            ),
+        ],
+    ),
+    Question(
+        "order_of_the_steps",
+        "Put the steps of self-attention in the order of the paper and of our code.",
+        "order",
+        answer=[
+            "project to queries, keys and values",
+            "dot products of queries and keys",
+            "divide by √d_k",
+            "hide what may not be seen",
+            "softmax over the keys",
+            "mix the values",
+        ],
+        why="Project, score, scale, mask, softmax, mix. Scaling and hiding could change places; both come before the softmax.",
+    ),
+    Question(
+        "cheaper_than_recurrence",
+        "Which of these are true of self-attention, beside a recurrent layer of the same width?",
+        "multiple",
+        [
+            right("All positions can be computed at once.", "True: no step waits for another."),
+            right(
+                "Any two words are one step apart.", "True: each query looks at every key directly."
+            ),
+            wrong(
+                "It always needs fewer multiplications.",
+                "Not so: without the products with the input, about 2n²d against nd², more once n exceeds d/2.",
+            ),
+            wrong(
+                "Its attention weights need memory in proportion to the length.",
+                "Not so: in proportion to the square of the length.",
+            ),
+        ],
+    ),
+    Question(
+        "empty_row",
+        "A query may look at nothing at all. What does softmax of a row of −∞ give?",
+        "single",
+        [
+            right(
+                "NaN, since it is 0/0.", "Yes. Ours sets such a row to zeros, gradient included."
+            ),
+            wrong("Zeros.", "It would be pleasant, but 0/0 is not 0. It has to be made so."),
+            wrong(
+                "Equal weights.",
+                "That is what −1e9 in place of −∞ gives, silently, and it is wrong.",
+            ),
+            wrong("An error.", "No error: NaN, which then spreads to every weight of the model."),
+        ],
+    ),
+    Question(
+        "how_many_scores",
+        "A batch of 8 sentences of 50 words goes through attention with 4 heads. How many scores "
+        "are computed?",
+        "number",
+        [
+            wrong("20000", "That is one batch of 8 × 50 × 50 for one head. There are 4 heads."),
+            wrong("1600", "That is one number for each word and head. Each word meets 50 words."),
+            wrong("10000", "That is one sentence. There are 8."),
+        ],
+        answer=80000,
+        why="8 × 4 × 50 × 50.",
+    ),
+    Question(
+        "who_may_see_padding",
+        "The padding mask hides padded keys. Padded queries still look at real words. Does that "
+        "matter? Why do we not hide them too?",
+        "open",
+        answer="What a padded query computes is never used: its row of the output belongs to no word, "
+        "the loss skips it, and nobody looks at it as a key, since it is hidden there. Hiding the "
+        "query as well would leave it a row with nothing to see, which is 0/0 and needs care. So it "
+        "is harmless work; fused operators for ragged batches save it.",
+    ),
+    Question(
+        "why_not_zero_afterwards",
+        "A colleague zeroes the weights after the softmax and then divides each row by its sum. Is "
+        "that the same as −∞ before? Is it as good?",
+        "open",
+        answer="In exact arithmetic it is the same: the denominator of the softmax cancels. In "
+        "floating point it is worse. If a hidden score is much larger than all visible ones, the "
+        "visible weights underflow to 0 and dividing by their sum gives NaN. And one has to remember "
+        "the case where the sum is 0. With −∞ the hidden scores never enter.",
+    ),
+]

@@ -1,0 +1,137 @@
+"""Questions of lesson 05, positional encoding."""
+
+from helpers.exercises.content import Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "what_equivariance_means",
+        "Self-attention without positions and without a causal mask reads a shuffled sentence. What comes out?",
+        "single",
+        [
+            right("The same vectors, shuffled in the same way.", "Yes: shuffle in, shuffle out."),
+            wrong(
+                "The same vectors in the old order.",
+                "That would be invariance: the output would not move at all. Here each output goes along with its word.",
+            ),
+            wrong(
+                "Different vectors, since every word has new neighbours.",
+                "It has the same words around it; where they stand enters nowhere.",
+            ),
+            wrong("The average of all words, everywhere.", "Only if all the scores were equal."),
+        ],
+    ),
+    Question(
+        "fast_and_slow_columns",
+        "Which columns of the sinusoidal table tell position 3 from position 4?",
+        "single",
+        [
+            right(
+                "Mainly the first ones: their waves are fast.",
+                "Yes, like the last bits of a counter.",
+            ),
+            wrong(
+                "Mainly the last ones: they have the largest index.",
+                "Those waves are so slow that two neighbours look the same.",
+            ),
+            wrong("All of them equally.", "Their frequencies differ by a factor of up to 10000."),
+            wrong(
+                "None; only larger steps can be told apart.",
+                "The first pair turns by a whole radian a step.",
+            ),
+        ],
+    ),
+    Question(
+        "why_sine_and_cosine",
+        "Why does each frequency have a sine and a cosine?",
+        "single",
+        [
+            right(
+                "Together they are a point on a circle, so that moving by k is one rotation for all positions.",
+                "Yes. With the sine alone there is no such matrix.",
+            ),
+            wrong(
+                "The cosine is a spare in case the sine is zero.",
+                "It does help there, but the point is the rotation.",
+            ),
+            wrong("One is for the encoder, one for the decoder.", "Both are added in both."),
+            wrong(
+                "To make the width even.",
+                "The width has to be even because of it, not the other way round.",
+            ),
+        ],
+    ),
+    Question(
+        "which_axis",
+        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the rows of the table that are added?",
+        "shape",
+        [
+            wrong(
+                "(32, 512)", "That is one vector for each sentence: all its words would share it."
+            ),
+            wrong("(32, 50)", "One number a word; positions are vectors of the model's width."),
+            wrong("(512, 50)", "Rows are positions: (50, 512)."),
+        ],
+        answer="(50, 512)",
+        why="One row for each word; broadcasting repeats it for all sentences.",
+    ),
+    Question(
+        "who_uses_what",
+        "Match models and positions.",
+        "match",
+        answer={
+            "the Transformer of 2017": "sinusoids, added",
+            "BERT": "a learned table, added",
+            "GPT-2": "a learned table, added",
+            "models with RoPE": "rotations of queries and keys",
+        },
+        why="BERT and GPT-2 learn their positions; sinusoids are the 2017 model's.",
+    ),
+    Question(
+        "position_beyond_the_table",
+        "A model with 512 learned positions gets a text of 600 tokens. What happens?",
+        "single",
+        [
+            right(
+                "There is no row for token 512 and beyond; the text must be cut or split.",
+                "Yes. The limit of 512 tokens in BERT is the length of its table.",
+            ),
+            wrong(
+                "The table goes on by its formula.",
+                "A learned table has no formula; sinusoids have.",
+            ),
+            wrong(
+                "Positions start again at 0.",
+                "Only if somebody programs it so; then two words share a position.",
+            ),
+            wrong(
+                "The rest is treated as padding.",
+                "Padding is what is filled up, not what is too long.",
+            ),
+        ],
+    ),
+    Question(
+        "angle_after_two_steps",
+        "The first pair of columns turns by 1 radian a step. Its point at position 0 is (sin 0, cos 0) = (0, 1). What is its sine at position 2, to two decimals?",
+        "number",
+        [
+            wrong("0.84", "That is position 1."),
+            wrong("-0.42", "That is the cosine at position 2."),
+            wrong("0.03", "That is the sine of two degrees; angles are in radians."),
+        ],
+        answer=0.909,
+        tolerance=0.01,
+        why="sin 2 = 0.91.",
+    ),
+    Question(
+        "when_order_does_not_matter",
+        "Name a task for which a model without positions is just right, and one for which it is hopeless. What about guessing the mood of a film review?",
+        "open",
+        answer="Just right: anything about a set, such as the largest of several numbers, or whether a basket holds milk. Hopeless: translation, arithmetic, reversing. Mood is in between: many reviews give themselves away by their words, so a bag of words does well, until somebody writes 'not good, not bad'.",
+    ),
+    Question(
+        "add_or_concatenate",
+        "The measurement says that concatenating lets the position be read back better. Why do most models add all the same?",
+        "open",
+        answer="Adding spends no width. Concatenating reserves a fixed part of it for positions in the first layer, while a model that adds can learn how many directions to leave to them. The measurement used random words that fill all directions; trained embeddings need not. And in each layer attention can use the two apart, since a projection can pick out the directions in which positions vary.",
+    ),
+]

@@ -1,0 +1,146 @@
+"""Questions of lesson 09, loss and training."""
+
+from helpers.exercises.content import Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "what_cross_entropy_wants",
+        "What do you give to F.cross_entropy?",
+        "single",
+        [
+            right(
+                "Logits: what the last linear layer gives, without a softmax.",
+                "Yes. It takes log_softmax itself, which is safer than softmax followed by log.",
+            ),
+            wrong(
+                "Probabilities, after softmax.",
+                "Then the softmax is taken twice. Nothing complains: the loss merely cannot come near 0, and learning is slow.",
+            ),
+            wrong(
+                "Log-probabilities: that is what the final softmax gives.",
+                "A softmax gives probabilities; log_softmax gives their logarithms. And those are for F.nll_loss.",
+            ),
+            wrong(
+                "The likeliest word at each position.",
+                "argmax has no gradient, and how sure the model was would be lost.",
+            ),
+        ],
+    ),
+    Question(
+        "landmark_log_v",
+        "A model with a vocabulary of 8,000 has learned nothing: every word is equally likely. What is its cross-entropy, in nats per token?",
+        "number",
+        [
+            wrong("12.97", "That is log₂ 8000, in bits. Nats go with the natural logarithm."),
+            wrong("3.9", "That is the logarithm to base 10."),
+            wrong("8000", "That is the perplexity. The loss is its logarithm."),
+            wrong("0.000125", "That is the probability 1/8000. The loss is minus its logarithm."),
+            wrong("0", "That would be a model that is always sure and right."),
+        ],
+        answer=8.987,
+        tolerance=0.002,
+        why="−log(1/8000) = log 8000 ≈ 8.99. A loss curve that starts much higher starts with a model that is sure of wrong things.",
+    ),
+    Question(
+        "padding_in_the_loss",
+        "By mistake the loss is averaged over all positions, padding included, and half of them are padding. What follows?",
+        "multiple",
+        [
+            right(
+                "The loss looks better than it is.",
+                "True: padding is soon predicted with certainty and costs nothing.",
+            ),
+            right(
+                "The same sentence has another loss in another batch.",
+                "True: how much padding it gets depends on its neighbours.",
+            ),
+            right(
+                "At first the model spends its effort on learning to write padding.",
+                "True: it is the commonest target of all.",
+            ),
+            wrong(
+                "Nothing, since the attention masks hide padding.",
+                "Not so: masks hide padding from attention. The loss asks for a prediction at every position all the same.",
+            ),
+            wrong(
+                "The loss becomes NaN.",
+                "Not so, and that is the trouble: nothing is seen to go wrong.",
+            ),
+        ],
+    ),
+    Question(
+        "smoothed_target",
+        "Label smoothing with ε = 0.1 over 4 classes, as in F.cross_entropy. What is the target of the right class?",
+        "number",
+        [
+            wrong("0.9", "That is 1 − ε. The right class gets its share of ε too: ε/V more."),
+            wrong("0.025", "That is the target of each wrong class: ε/V."),
+            wrong("0.975", "That takes only ε/V away. All of ε is taken, and ε/V comes back."),
+            wrong("1", "That is the target without smoothing."),
+        ],
+        answer=0.925,
+        why="1 − 0.1 + 0.1/4. The other three have 0.025 each, so the sum is 1.",
+    ),
+    Question(
+        "shape_of_the_rate",
+        "What does the learning rate of the paper of 2017 do?",
+        "single",
+        [
+            right(
+                "It rises in a straight line, then falls as one over the square root of the step.",
+                "Yes. Four times the steps, half the rate.",
+            ),
+            wrong(
+                "It rises in a straight line, then falls exponentially.",
+                "A common belief. Exponential decay would soon be at nothing; step^−0.5 has a long tail.",
+            ),
+            wrong(
+                "It starts at its highest, then falls.",
+                "That leaves out the warm-up, without which Adam's first steps are too bold.",
+            ),
+            wrong(
+                "It rises and falls like a cosine.",
+                "Many later models use that. The paper of 2017 does not.",
+            ),
+        ],
+    ),
+    Question(
+        "order_of_training_step",
+        "Put one step of training in order.",
+        "order",
+        answer=[
+            "shift the target into decoder input and labels",
+            "compute the logits",
+            "average the cross-entropy over real tokens",
+            "compute the gradients",
+            "shorten the gradients if they are too long",
+            "let the optimiser change the weights",
+            "clear the gradients for the next step",
+        ],
+        why="Forward, loss, backward, clip, step, clear. Clipping after the optimiser's step would clip nothing.",
+    ),
+    Question(
+        "perplexity_and_loss",
+        "Match each loss, in nats per token, with what it says.",
+        "match",
+        answer={
+            "0": "always sure, always right",
+            "log 2": "as unsure as between two words",
+            "log V": "as unsure as between all words",
+            "more than log V": "sure of wrong words",
+        },
+        why="The perplexity is exp of the loss: 1, 2, V, and more than V.",
+    ),
+    Question(
+        "when_to_stop",
+        "The training loss still falls, the validation loss has risen for three epochs, and BLEU on the validation set still creeps up. Do you stop? What do you keep?",
+        "open",
+        answer="It depends on what the model is for. A rising validation loss says that it has become too sure of itself: where it is wrong, it is wrong with certainty. BLEU looks only at the words chosen, and those may still get better. For translation, choose the weights by BLEU, on validation data, and stop when it too has not risen for a while. If the probabilities are used, for sampling or for saying how sure one is, choose by the loss. In either case keep the best weights and not the last, and leave the test set alone until the choice is made.",
+    ),
+    Question(
+        "which_number_to_trust",
+        "Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. Somebody says that B is better. What would you ask first?",
+        "open",
+        answer="Whether the losses can be compared at all: same vocabulary and tokenizer, both without label smoothing in the number that is shown, padding left out of both. With label smoothing the loss is higher and BLEU often better. Then how BLEU was computed: with sacrebleu, on the same references, the same decoding and beam. Then how large chance is: 0.7 BLEU on a thousand sentences is about what another seed can do, so train each with a few seeds, or resample the test sentences. And lastly, read some translations of both.",
+    ),
+]

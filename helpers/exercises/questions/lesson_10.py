@@ -1,0 +1,143 @@
+"""Questions of lesson 10, build a Transformer: ten parts. The tested ones stand in `own_transformer`."""
+
+from helpers.exercises.content import Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "order_of_an_encoder_layer",
+        "Bring the parts of an encoder layer into the order in which a vector meets them (pre-norm).",
+        "order",
+        answer=[
+            "layer norm",
+            "self-attention",
+            "add to x",
+            "a second layer norm",
+            "feed-forward",
+            "add again",
+        ],
+        why="Normalise, look around, add; normalise, think, add.",
+    ),
+    Question(
+        "weights_that_do_not_fit",
+        "The translator was trained with pre-norm. Somebody puts its weights, name by name, into a post-norm model of the same size. What happens?",
+        "single",
+        [
+            right(
+                "All but the two final norms find their place, and the output is nonsense.",
+                "Yes. Post-norm has no final norms, so their four tensors are left over; every other shape is the same. (`load_state_dict` complains of those four, and only of them.) What the numbers mean is not the same.",
+            ),
+            wrong(
+                "The shapes do not fit, so loading fails at the first layer.",
+                "A norm has the same shape wherever it stands.",
+            ),
+            wrong(
+                "It translates a little worse.",
+                "The vectors between the layers are of quite another size; nothing that follows was trained for them.",
+            ),
+            wrong(
+                "Nothing changes: addition and normalisation can be exchanged.",
+                "LN(x + y) and x + LN(y) are different functions.",
+            ),
+        ],
+    ),
+    Question(
+        "qkv_below_each_other",
+        "d_model is 256 and W_Q, W_K, W_V are stored below each other as (out, in). What is the shape of qkv_proj.weight?",
+        "shape",
+        [
+            wrong("(256, 768)", "That is (in, out). PyTorch stores a linear layer as (out, in)."),
+            wrong("(256, 256)", "That is one of the three."),
+            wrong(
+                "(3, 256, 256)", "The three stand below each other in one matrix, not in a stack."
+            ),
+        ],
+        answer="(768, 256)",
+        why="Three matrices with 256 rows each.",
+    ),
+    Question(
+        "same_tokens_other_logits",
+        "Your model writes the same tokens as the course's, but its logits differ by one constant in each position. What do you know?",
+        "multiple",
+        [
+            right(
+                "The argmax cannot have noticed.",
+                "True: it does not change when all logits move together.",
+            ),
+            right(
+                "The probabilities are the same.", "True: a softmax does not see a common constant."
+            ),
+            right(
+                "A test on tokens alone would have passed.",
+                "True; that is why the comparison looks at the logits too.",
+            ),
+            wrong(
+                "The model is right.",
+                "Not quite: it may return log-probabilities, which look just like this. Whoever takes these for logits, say to compare two models' scores, is misled.",
+            ),
+        ],
+    ),
+    Question(
+        "where_a_bug_hides",
+        "Translations of one sentence at a time are right. In a batch with longer sentences they are wrong. Where do you look first?",
+        "single",
+        [
+            right(
+                "At the padding masks of encoder and cross-attention.",
+                "Yes: a single sentence has no padding, so nothing shows there.",
+            ),
+            wrong("At the scale √K.", "Single sentences would suffer as well."),
+            wrong(
+                "At the causal mask.",
+                "Single sentences would suffer too: whoever sees the future in one sentence does so alone.",
+            ),
+            wrong("At the embedding's factor √D.", "That would show in a single sentence."),
+        ],
+    ),
+    Question(
+        "scores_of_cross_attention",
+        "Three sentences; the longest source has 9 tokens, the longest target 7; 4 heads. What is the shape of the scores in cross-attention?",
+        "shape",
+        [
+            wrong("(3, 4, 9, 7)", "Rows are queries, and the target asks."),
+            wrong("(3, 7, 9)", "The axis of the heads is missing."),
+            wrong("(3, 4, 7, 7)", "That is the decoder's self-attention."),
+        ],
+        answer="(3, 4, 7, 9)",
+        why="(B, H, T, S).",
+    ),
+    Question(
+        "mean_over_padding",
+        "A clip of 10 frames is padded to 40 with zeros. The classifier takes the mean over all 40 positions of the encoder's output. What is wrong?",
+        "single",
+        [
+            right(
+                "The padded positions are not zero after the encoder, and they count for three quarters.",
+                "Yes: biases, positions and attention have filled them. Sum the real ones and divide by 10.",
+            ),
+            wrong(
+                "Nothing: zeros do not change a sum.",
+                "The input was zero there; after projection, positions and layers the vectors are not.",
+            ),
+            wrong(
+                "Nothing: the padding mask in the attention has taken care of it.",
+                "The mask hides them as keys. They are still there as positions of the output.",
+            ),
+            wrong(
+                "The mean should be a maximum.",
+                "That would be another design, and it would need the mask as well.",
+            ),
+        ],
+    ),
+    Question(
+        "why_check_each_part",
+        "You have a model that runs and whose translations are nonsense. Describe how you would find the mistake, and why in this order.",
+        "open",
+        answer="Put weights that are known to be good into it, and a model that is known to be right beside it. Give both the same input and compare after each part: embedding, first attention, first layer, and so on. Where they first differ, the mistake is in that part or in the one it calls, because everything before it agrees. Then make the input as small as possible, one sentence, one layer, one head, until the numbers can be worked out by hand. Looking at the output first is the wrong end: every part has been mixed into it. Looking at the loss is worse, since a model with a small mistake still learns.",
+    ),
+    Question(
+        "what_the_decoder_would_lack",
+        "For the tones, the encoder was enough. Say for three tasks of your choice whether you would use an encoder, a decoder, or both, and what decides.",
+        "open",
+        answer="What decides is whether there is something to write, and whether all of the input may be seen at once. One label for a clip, or one for every word: an encoder, because nothing is written and every position may look at every other. Continuing a text: a decoder alone, because each word may only look back, and there is no second sequence. Translation, or speech to text: both fit well, since the source may be read in both directions while the target is written from left to right. A decoder alone can do this too if source and target stand in one sequence; then the source is usually read with the causal mask.",
+    ),
+]
