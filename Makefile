@@ -11,12 +11,13 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test notebooks images bench colab format clean
+.PHONY: help lab test notebooks minutes images bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
 	@echo "make test                   everything that CI checks"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
+	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make images                 redraw the pictures"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
@@ -35,6 +36,9 @@ test: $(STAMP) $(COLAB_STAMP)
 
 notebooks: $(STAMP)
 	$(PY) notebooks/build.py $(ONLY) $(if $(FORCE),--force)
+
+minutes: $(STAMP)
+	$(PY) notebooks/minutes.py $(ONLY)
 
 images: $(STAMP)
 	$(PY) -m images.draw

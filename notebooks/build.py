@@ -9,6 +9,9 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 - ``set-up``: the cell is replaced by ``notebooks/set_up_cell.py``;
 - ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
 - ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing.
+
+What a learner waits for is kept in the notebook's metadata, for `minutes.py`: the seconds that each
+slow cell took, by its id.
 """
 
 import argparse
@@ -133,8 +136,8 @@ def is_fresh(notebook, target):
     """
     if not target.exists():
         return False
-    built = nbformat.read(target, as_version=4)
-    return built.metadata.get("course") == notebook.metadata["course"]
+    built = nbformat.read(target, as_version=4).metadata.get("course", {})
+    return built.get("source_hash") == notebook.metadata["course"]["source_hash"]
 
 
 def execute(notebook):
@@ -145,6 +148,14 @@ def execute(notebook):
     notebook : NotebookNode
         Changed in place.
     """
+    started, seconds = {}, {}
+
+    def start(cell, cell_index):
+        started[cell.id] = time.perf_counter()
+
+    def stop(cell, cell_index, execute_reply):
+        seconds[cell.id] = round(time.perf_counter() - started[cell.id])
+
     client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT,
@@ -153,10 +164,14 @@ def execute(notebook):
         record_timing=False,
         coalesce_streams=True,
         store_widget_state=False,
+        on_cell_execute=start,
+        on_cell_executed=stop,
     )
     kernelspec, language_info = (dict(METADATA[key]) for key in ("kernelspec", "language_info"))
     client.execute()
     notebook.metadata.update(kernelspec=kernelspec, language_info=language_info)
+    # Whole seconds: what is quicker is no wait, and a rebuild changes little in the file.
+    notebook.metadata["course"]["seconds"] = {name: s for name, s in seconds.items() if s}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             # No kernel, no live view: without it every front end shows the picture beside it.

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -108,15 +109,22 @@ def test_only_what_is_asked_for_is_built(lesson, monkeypatch):
 
 
 @pytest.mark.slow
-def test_executing_drops_the_live_view_and_keeps_what_stands_beside_it():
-    cell = nbformat.v4.new_code_cell(
+def test_executing_drops_the_live_view_keeps_what_stands_beside_it_and_notes_the_wait(
+    monkeypatch,
+):
+    show = (
         "from IPython.display import display\n"
         f"display({{'{build.LIVE_VIEW}': {{}}, 'text/html': '<b>still</b>'}}, raw=True)"
     )
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata=dict(build.METADATA))
+    cells = [nbformat.v4.new_code_cell(source) for source in (show, "2 + 2")]
+    metadata = {**build.METADATA, "course": {}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+    clock = iter([5.0, 5.4, 10.0, 12.3])  # before and after each cell, in seconds
+    monkeypatch.setattr(build, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     build.execute(notebook)
     (output,) = notebook.cells[0].outputs
     assert output.data == {"text/html": "<b>still</b>"}
+    assert notebook.metadata.pop("course")["seconds"] == {notebook.cells[1].id: 2}
     assert notebook.metadata == build.METADATA
     assert notebook.cells[0].execution_count == 1
     assert "execution" not in notebook.cells[0].metadata

@@ -1,0 +1,254 @@
+"""Estimate how long a lesson takes, part by part, and say where it is too long.
+
+``make minutes`` prints a table of all lessons, ``make minutes ONLY=03`` of one. The lesson's source
+is counted, so nothing has to be built first; waiting time comes from the last build (`build.py`
+writes the seconds of slow cells into the notebook) and is 0 without one.
+
+A lesson has up to three parts: the core, then what follows a heading that starts with *Practice*,
+then what follows one that starts with *Going deeper*. Folded text and folded code take no time:
+cells tagged ``notes``, ``answer``, ``set-up`` or ``hide-input``, and ``<details>``.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from helpers.exercises import model
+from notebooks import build
+
+WORDS_PER_MINUTE = 160
+SECONDS_PER_LINE = 3  # of code on show
+MINUTES_PER_ANSWER = 1  # a prediction, a question, an item of the warm-up
+
+LONGEST_CORE = 50  # minutes
+MOST_LINES = 150  # of code on show in a core
+LATEST_FIRST_CODE = 8  # minutes into the lesson
+FEWEST_PREDICTIONS = 6  # in a lesson
+LONGEST_CELL = 12  # lines, of cells on show
+
+CORE, PRACTICE, DEEPER = "Core", "Practice", "Going deeper"
+HEADING = re.compile(rf"^\#{{1,2}} ({PRACTICE}|{DEEPER})\b", re.MULTILINE)
+FOLDED = {*build.FOLDED, "set-up", "hide-input"}
+NOT_READ = re.compile(
+    r"<details>.*?</details>"  # opened by those who want it
+    r"|<!--.*?-->|<[^>]+>"  # comments and tags
+    r"|\]\([^)]*\)",  # a link's address
+    re.DOTALL,
+)
+WORD = re.compile(r"\w[\w'’.-]*")
+EXERCISE = re.compile(r"\bexercises\.(?:heading|check)\(\s*[\"'](\w+)")
+CHECK = re.compile(r"\bexercises\.check\(\s*[\"'](\w+)")
+PREDICTION = re.compile(r"\bexercises\.predict\(")
+QUESTION = re.compile(r"\bexercises\.quiz\(")
+WARM_UP = re.compile(r"\bexercises\.warm_up\((\d*)")
+FIGURE = re.compile(r"\bnotebook\.(?:figure|picture)\(")
+
+
+@dataclass
+class Part:
+    """What one part of a lesson holds.
+
+    Parameters
+    ----------
+    name : {"Core", "Practice", "Going deeper"}
+    words : int, default=0
+        On show, in Markdown.
+    lines : int, default=0
+        Of code on show, without the blank ones.
+    cells : int, default=0
+        On show, Markdown and code.
+    exercises : list of str
+        By name, each in the part where it first appears.
+    predictions, questions, warm_ups, figures : int, default=0
+    waiting : int, default=0
+        Seconds that its cells ran, as far as the last build knows.
+    first_code : float or None, default=None
+        Minutes into the part at the first check of an exercise.
+    long_cells : list of (str, int)
+        The first line, and the number of lines, of each cell on show that is too long.
+    """
+
+    name: str
+    words: int = 0
+    lines: int = 0
+    cells: int = 0
+    exercises: list = field(default_factory=list)
+    predictions: int = 0
+    questions: int = 0
+    warm_ups: int = 0
+    figures: int = 0
+    waiting: int = 0
+    first_code: float | None = None
+    long_cells: list = field(default_factory=list)
+
+    @property
+    def minutes(self):
+        """How long it takes, in minutes: reading, answering, writing and waiting."""
+        known = model.catalogue()[0]
+        return (
+            self.words / WORDS_PER_MINUTE
+            + (self.lines * SECONDS_PER_LINE + self.waiting) / 60
+            + (self.predictions + self.questions + self.warm_ups) * MINUTES_PER_ANSWER
+            + sum(known[name].minutes for name in self.exercises)
+        )
+
+
+def measure(source):
+    """Count what a lesson holds.
+
+    Parameters
+    ----------
+    source : Path
+        A file in ``notebooks/source``.
+
+    Returns
+    -------
+    parts : list of Part
+        In the lesson's order, the core first; a lesson without the two headings is all core.
+
+    Raises
+    ------
+    ValueError
+        If the lesson names an exercise that does not exist.
+    """
+    seconds = _seconds_of(build.NOTEBOOKS / f"{source.stem}.ipynb")
+    parts, seen = [Part(CORE)], set()
+    # Read without the header that `assemble` adds, but with its cell ids: they name the seconds.
+    read = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent").cells
+    for cell, assembled in zip(read, build.assemble(source).cells, strict=True):
+        if cell.cell_type == "markdown" and (found := HEADING.search(cell.source)):
+            parts.append(Part(found[1]))
+        part = parts[-1]
+        folded = FOLDED & set(cell.metadata.get("tags", []))
+        if not folded:
+            part.cells += 1
+        if cell.cell_type == "markdown" and not folded:
+            part.words += len(WORD.findall(NOT_READ.sub(" ", cell.source)))
+        elif cell.cell_type == "code":
+            _count_code(part, cell.source, folded, seen)
+            part.waiting += seconds.get(assembled.id, 0)
+    return parts
+
+
+def _count_code(part, source, folded, seen):
+    for name in EXERCISE.findall(source):
+        if name not in seen:
+            part.exercises.append(model.find(name, "exercise").name)
+            seen.add(name)
+    part.predictions += len(PREDICTION.findall(source))
+    part.questions += len(QUESTION.findall(source))
+    part.warm_ups += sum(int(items or 3) for items in WARM_UP.findall(source))
+    part.figures += len(FIGURE.findall(source))
+    if not folded:
+        lines = [line for line in source.splitlines() if line.strip()]
+        part.lines += len(lines)
+        if len(lines) > LONGEST_CELL:
+            part.long_cells.append((lines[0], len(lines)))
+    if part.first_code is None and (check := CHECK.search(source)):
+        # The moment when the learner begins to write, so without the time that writing takes.
+        part.first_code = part.minutes - model.find(check[1], "exercise").minutes
+
+
+def _seconds_of(notebook):
+    if not notebook.exists():
+        return {}
+    course = nbformat.read(notebook, as_version=4).metadata.get("course", {})
+    return course.get("seconds", {})
+
+
+def is_second_edition(parts):
+    """Tell whether a lesson has been divided into parts, so that the limits hold for it.
+
+    Parameters
+    ----------
+    parts : list of Part
+
+    Returns
+    -------
+    divided : bool
+    """
+    return any(part.name == PRACTICE for part in parts)
+
+
+def too_much(parts):
+    """List where a lesson passes its limits, as sentences; nothing if it keeps to all of them.
+
+    Parameters
+    ----------
+    parts : list of Part
+
+    Returns
+    -------
+    complaints : list of str
+    """
+    core, complaints = parts[0], []
+    if core.minutes > LONGEST_CORE:
+        complaints.append(f"the core takes {core.minutes:.0f} minutes, not {LONGEST_CORE}")
+    if core.lines > MOST_LINES:
+        complaints.append(f"the core shows {core.lines} lines of code, not {MOST_LINES}")
+    if core.first_code is None:
+        complaints.append("the core has no exercise")
+    elif core.first_code > LATEST_FIRST_CODE:
+        complaints.append(
+            f"the learner first writes code after {core.first_code:.1f} minutes, "
+            f"not {LATEST_FIRST_CODE}"
+        )
+    predictions = sum(part.predictions for part in parts)
+    if predictions < FEWEST_PREDICTIONS:
+        complaints.append(f"the lesson has {predictions} predictions, not {FEWEST_PREDICTIONS}")
+    for part in parts:
+        for first, lines in part.long_cells:
+            complaints.append(
+                f"{part.name}: the cell that starts {first!r} has {lines} lines, not {LONGEST_CELL}"
+            )
+    return complaints
+
+
+COLUMNS = {
+    "words": lambda part: part.words,
+    "lines": lambda part: part.lines,
+    "cells": lambda part: part.cells,
+    "exercises": lambda part: len(part.exercises),
+    "predictions": lambda part: part.predictions,
+    "questions": lambda part: part.questions,
+    "figures": lambda part: part.figures,
+    "waiting s": lambda part: part.waiting,
+    "first code": lambda part: "" if part.first_code is None else f"{part.first_code:.1f}",
+    "minutes": lambda part: f"{part.minutes:.0f}",
+}
+
+
+def main(arguments=None):
+    """Print the table for the lessons that the command line names, or for all.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands on the command line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
+    only = tuple(parser.parse_args(arguments).only)
+    print(f"{'lesson and part':44}", *(f"{column:>12}" for column in COLUMNS), sep="")
+    complaints = []
+    for source in sorted(build.SOURCES.glob("*.py")):
+        if only and not source.name.startswith(only):
+            continue
+        parts = measure(source)
+        for part in parts:
+            cells = (f"{value(part):>12}" for value in COLUMNS.values())
+            print(f"{source.stem + ', ' + part.name:44}", *cells, sep="")
+        if is_second_edition(parts):
+            complaints += [f"{source.stem}: {complaint}" for complaint in too_much(parts)]
+    print("", *complaints, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

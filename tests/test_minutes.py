@@ -1,0 +1,139 @@
+import nbformat
+import pytest
+
+from helpers.exercises import model
+from notebooks import build, minutes
+
+SOURCES = sorted(build.SOURCES.glob("*.py"))
+LESSON = """\
+# %% [markdown]
+# # A lesson
+#
+# It's [five words](https://example.org/a/b) long.
+#
+# <details><summary>Fine print</summary>Not read.</details>
+
+# %% tags=["set-up"]
+from helpers import notebook
+
+# %% [markdown] tags=["notes"]
+# Nobody reads this aloud.
+
+# %%
+exercises.warm_up(3)
+
+# %%
+exercises.predict("one")
+
+# %% tags=["hide-input"]
+a = 1
+notebook.figure(a, alt="A.")
+
+# %%
+exercises.heading("causal_mask")
+
+# %%
+def causal_mask(length):
+    ...
+
+
+exercises.check("causal_mask", causal_mask)
+
+# %% [markdown]
+# ## Practice, for home
+
+# %%
+exercises.quiz("a", "b")
+exercises.check("causal_mask", causal_mask)
+
+# %% [markdown]
+# # Going deeper
+
+# %%
+LONG
+"""
+
+
+@pytest.fixture
+def lesson(tmp_path, monkeypatch):
+    """A lesson in three parts, whose first prediction took seven seconds when it was built."""
+    path = tmp_path / "42_lesson.py"
+    path.write_text(LESSON.replace("LONG", "x = 1\n\n" * 13), encoding="utf-8")
+    monkeypatch.setattr(build, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(build, "set_up_cell", lambda: "set_up()")
+    built = build.assemble(path)
+    slow = next(cell.id for cell in built.cells if "predict" in cell.source)
+    built.metadata["course"]["seconds"] = {slow: 7, "a cell that is gone": 99}
+    nbformat.write(built, tmp_path / "42_lesson.ipynb")
+    return path
+
+
+def test_what_is_on_show_is_counted_part_by_part(lesson):
+    core, practice, deeper = minutes.measure(lesson)
+    assert [part.name for part in (core, practice, deeper)] == ["Core", "Practice", "Going deeper"]
+    assert (core.words, practice.words, deeper.words) == (6, 3, 2)
+    assert (core.lines, practice.lines, deeper.lines) == (6, 2, 13)
+    assert (core.cells, practice.cells, deeper.cells) == (5, 2, 2)
+    assert (core.exercises, practice.exercises) == (["causal_mask"], [])
+    assert (core.predictions, core.warm_ups, core.figures, core.waiting) == (1, 3, 1, 7)
+    assert practice.questions == 1
+
+
+def test_the_minutes_are_the_sum_of_reading_answering_writing_and_waiting(lesson):
+    core = minutes.measure(lesson)[0]
+    writing = model.find("causal_mask").minutes
+    reading = 6 / 160 + 6 * 3 / 60
+    assert core.minutes == pytest.approx(reading + 4 + writing + 7 / 60)
+    assert core.first_code == pytest.approx(core.minutes - writing)
+
+
+def test_an_unbuilt_lesson_has_no_waiting_time(lesson):
+    lesson.with_suffix(".ipynb").unlink()
+    assert minutes.measure(lesson)[0].waiting == 0
+
+
+def test_an_exercise_that_does_not_exist_is_said_to_be_missing(lesson):
+    lesson.write_text(LESSON.replace("causal_mask", "casual_mask"), encoding="utf-8")
+    with pytest.raises(ValueError, match="no exercise 'casual_mask'.*causal_mask"):
+        minutes.measure(lesson)
+
+
+def test_each_limit_is_kept_by_its_own_sentence(lesson):
+    parts = minutes.measure(lesson)
+    assert minutes.too_much(parts) == [
+        "the lesson has 1 predictions, not 6",
+        "Going deeper: the cell that starts 'x = 1' has 13 lines, not 12",
+    ]
+    parts[2].long_cells.clear()
+    parts[1].predictions = 5  # those at home count too
+    assert minutes.too_much(parts) == []
+    parts[0].words += 160 * 50
+    parts[0].lines = 151
+    parts[0].first_code = 8.1
+    told = " | ".join(minutes.too_much(parts))
+    assert "minutes, not 50" in told
+    assert "151 lines of code" in told
+    assert "after 8.1 minutes" in told
+    parts[0].first_code = None
+    assert "the core has no exercise" in minutes.too_much(parts)
+
+
+def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
+    assert minutes.is_second_edition(minutes.measure(lesson))
+    lesson.write_text("# %% [markdown]\n# # A lesson\n#\n# Practice makes.\n", encoding="utf-8")
+    assert not minutes.is_second_edition(minutes.measure(lesson))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=[source.stem for source in SOURCES])
+def test_a_lesson_keeps_to_its_limits(source):
+    parts = minutes.measure(source)
+    complaints = minutes.too_much(parts) if minutes.is_second_edition(parts) else []
+    assert not complaints, "\n".join(complaints)
+
+
+def test_the_table_has_a_row_a_part(lesson, monkeypatch, capsys):
+    monkeypatch.setattr(build, "SOURCES", lesson.parent)
+    minutes.main(["42"])
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split(",")[0] for row in rows[1:4]] == ["42_lesson"] * 3
+    assert rows[-1].startswith("42_lesson: Going deeper: the cell")
