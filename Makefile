@@ -35,7 +35,7 @@ test: $(STAMP) $(COLAB_STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark --durations=10
 
 notebooks: $(STAMP)
-	$(PY) notebooks/build.py $(ONLY) $(if $(FORCE),--force)
+	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force)
 
 minutes: $(STAMP)
 	$(PY) notebooks/minutes.py $(ONLY)

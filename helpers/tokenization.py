@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from helpers.atomic_writes import whole_file
+
 PAD, BOS, EOS, UNK = range(4)
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
@@ -57,7 +59,8 @@ class WordVocabulary:
 
     def save(self, path):
         """Write the words as JSON."""
-        Path(path).write_text(json.dumps(self.words[4:], ensure_ascii=False), encoding="utf-8")
+        with whole_file(path) as partial:
+            partial.write_text(json.dumps(self.words[4:], ensure_ascii=False), encoding="utf-8")
 
     @classmethod
     def load(cls, path):
@@ -138,7 +141,8 @@ class BytePairTokenizer:
 
     def save(self, path):
         """Write the merges as JSON."""
-        self.tokenizer.save(str(path), pretty=False)
+        with whole_file(path) as partial:
+            self.tokenizer.save(str(partial), pretty=False)
 
     @classmethod
     def load(cls, path):

@@ -15,7 +15,6 @@ slow cell took, by its id.
 """
 
 import argparse
-import hashlib
 import sys
 import time
 import tomllib
@@ -24,6 +23,9 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+
+from helpers.atomic_writes import whole_file
+from helpers.fingerprints import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -58,7 +60,7 @@ def assemble(source):
     cells[0].source = f"{title}\n\n[Open in Colab]({_colab_address(source.stem)})\n{rest}"
     _name_cells(cells)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=dict(METADATA))
-    notebook.metadata["course"] = {"source_hash": _hash(nbformat.writes(notebook))}
+    notebook.metadata["course"] = {"source_hash": fingerprint(nbformat.writes(notebook))}
     return notebook
 
 
@@ -111,13 +113,9 @@ def _name_cells(cells):
     # An id made from the content stays the same when other cells come and go.
     seen = {}
     for cell in cells:
-        name = _hash(cell.cell_type + cell.source)[:12]
+        name = fingerprint(cell.cell_type + cell.source)[:12]
         seen[name] = seen.get(name, 0) + 1
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
-
-
-def _hash(text):
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def is_fresh(notebook, target):
@@ -198,10 +196,8 @@ def build(source, force=False):
     print(f"{target.name}: running ...", end=" ", flush=True)
     execute(notebook)
     nbformat.validate(notebook)
-    # In one move, so that an interrupted build leaves the old file whole.
-    unfinished = target.with_suffix(".ipynb.part")
-    nbformat.write(notebook, unfinished)
-    unfinished.replace(target)
+    with whole_file(target) as partial:
+        nbformat.write(notebook, partial)
     size = target.stat().st_size / 1000
     print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from helpers import metrics
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
+from helpers.pretrained import checksums
 from helpers.pretrained import minilm as pretrained_minilm
+from helpers.pretrained import translator as pretrained_translator
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import TRANSLATOR, load_translator
+from helpers.tokenization import BytePairTokenizer
 
 RECORDED = Path(__file__).parent / "translations.json"
 TEXTS = [
@@ -85,7 +90,7 @@ def test_attend_to_a_given_translation(translator):
 
 
 def test_bad_sentences(translator):
-    for text in ("", "   ", None, 3, ["", "Un chat."]):
+    for text in ("", "   ", None, 3, ["", "Un chat."], ["a", None]):
         with pytest.raises(ValueError, match="expected a sentence"):
             translator.translate(text)
     with pytest.raises(ValueError, match="never seen 語"):
@@ -99,30 +104,131 @@ def test_small_enough_for_the_repository():
     assert sum(file.stat().st_size for file in files) <= 12_000_000
 
 
-def test_missing_damaged_or_foreign_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="python -m helpers.pretrained.recipes.translator"):
-        load_translator(tmp_path / "translator.safetensors")
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the bundled translator, to be damaged."""
     for suffix in (".safetensors", ".tokenizer.json"):
         shutil.copy(TRANSLATOR.with_suffix(suffix), tmp_path / f"translator{suffix}")
-    path = tmp_path / "translator.safetensors"
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="damaged or holds no translator"):
-        load_translator(path)
-    from safetensors.torch import save_file
+    checksums.main([str(tmp_path)])
+    return tmp_path / "translator.safetensors"
 
-    save_file({"weight": torch.zeros(2)}, path)
-    with pytest.raises(ValueError, match="damaged or holds no translator"):
-        load_translator(path)
-    path.write_bytes(whole)
-    (tmp_path / "translator.tokenizer.json").write_text('{"version": ')
-    with pytest.raises(ValueError, match="damaged or holds no translator"):
-        load_translator(path)
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="python -m helpers.pretrained.recipes.translator"):
+        load_translator(tmp_path / "translator.safetensors")
+
+
+def test_the_bundled_files_have_their_checksums():
+    files = [*checksums.WEIGHTS.glob("*.safetensors"), *checksums.WEIGHTS.glob("*.json")]
+    assert len(files) == 10
+    for file in files:
+        checksums.check_file(file)
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".tokenizer.json"])
+def test_a_flipped_byte_is_noticed(copied, suffix):
+    file = copied.with_suffix(suffix)
+    content = bytearray(file.read_bytes())
+    content[-100] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=f"SHA-256 of translator{suffix} is not the one"):
+        load_translator(copied)
+
+
+def test_files_without_checksums_are_refused_and_one_command_writes_them(copied, capsys):
+    (copied.parent / checksums.CHECKSUMS).unlink()
+    with pytest.raises(ValueError, match="no checksum .* python -m helpers.pretrained.checksums"):
+        load_translator(copied)
+    checksums.main([str(copied.parent)])
+    assert "2 checksums" in capsys.readouterr().out
+    assert load_translator(copied).translate("Un chat.")
+    with pytest.raises(SystemExit):
+        checksums.main([str(copied.parent / "elsewhere")])
+
+
+def test_checksums_forget_files_that_are_gone_and_keep_the_others(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("1")
+    other.write_text("2")
+    checksums.write_checksums(one, other)
+    other.unlink()
+    one.write_text("3")
+    with pytest.raises(ValueError, match="SHA-256 of one"):
+        checksums.check_file(one)
+    checksums.write_checksums(one)
+    checksums.check_file(one)
+    assert (tmp_path / checksums.CHECKSUMS).read_text().endswith("  one\n")
+    assert "other" not in (tmp_path / checksums.CHECKSUMS).read_text()
+
+
+# What a wrong checksum would hide: the checksums are written anew after each change.
+
+
+def half(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def another_model(file):
+    save_file({"weight": torch.zeros(2)}, file)
+
+
+def untied(file):
+    """Claim that the output matrix is one of its own, though the file has none."""
+    with safe_open(file, "pt") as opened:
+        metadata = opened.metadata()
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    config = json.loads(metadata["config"]) | {"tie_embeddings": False}
+    save_file(tensors, file, metadata | {"config": json.dumps(config)})
+
+
+def cut_tokenizer(file):
+    BytePairTokenizer.train(["un chat"], 300).save(file.with_suffix(".tokenizer.json"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (half, ""),
+        (another_model, "config"),
+        (untied, "missing .*output_proj.weight"),
+        (cut_tokenizer, "its tokenizer has .* pieces, its embedding 4000"),
+        (lambda file: half(file.with_suffix(".tokenizer.json")), ""),
+    ],
+    ids=["half", "another model", "untied", "cut tokenizer", "half a tokenizer"],
+)
+def test_damaged_or_foreign_file(copied, damage, reason):
+    damage(copied)
+    checksums.main([str(copied.parent)])
+    with pytest.raises(ValueError, match=f"damaged or holds no translator.*{reason}"):
+        load_translator(copied)
+
+
+def test_a_save_that_fails_leaves_the_old_files(translator, copied, monkeypatch):
+    before = copied.read_bytes()
+
+    def fill_the_disk(tensors, path, metadata):
+        path.write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(pretrained_translator, "save_file", fill_the_disk)
+    with pytest.raises(OSError, match="No space"):
+        translator.save(copied)
+    assert copied.read_bytes() == before
+    assert len(list(copied.parent.iterdir())) == 3
+    load_translator(copied)
 
 
 def test_one_text_where_a_list_belongs(translator):
     with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
         translator.candidates("Un chat.")
+    with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
+        translator.encode("Un chat.")
+
+
+def test_nothing_to_translate(translator):
+    with pytest.raises(ValueError, match="at least one sentence to encode; got an empty list"):
+        translator.encode([])
+    assert translator.translate([]) == []
 
 
 def test_save_and_load_again(translator, tmp_path):
@@ -169,6 +275,9 @@ def test_minilm_attends_and_refuses_nothing(minilm):
     assert attention.target_tokens == []
     with pytest.raises(ValueError, match="none of them empty"):
         minilm.encode(["a", " "])
+    for texts in ([None], ["a", 3], []):
+        with pytest.raises(ValueError, match="expected a list of texts"):
+            minilm.encode(texts)
     with pytest.raises(ValueError, match="holds 512 positions"):
         minilm.model(torch.ones(1, 513, dtype=torch.long))
 

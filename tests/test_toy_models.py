@@ -6,6 +6,7 @@ import torch
 from helpers import metrics
 from helpers.data.corpus import Splits
 from helpers.pretrained import toy_models
+from helpers.pretrained.recipes import toy_models as recipe
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_trained_saved_and_loaded_again(splits, tmp_path, monkeypatch):
     again = toy_models.train_toy("dot", few, epochs=1, progress=False)
     assert toy.card["losses"] == again.card["losses"]
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    toy_models.save_toy(toy, tmp_path / "toy_dot.safetensors")
+    recipe.save_toy(toy, tmp_path / "toy_dot.safetensors")
     loaded = toy_models.load_toy("dot")
     ids = torch.tensor([toy.encode(few.test)[0][0]])
     close = torch.allclose(loaded.model(ids, ids), toy.model(ids, ids), atol=0.02)
@@ -68,5 +69,28 @@ def test_says_what_there_is():
 
 def test_says_how_to_make_a_missing_one(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"python -m helpers\.pretrained\.toy_models gru"):
+    with pytest.raises(
+        FileNotFoundError, match=r"python -m helpers\.pretrained\.recipes\.toy_models gru"
+    ):
         toy_models.load_toy("gru")
+
+
+def test_a_damaged_one_is_refused(tmp_path, monkeypatch):
+    toy = toy_models.load_toy("rnn")
+    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
+    path = toy_models.toy_path("rnn")
+    recipe.save_toy(toy, path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged .* train it anew: python -m"):
+        toy_models.load_toy("rnn")
+
+
+def test_the_command_line_trains_and_writes(tmp_path, monkeypatch, capsys, splits):
+    few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
+    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(recipe, "toy_data", lambda: few)
+    recipe.main(["rnn", "--epochs", "1"])
+    assert "rnn: " in capsys.readouterr().out
+    assert toy_models.load_toy("rnn").card["epochs"] == 1

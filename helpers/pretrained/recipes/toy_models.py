@@ -1,0 +1,66 @@
+"""The recipe of the toy translators.
+
+``python -m helpers.pretrained.recipes.toy_models gru additive`` trains two of them anew, one after
+the other, and writes their weights over the bundled ones.
+"""
+
+import argparse
+import json
+
+import torch
+from safetensors.torch import save_file
+
+from helpers.atomic_writes import whole_file
+from helpers.pretrained.checksums import write_checksums
+from helpers.pretrained.toy_models import EPOCHS, NAMES, toy_data, toy_path, train_toy
+
+
+def save_toy(toy, path):
+    """Write weights (16-bit), vocabularies and card into one file, and its checksum beside it.
+
+    Parameters
+    ----------
+    toy : ToyTranslator
+    path : Path
+    """
+    card = {k: _rounded(v) for k, v in toy.card.items()}
+    about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
+    weights = {k: v.half().contiguous() for k, v in toy.model.state_dict().items()}
+    with whole_file(path) as partial:
+        save_file(weights, partial, {"toy": json.dumps(about, ensure_ascii=False)})
+    write_checksums(path)
+
+
+def _rounded(value):
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def main(arguments=None):
+    """Train toy translators and write their files.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.toy_models", description=__doc__
+    )
+    parser.add_argument("names", nargs="+", choices=NAMES)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--threads", type=int, default=None)
+    chosen = parser.parse_args(arguments)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    splits = toy_data()
+    for name in chosen.names:
+        toy = train_toy(name, splits, chosen.epochs)
+        save_toy(toy, toy_path(name))
+        minutes = toy.card["seconds"] / 60
+        print(f"{name}: {toy.n_parameters:,} parameters, {minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()
