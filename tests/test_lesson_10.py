@@ -147,7 +147,8 @@ def test_logits_that_differ_a_little_are_noticed_though_the_tokens_agree(transla
 def test_the_tested_part_steps_in_for_one_left_out_or_wrong(name, capsys):
     def stub(*given): ...
 
-    for mine in (stub, find(name, "exercise").mistakes[0].wrong):
+    exercise = find(name, "exercise")
+    for mine in (stub, exercise.wrong(exercise.mistakes[0].name)):
         assert own_or_tested(name, mine) is PARTS[name]
         assert "the tested one steps in" in capsys.readouterr().out
     another = find(name, "exercise").also_right[0]

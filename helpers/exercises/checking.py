@@ -5,11 +5,12 @@ import inspect
 import linecache
 import sys
 import traceback
+import types
 from dataclasses import dataclass
 
 import torch
 
-from helpers.exercises import compare, panels
+from helpers.exercises import compare, diagnosis, panels
 from helpers.exercises.model import find
 from helpers.exercises.progress import record
 
@@ -77,6 +78,11 @@ def check(name, answer):
         verdict = _check(exercise, answer)
     except _Failed as failed:
         verdict = failed.verdict
+    except Exception as error:
+        # Nothing should come here. Whatever an answer returns, a lesson must go on.
+        verdict = Verdict(
+            False, "wrong type", f"this result cannot be compared: {type(error).__name__}."
+        )
     if verdict.mistake != "not attempted":
         record("exercises", name, verdict.passed)
     if not in_notebook():
@@ -95,32 +101,43 @@ def _check(exercise, answer):
         raise _Failed(not_attempted(exercise))
     if not callable(answer):
         _fail("wrong type", f"expected a function; got {compare.describe(answer)}.")
-    cases = exercise.draw(torch.Generator().manual_seed(0))
-    wanted = [exercise.reference(*compare.copy(case)) for case in cases]
-    got = [_run(exercise, answer, case) for case in cases]
-    got = [compare.like(g, w) for g, w in zip(got, wanted, strict=True)]
-    for case, g, w in zip(cases, got, wanted, strict=True):
-        _demand_kind(case, g, w)
+    search = diagnosis.search(exercise)
+    cases, wanted = search.cases, search.wanted
+    got = [
+        _run(exercise, answer, case, search.form, parts)
+        for case, parts in zip(cases, wanted, strict=True)
+    ]
     if all(map(compare.same, got, wanted)):
         for g, w in zip(got, wanted, strict=True):
             _demand_whole_numbers(g, w)
         return Verdict(True, "", f"{exercise.name} gives the right result on {len(cases)} inputs.")
-    # A known mistake first: it may well have the wrong shape too, and its name says more.
-    for mistake in exercise.mistakes:
-        if _explains(mistake, cases, got, wanted):
-            first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
-            picture = panels.side_by_side(wanted[first], got[first])
-            raise _Failed(Verdict(False, mistake.name, exercise.why(mistake.name), picture))
+    # An explanation first: the result may well have the wrong shape too, and a cause says more.
+    first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
+    picture = panels.side_by_side(_as_result(wanted[first]), _as_result(got[first]))
+
+    def again(case):
+        try:
+            return _run(exercise, answer, case, search.form, None)
+        except _Failed:
+            return None
+
+    found = search.explain(got, again)
+    if found:
+        return Verdict(False, found.name, found.message, picture)
     for case, g, w in zip(cases, got, wanted, strict=True):
         _demand_shape(exercise, case, g, w)
-    return _smallest_difference(exercise, cases, got, wanted)
+    return _smallest_difference(exercise, cases[first], got[first], picture)
+
+
+def _as_result(parts):
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def is_stub(answer):
     """Say whether an answer is None, an ellipsis, or a function without a body."""
     if answer is None or answer is ...:
         return True
-    if not hasattr(answer, "__code__"):
+    if _code(answer) is None:
         return False
     steps = [step for step in dis.get_instructions(answer) if step.opname not in NO_STEPS]
     # Load one constant and return it, or both in one instruction, as later Pythons do.
@@ -138,16 +155,27 @@ def not_attempted(exercise):
     )
 
 
-def _run(exercise, answer, case):
+def _code(answer):
+    """Return the code of a function or method; None for anything else, which may lie about it."""
+    if isinstance(answer, types.FunctionType | types.MethodType):
+        return answer.__code__
+    return None
+
+
+def _run(exercise, answer, case, form, wanted):
+    """Run an answer on one input, and read its result within the same time limit."""
     given = compare.copy(case)
     shapes = _named(exercise, case)
     try:
         with compare.time_limit():
             result = answer(*given)
+            if result is not None:
+                result = _read(result, form, wanted)
+    except _Failed:
+        raise
     except NotImplementedError as error:
         # PyTorch raises it too; a stub names it.
-        code = getattr(answer, "__code__", None)
-        if "NotImplementedError" in getattr(code, "co_names", ()):
+        if "NotImplementedError" in getattr(_code(answer), "co_names", ()):
             raise _Failed(not_attempted(exercise)) from None
         _fail("raised", _what_raised(error, answer, shapes))
     except compare.TooLong:
@@ -158,20 +186,60 @@ def _run(exercise, answer, case):
         )
     except BaseException as error:
         _fail("raised", _what_raised(error, answer, shapes))
-    if not compare.unchanged(case, given):
-        _fail(
-            "changed its input",
-            "your function changed a tensor that it was given. Whoever calls it still needs that "
-            "tensor. Write x = x + 1 instead of x += 1, or work on x.clone().",
-        )
+    _demand_unchanged(case, given)
     if result is None:
         _fail("wrong type", "your function returned None. Is the return missing?")
     return result
 
 
+def _demand_unchanged(case, given):
+    for before, after in zip(case, given, strict=True):
+        if not compare.unchanged(before, after):
+            kind = {list: "list", dict: "dictionary"}.get(type(before), "tensor")
+            remedy = {
+                "list": "Work on a copy: list(x)",
+                "dictionary": "Work on a copy: dict(weights), and x.clone() for a tensor in it",
+                "tensor": "Write x = x + 1 instead of x += 1, or work on x.clone()",
+            }[kind]
+            _fail(
+                "changed its input",
+                f"your function changed a {kind} that it was given, and the caller may still need "
+                f"it. {remedy}.",
+            )
+
+
+def _read(result, form, wanted):
+    """See a result as plain tensors; demand the right sort: so many parts, truth values if asked."""
+    try:
+        parts = compare.parts(compare.like(result, form))
+    except compare.TooLarge:
+        _fail("too large", f"the result is far too large: {compare.describe(result)}.")
+    except Exception:
+        _fail(
+            "wrong type",
+            f"expected {compare.describe(form)}; got {compare.describe(result)}.",
+        )
+    if wanted is None:
+        return parts
+    if len(parts) != len(wanted):
+        _fail(
+            "wrong type",
+            f"expected {_count(wanted)}, {compare.describe(form)}; got {len(parts)}: "
+            f"{compare.describe(result)}.",
+        )
+    for w, g in zip(wanted, parts, strict=True):
+        if w.dtype == torch.bool and g.dtype != torch.bool:
+            _fail(
+                "wrong type",
+                f"expected truth values, a boolean tensor; got {str(g.dtype).removeprefix('torch.')}"
+                f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
+            )
+    return parts
+
+
 def _what_raised(error, answer, shapes):
     where = ""
-    file = getattr(getattr(answer, "__code__", None), "co_filename", None)
+    file = getattr(_code(answer), "co_filename", None)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
     if frames:
         line = frames[-1].line or linecache.getline(file, frames[-1].lineno).strip()
@@ -183,34 +251,8 @@ def _what_raised(error, answer, shapes):
     return f"{type(error).__name__}: {text}. It was given ({shapes}).{where}"
 
 
-def _demand_kind(case, got, wanted):
-    """Demand the right sort of result: so many parts, of numbers, truth values where asked."""
-    if compare.size(got) > compare.MOST_NUMBERS:
-        _fail("too large", f"the result is far too large: {compare.describe(got)}.")
-    try:
-        ours, theirs = compare.parts(wanted), compare.parts(got)
-    except (TypeError, ValueError, RuntimeError):
-        _fail(
-            "wrong type",
-            f"expected {compare.describe(wanted)}; got {compare.describe(got)}.",
-        )
-    if len(ours) != len(theirs):
-        _fail(
-            "wrong type",
-            f"expected {_count(ours)}, {compare.describe(wanted)}; got {len(theirs)}: "
-            f"{compare.describe(got)}.",
-        )
-    for a, b in zip(ours, theirs, strict=True):
-        if a.dtype == torch.bool and b.dtype != torch.bool:
-            _fail(
-                "wrong type",
-                f"expected truth values, a boolean tensor; got {str(b.dtype).removeprefix('torch.')}"
-                f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
-            )
-
-
 def _demand_whole_numbers(got, wanted):
-    for a, b in zip(compare.parts(wanted), compare.parts(got), strict=True):
+    for a, b in zip(wanted, got, strict=True):
         # A single number may well be 3.0; what indexes an embedding may not.
         whole = a.dim() and not a.is_floating_point() and a.dtype != torch.bool
         if whole and b.is_floating_point():
@@ -222,7 +264,7 @@ def _demand_whole_numbers(got, wanted):
 
 
 def _demand_shape(exercise, case, got, wanted):
-    for a, b in zip(compare.parts(wanted), compare.parts(got), strict=True):
+    for a, b in zip(wanted, got, strict=True):
         if a.shape != b.shape:
             hint = ""
             if a.dim() == b.dim() and sorted(a.shape) == sorted(b.shape):
@@ -246,43 +288,16 @@ def _named(exercise, case):
     )
 
 
-def _explains(mistake, cases, got, wanted):
-    """Say whether a mistake gives this very result, on every input."""
-    for case, result in zip(cases, got, strict=True):
-        try:
-            simulated = mistake.wrong(*compare.copy(case))
-        except Exception:
-            return False
-        if not _same_even_nan(result, simulated):
-            return False
-    return True
-
-
-def _same_even_nan(got, simulated):
-    try:
-        pairs = list(zip(compare.parts(got), compare.parts(simulated), strict=True))
-    except (TypeError, ValueError, RuntimeError):
-        return False
-    return all(
-        a.shape == b.shape
-        and torch.allclose(
-            a.double(), b.double(), rtol=compare.TOLERANCE, atol=compare.TOLERANCE, equal_nan=True
-        )
-        for a, b in pairs
-    )
-
-
-def _smallest_difference(exercise, cases, got, wanted):
-    first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
-    shapes = _named(exercise, cases[first])
+def _smallest_difference(exercise, case, got, picture):
     note = ""
-    if any(torch.isnan(part.double()).any() for part in compare.parts(got[first])):
+    if any(torch.isnan(part.double()).any() for part in got):
         note = " Your result holds NaN: is there a division by zero, or a row of −∞ only?"
     return Verdict(
         False,
         "differs",
-        f"the numbers differ. The smallest input on which they do is ({shapes}).{note}",
-        panels.side_by_side(wanted[first], got[first]),
+        f"the numbers differ. The smallest input on which they do is ({_named(exercise, case)})."
+        f"{note}",
+        picture,
     )
 
 

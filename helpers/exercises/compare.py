@@ -9,7 +9,10 @@ import numpy
 import torch
 
 SECONDS = 5.0
-MOST_NUMBERS = 10_000_000
+MOST_NUMBERS = 1_000_000  # of a result; no exercise asks for more than a few hundred
+MOST_ROWS = 20_000  # of lists in lists, which take far longer to read
+MOST_PARTS = 16
+DEEPEST = 16
 TOLERANCE = 1e-4
 
 
@@ -79,88 +82,157 @@ def copy(value):
 def unchanged(before, after):
     """Say whether inputs are still what they were."""
     if isinstance(before, torch.Tensor):
-        return before.shape == after.shape and torch.equal(before, after)
+        return (
+            isinstance(after, torch.Tensor)
+            and before.shape == after.shape
+            and torch.equal(before, after)
+        )
     if isinstance(before, tuple | list):
-        return len(before) == len(after) and all(map(unchanged, before, after))
+        return (
+            type(before) is type(after)
+            and len(before) == len(after)
+            and all(map(unchanged, before, after))
+        )
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(
-            unchanged(before[name], after[name]) for name in before
+        return (
+            isinstance(after, dict)
+            and before.keys() == after.keys()
+            and all(unchanged(before[name], after[name]) for name in before)
         )
     if isinstance(before, numpy.ndarray):
         return before.shape == after.shape and numpy.array_equal(before, after)
-    return True
+    return callable(before) or (type(before) is type(after) and before == after)
+
+
+class TooLarge(Exception):
+    """Raised for a result of far more numbers than any exercise asks for."""
 
 
 def parts(value):
-    """See a result as a list of tensors: a tuple's parts, or the one thing that it is.
+    """See a result as a list of plain tensors: a tuple's parts, or the one thing that it is.
 
     Raises
     ------
     TypeError
         If something is neither a tensor, an array, a number, nor a list of numbers.
+    TooLarge
+        If it holds too many numbers to look at.
     """
     if isinstance(value, tuple) and not all(isinstance(part, int | float) for part in value):
-        return [_tensor(part) for part in value]
+        return [_tensor(part) for part in value[:MOST_PARTS]]
     return [_tensor(value)]
-
-
-def size(value):
-    """Count the numbers in a result, without making a tensor of it: of a list, by its first row."""
-    if isinstance(value, torch.Tensor):
-        return value.numel()
-    if isinstance(value, numpy.ndarray):
-        return value.size
-    if isinstance(value, tuple):
-        return sum(map(size, value))
-    return len(value) * size(value[0]) if isinstance(value, list) and value else 1
 
 
 def _tensor(value):
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.is_complex() or value.device.type == "meta":
+        if is_unusual(value):
             raise TypeError("an unusual tensor")
-        return value.detach().cpu()
-    if isinstance(value, list) and any(isinstance(part, torch.Tensor) for part in value):
-        return torch.stack([_tensor(part) for part in value])
-    if isinstance(value, numpy.ndarray | numpy.generic | int | float | bool | list | tuple):
+        if value.numel() > MOST_NUMBERS:
+            raise TooLarge
+        return value.detach().cpu().clone()
+    if isinstance(value, numpy.ndarray | numpy.generic):
+        if value.size > MOST_NUMBERS:
+            raise TooLarge
+        return torch.as_tensor(numpy.array(value))
+    if isinstance(value, list | tuple):
+        _demand_modest(value)
+        if any(isinstance(part, torch.Tensor) for part in value):
+            return torch.stack([_tensor(part) for part in value])
         return torch.as_tensor(numpy.asarray(value))
+    if isinstance(value, int | float):
+        return torch.as_tensor(value)
     raise TypeError(type(value).__name__)
+
+
+def is_unusual(tensor):
+    """Say whether a tensor is sparse, nested, quantised, complex, or without numbers."""
+    return bool(
+        tensor.is_nested
+        or tensor.layout != torch.strided
+        or tensor.is_quantized
+        or tensor.is_complex()
+        or tensor.device.type == "meta"
+    )
+
+
+def _demand_modest(rows):
+    """Demand that nested lists are neither deep nor long, one level after the other."""
+    level = [rows]
+    for _ in range(DEEPEST):
+        level = [part for row in level for part in row if isinstance(part, list | tuple)]
+        if not level:
+            return
+        if len(level) > MOST_ROWS or sum(map(len, level)) > MOST_ROWS:
+            raise TooLarge
+    raise TypeError("lists too deep")
 
 
 def like(got, wanted):
     """See a result in the form of what was wanted: a list as a tuple, one number as a scalar."""
     if isinstance(wanted, tuple) and isinstance(got, list) and len(got) == len(wanted):
         return tuple(got)
-    if isinstance(wanted, torch.Tensor) and isinstance(got, torch.Tensor) and wanted.dim() == 0:
-        return got.reshape(()) if got.numel() == 1 else got
+    scalar = isinstance(wanted, int | float) or (
+        isinstance(wanted, torch.Tensor) and wanted.dim() == 0
+    )
+    if scalar and isinstance(got, torch.Tensor | numpy.ndarray) and not _many(got):
+        return got.reshape(())
     return got
 
 
-def same(got, wanted, tolerance=TOLERANCE):
-    """Say whether two results are the same numbers; a NaN is equal to nothing."""
-    try:
-        got, wanted = parts(got), parts(wanted)
-    except (TypeError, ValueError, RuntimeError):
-        return False
+def _many(value):
+    size = value.size if isinstance(value, numpy.ndarray) else value.numel()
+    return size != 1
+
+
+def close(a, b):
+    """Say whether two tensors, or None, hold the same numbers; here a NaN is equal to a NaN."""
+    return (
+        a is not None
+        and b is not None
+        and a.shape == b.shape
+        and torch.allclose(a.double(), b.double(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    )
+
+
+def alike(got, simulated):
+    """Say whether two lists of tensors hold the same numbers; here a NaN is equal to a NaN."""
+    return len(got) == len(simulated) and all(map(close, got, simulated))
+
+
+def same(got, wanted):
+    """Say whether two lists of tensors are the same numbers; a NaN is equal to nothing."""
     return len(got) == len(wanted) and all(
         a.shape == b.shape
         and (a.dtype == torch.bool) == (b.dtype == torch.bool)
-        and torch.allclose(a.double(), b.double(), rtol=tolerance, atol=tolerance)
+        and torch.allclose(a.double(), b.double(), rtol=TOLERANCE, atol=TOLERANCE)
         for a, b in zip(got, wanted, strict=True)
     )
 
 
 def describe(value):
-    """Name a value's kind and shape in a few words."""
+    """Name a value's kind and shape in a few words; whatever it is, this does not raise."""
+    try:
+        return _described(value)
+    except Exception:
+        return "something that cannot be described"
+
+
+def _described(value, depth=0):
     if isinstance(value, torch.Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')} tensor {tuple(value.shape)}"
+        if value.is_nested:
+            return "a nested tensor"
+        kind = "" if value.layout == torch.strided else "sparse "
+        return f"{kind}{str(value.dtype).removeprefix('torch.')} tensor {tuple(value.shape)}"
     if isinstance(value, numpy.ndarray):
         return f"{value.dtype} array {value.shape}"
     if isinstance(value, tuple):
-        return f"({', '.join(describe(part) for part in value)})"
+        if depth > 2 or len(value) > MOST_PARTS:
+            return f"tuple of {len(value)}"
+        return f"({', '.join(_described(part, depth + 1) for part in value)})"
     if isinstance(value, list):
         short = len(value) <= 8 and all(isinstance(part, int | float) for part in value)
         return repr(value) if short else f"list of {len(value)}"
     if callable(value):
         return "function"
-    return repr(value) if isinstance(value, int | float | str | bool) else type(value).__name__
+    short = isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) < 60)
+    return repr(value) if short else type(value).__name__

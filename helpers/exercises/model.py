@@ -8,26 +8,46 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.exercises import content
+from helpers.exercises.edits import made_wrong
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known way to go wrong.
+    """A known way to go wrong: an edit of the solution, or a function where the structure differs.
+
+    ``Mistake("no scaling", "/ math.sqrt(query.shape[-1])", "", NO_SCALING)``. Two known mistakes
+    made together need no entry: the check applies both edits.
 
     Parameters
     ----------
     name : str
-        Short and unique within the exercise; two mistakes made together have both names, joined
-        by " + ".
-    wrong : function
-        Goes wrong in just this way.
-    why : str, default=""
-        What went wrong and what to do. Two mistakes made together need none: both are told.
+        Short and unique within the exercise.
+    old : str or function
+        Text that stands in the plain solution exactly once; or "return", for all that it returns;
+        or a function that goes wrong in just this way.
+    new : str
+        What the text becomes. After "return", the word ``result`` is what was returned.
+    why : str
+        What went wrong and what to do.
+    also : tuple of (str, str), default=()
+        Further texts that change along with the first.
     """
 
     name: str
-    wrong: Callable
+    old: str | Callable
+    new: str = ""
     why: str = ""
+    also: tuple = ()
+
+    def __post_init__(self):
+        if callable(self.old) and not self.why:  # Mistake(name, function, why)
+            object.__setattr__(self, "why", self.new)
+            object.__setattr__(self, "new", "")
+
+    @property
+    def changes(self):
+        """The edits, a list of (old, new); None for a function."""
+        return None if callable(self.old) else [(self.old, self.new), *self.also]
 
 
 @dataclass(frozen=True)
@@ -47,7 +67,8 @@ class Exercise:
     reference : function
         The tested answer; `solution` shows its source.
     draw : function (torch.Generator) -> list of tuples
-        Small inputs, smallest first. Moderate numbers, so that a saturated softmax hides nothing.
+        Small inputs, smallest first, in which every size and number varies. Moderate numbers, so
+        that a saturated softmax hides nothing.
     mistakes : list of Mistake
     also_right : list of functions
         The same written differently, for the tests.
@@ -55,6 +76,8 @@ class Exercise:
         Two to four, the last nearly the solution.
     look_at : str
         What to notice in the solution.
+    plain : function, default=None
+        The solution as a learner would write it, which mistakes are edits of; `reference` if None.
     lesson : int, default=-1
         Filled in from the file it stands in.
     """
@@ -71,12 +94,33 @@ class Exercise:
     also_right: list
     hints: list
     look_at: str
+    plain: Callable = None
     lesson: int = -1
+
+    @property
+    def solution(self):
+        """The function whose text the mistakes edit."""
+        return self.plain or self.reference
+
+    def mistake(self, name):
+        """Find a known mistake by its name."""
+        return next(mistake for mistake in self.mistakes if mistake.name == name)
+
+    def wrong(self, name):
+        """Make the function that goes wrong in a known way, or in two at once: "a + b"."""
+        known = any(mistake.name == name for mistake in self.mistakes)
+        mistakes = [self.mistake(part) for part in ([name] if known else self._parts(name))]
+        if callable(mistakes[0].old):
+            return mistakes[0].old
+        return made_wrong(self.solution, [c for mistake in mistakes for c in mistake.changes])
 
     def why(self, name):
         """Tell what a mistake is, or each of two that were made together."""
-        told = {mistake.name: mistake.why for mistake in self.mistakes}
-        return told[name] or " ".join(told[part] for part in name.split(" + "))
+        return " ".join(self.mistake(part).why for part in self._parts(name))
+
+    def _parts(self, name):
+        known = [mistake.name for mistake in self.mistakes]
+        return [name] if name in known and self.mistake(name).why else name.split(" + ")
 
 
 @functools.cache

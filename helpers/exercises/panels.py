@@ -79,7 +79,7 @@ def side_by_side(wanted, got):
         An <img> with alt text.
     """
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))
-    different = [(a, b) for a, b in pairs if not compare.same(a, b)] or pairs
+    different = [(a, b) for a, b in pairs if not compare.close(a, b)] or pairs
     a, b = (_corner(part) for part in _matrices(*different[0]))
     left, right = _grid(a, "expected"), _grid(b, "got")
     width, height = left[1] + right[1] + 40, max(left[2], right[2])
@@ -100,7 +100,7 @@ def _matrices(wanted, got):
     """Reduce two results to two axes each: of several matrices, the first that differ."""
     wanted, got = (x.flatten(0, -3) if x.dim() > 2 else x[None] for x in (wanted, got))
     pairs = list(zip(wanted, got, strict=False))  # a wrong result may also have a wrong shape
-    different = [pair for pair in pairs if not compare.same(*pair)]
+    different = [pair for pair in pairs if not compare.close(*pair)]
     return [*different, *pairs, (wanted.sum(0), got.sum(0))][0]  # the last for no matrix at all
 
 

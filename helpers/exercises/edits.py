@@ -1,0 +1,142 @@
+"""A mistake as an edit of the solution: the text that changes, and what it becomes."""
+
+import ast
+import functools
+import inspect
+import re
+import textwrap
+
+MOST_ROUNDS = 300  # of one while loop; an edit can turn any loop into an endless one
+
+
+@functools.cache
+def source_of(function):
+    """Return a function's source without its docstring.
+
+    Parameters
+    ----------
+    function : function
+
+    Returns
+    -------
+    source : str
+    """
+    text = textwrap.dedent(inspect.getsource(function))
+    definition = ast.parse(text).body[0]
+    if ast.get_docstring(definition) and len(definition.body) > 1:
+        lines, doc = text.splitlines(), definition.body[0]
+        text = "\n".join(lines[: doc.lineno - 1] + lines[doc.end_lineno :])
+    return text.rstrip()
+
+
+def edited(source, changes):
+    """Apply changes to a solution's text, one after the other.
+
+    Parameters
+    ----------
+    source : str
+    changes : list of (str, str)
+        Text that stands in the source exactly once, and its replacement. ("return", new) replaces
+        what the last line returns; the word ``result`` in `new` stands for what it returned before.
+
+    Returns
+    -------
+    source : str
+
+    Raises
+    ------
+    ValueError
+        If a text is not there, or more than once.
+    """
+    for old, new in changes:
+        if old == "return":
+            source = _return_instead(source, new)
+        elif source.count(old) == 1:
+            source = source.replace(old, new)
+        else:
+            raise ValueError(f"{old!r} stands {source.count(old)} times in the solution:\n{source}")
+    return source
+
+
+def _return_instead(source, new):
+    before, found, value = source.rpartition("\n    return ")
+    if not found:
+        raise ValueError(f"the solution has no return at the end:\n{source}")
+    new = re.sub(r"\bresult\b", lambda _: f"({value})", new)
+    return f"{before}{found}{new}"
+
+
+class OutOfRounds(Exception):
+    """Raised inside an edited solution whose loop does not end."""
+
+
+class _Rounds:
+    """Counts the rounds of one while loop, and stops it."""
+
+    def __init__(self):
+        self.left = MOST_ROUNDS
+
+    def __call__(self):
+        self.left -= 1
+        if self.left < 0:
+            self.left = MOST_ROUNDS
+            raise OutOfRounds
+        return True
+
+
+def guarded(tree):
+    """Give every while loop of a syntax tree a count of rounds.
+
+    Parameters
+    ----------
+    tree : ast.Module
+
+    Returns
+    -------
+    tree : ast.Module
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            call = ast.Call(ast.Name("__rounds__", ast.Load()), [], [])
+            node.test = ast.BoolOp(ast.And(), [call, node.test])
+    return ast.fix_missing_locations(tree)
+
+
+def compiled(tree, namespace):
+    """Make a function of a syntax tree that defines one.
+
+    Parameters
+    ----------
+    tree : ast.Module
+    namespace : dict
+        The globals that its code sees.
+
+    Returns
+    -------
+    function : function
+    """
+    found = {}
+    exec(compile(tree, "<edited solution>", "exec"), namespace, found)
+    return found[tree.body[0].name]
+
+
+def namespace_of(function):
+    """Copy what a function's code sees, for edited versions of it."""
+    return {**function.__globals__, "__rounds__": _Rounds()}
+
+
+def made_wrong(function, changes):
+    """Make a function of a solution with changes applied to its text.
+
+    Parameters
+    ----------
+    function : function
+        The solution.
+    changes : list of (str, str)
+
+    Returns
+    -------
+    wrong : function
+    """
+    tree = guarded(ast.parse(edited(source_of(function), changes)))
+    return compiled(tree, namespace_of(function))

@@ -1,0 +1,184 @@
+"""Where a wrong result is right: without a mask, for square shapes, in the first sentence only."""
+
+import torch
+
+from helpers.exercises import compare
+
+
+def explain(evidence):
+    """Say on which inputs, or in which places of each, a wrong result is right.
+
+    Parameters
+    ----------
+    evidence : properties.Evidence
+
+    Returns
+    -------
+    found : tuple of (str, str), or None
+        A name of two or three words, and the explanation.
+    """
+    return _some_inputs(evidence) or _some_places(evidence) or _rows(evidence) or _sizes(evidence)
+
+
+def _some_inputs(evidence):
+    """Find a condition that holds on just those inputs where the result is right."""
+    right = [_right(g, w) for g, w in zip(evidence.got, evidence.wanted, strict=True)]
+    if all(right) or not any(right):
+        return None
+    for words, holds in _conditions(evidence):
+        if holds == right:
+            return "right on some inputs only", f"Your result is right {words}, and only then."
+    return None
+
+
+def _right(got, wanted):
+    return len(got) == len(wanted) and all(
+        compare.close(g.double(), w.double()) for g, w in zip(got, wanted, strict=True)
+    )
+
+
+def _conditions(evidence):
+    """Yield (words, truth for each input), the telling ones first."""
+    for position, name in enumerate(evidence.names):
+        given = [len(case) > position and case[position] is not None for case in evidence.cases]
+        yield f"without a {name}", [not g for g in given]
+        yield f"with a {name}", given
+    quantities = list(evidence.quantities())
+    for words, values in quantities:
+        yield f"if {words} is 1", [v == 1 for v in values]
+        yield f"if {words} is 0", [v == 0 for v in values]
+    pairs = [(a, b) for i, a in enumerate(quantities) for b in quantities[i + 1 :]]
+    for (a, x), (b, y) in pairs:
+        if _argument(a) != _argument(b) or "shape" in a:
+            yield f"if {a} equals {b}", [m == n for m, n in zip(x, y, strict=True)]
+    for words, values in quantities:
+        if len(set(values)) == len(values) and len(values) > 2:
+            yield (
+                f"if {words} is {values[0]}, as in the first input",
+                [v == values[0] for v in values],
+            )
+    for (a, x), (b, y) in pairs:
+        if all(isinstance(v, int) and v > 0 for v in (*x, *y)):
+            yield (
+                f"if {a} is a multiple of {b}",
+                [m % n == 0 for m, n in zip(x, y, strict=True)],
+            )
+        yield f"if {a} is smaller than {b}", [m < n for m, n in zip(x, y, strict=True)]
+        yield f"if {a} is larger than {b}", [m > n for m, n in zip(x, y, strict=True)]
+
+
+def _argument(words):
+    return words.split(".")[0]
+
+
+def _some_places(evidence):
+    """Find which places are right, the same on every input: the first row, the diagonal …"""
+    for label, pairs in evidence.parts():
+        if all(compare.close(g, w) for g, w in pairs):
+            continue
+        if not all(g.shape == w.shape for g, w in pairs):
+            return None
+        hits = [_equal(g, w) for g, w in pairs]
+        for words, wrong_places in _places(pairs):
+            expected = [wrong_places(h) for h in hits]
+            if all(e is not None for e in expected) and _says_something(hits, expected):
+                return (
+                    "right in some places only",
+                    f"{label.capitalize()}: only {words}; everything else is right.",
+                )
+    return None
+
+
+def _equal(got, wanted):
+    # Infinities are equal to themselves, NaN to nothing.
+    close = (got - wanted).abs() <= compare.TOLERANCE * (1 + wanted.abs())
+    return close | (got == wanted)
+
+
+def _says_something(hits, expected):
+    """Every wrong place is one of those named, every input has one, and some places are right."""
+    wrong = [~hit for hit in hits]
+    return (
+        all(torch.equal(w, w & e) for w, e in zip(wrong, expected, strict=True))
+        and all(w.any() for w in wrong)
+        and any((~e).any() for e in expected)
+        and all((w.sum() * 2 >= e.sum()) for w, e in zip(wrong, expected, strict=True))
+    )
+
+
+def _places(pairs):
+    """Yield (words, function from a tensor of hits to the places meant; None if they don't fit)."""
+    axes = min(w.dim() for _, w in pairs)
+    for axis in range(-axes, 0):
+        name = f"along axis {axis}"
+        yield f"the first one {name} is wrong", _at(axis, lambda i, n: i == 0)
+        yield f"the last one {name} is wrong", _at(axis, lambda i, n: i == n - 1)
+        yield f"what comes after the first one {name} is wrong", _at(axis, lambda i, n: i > 0)
+        yield f"what comes before the last one {name} is wrong", _at(axis, lambda i, n: i < n - 1)
+        yield f"every second one {name} (1, 3, …) is wrong", _at(axis, lambda i, n: i % 2 == 1)
+        yield f"every second one {name} (0, 2, …) is wrong", _at(axis, lambda i, n: i % 2 == 0)
+    if axes >= 2:
+        yield "the diagonal is wrong", lambda hit: _square(hit, lambda r, c: r == c)
+        yield "what lies above the diagonal is wrong", lambda hit: _square(hit, lambda r, c: c > r)
+        yield "what lies below the diagonal is wrong", lambda hit: _square(hit, lambda r, c: c < r)
+
+
+def _at(axis, chosen):
+    def places(hit):
+        n = hit.shape[axis]
+        shape = [1] * hit.dim()
+        shape[axis] = n
+        line = torch.tensor([bool(chosen(i, n)) for i in range(n)])
+        return line.reshape(shape).expand_as(hit)
+
+    return places
+
+
+def _square(hit, chosen):
+    rows, columns = (torch.arange(n) for n in hit.shape[-2:])
+    return chosen(rows[:, None], columns[None]).expand_as(hit)
+
+
+def _rows(evidence):
+    """Say that rows which should sum to one do not."""
+    for label, pairs in evidence.parts():
+        if not all(w.dim() and w.shape == g.shape for g, w in pairs):
+            continue
+        if not all(_sums_to_one(w, -1) for _, w in pairs) or not any(
+            w.numel() > 1 for _, w in pairs
+        ):
+            continue
+        if any(_sums_to_one(g, -1) for g, _ in pairs):
+            continue
+        for axis in range(-min(w.dim() for _, w in pairs), -1):
+            if all(_sums_to_one(g, axis) for g, _ in pairs):
+                return (
+                    "sums to one along another axis",
+                    f"Every row of the {label} should sum to 1. Yours sum to 1 along axis {axis}.",
+                )
+        total = pairs[0][0].sum(-1).flatten()[0].item()
+        return (
+            "rows do not sum to one",
+            f"Every row of the {label} should sum to 1; your first one sums to {total:.3g}.",
+        )
+    return None
+
+
+def _sums_to_one(tensor, axis):
+    total = tensor.sum(axis)
+    return compare.close(total, torch.ones_like(total))
+
+
+def _sizes(evidence):
+    """Whole numbers that are always right, or off by one to the same side."""
+    pairs = [(g[0], w[0]) for g, w in zip(evidence.got, evidence.wanted, strict=True)]
+    if len(pairs) < 3 or any(g.numel() != 1 or w.numel() != 1 for g, w in pairs):
+        return None
+    differences = [(g - w).double().item() for g, w in pairs]
+    for sign, how in ((1, "too large"), (-1, "too small")):
+        if all(d in (0.0, float(sign)) for d in differences):
+            where = ", ".join(
+                str(tuple(case)) for case, d in zip(evidence.cases, differences, strict=True) if d
+            )
+            return f"one {how}", f"Your result is one {how} for {where}, and right otherwise."
+    return None
