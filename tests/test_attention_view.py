@@ -250,7 +250,7 @@ def test_repr_is_a_name_and_never_changes(view):
 def test_the_static_picture_says_in_words_where_each_query_looks():
     view = attention_view([[0.9, 0.1], [0.25, 0.75]], ["il", "dort"], ["he", "sleeps"])
     alt, svg = picture_of(view)
-    assert "il at he (0.90), dort at sleeps (0.75)." in alt
+    assert "il to he (0.90), dort to sleeps (0.75)." in alt
     assert all(f">{word}</text>" in svg for word in ("il", "dort", "he", "sleeps"))
 
 

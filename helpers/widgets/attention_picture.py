@@ -83,7 +83,7 @@ def title(one, layer, head):
 
 
 def alt_text(one, layer, head, most=12):
-    """Say in words what the map shows: where each query looks most.
+    """Say in words what the map shows: where each query attends most.
 
     Parameters
     ----------
@@ -100,13 +100,13 @@ def alt_text(one, layer, head, most=12):
     """
     weights = one.weights[layer, head]
     rows = [
-        f"{query} at {one.keys[row.argmax()]} ({row.max():.2f})"
+        f"{query} to {one.keys[row.argmax()]} ({row.max():.2f})"
         for query, row in zip(one.queries[:most], weights, strict=False)
     ]
     more = f"; and {len(weights) - most} more" if len(weights) > most else ""
     return (
         f"Attention map. {title(one, layer, head)}: rows are queries, columns are keys. "
-        f"Each query looks most: {', '.join(rows)}{more}."
+        f"Each query attends most: {', '.join(rows)}{more}."
     )
 
 

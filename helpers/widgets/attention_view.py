@@ -4,27 +4,13 @@ The drawing is done in the browser (`static/attention_*.js`); Python holds the w
 state. Nothing is fetched from anywhere.
 """
 
-from pathlib import Path
-
 import anywidget
 import traitlets
 
+from helpers.widgets import modules
 from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_picture import as_html
 from helpers.widgets.fallback import StaticFallback
-
-STATIC = Path(__file__).resolve().parent / "static"
-PARTS = ("attention_data.js", "attention_draw.js", "attention_view.js")
-
-
-def _source(*names):
-    """Join the files into one, without comments and indentation: it travels with every view."""
-    lines = [line.strip() for name in names for line in _read(name).splitlines()]
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
-
-
-def _read(name):
-    return (STATIC / name).read_text(encoding="utf-8")
 
 
 class AttentionView(StaticFallback, anywidget.AnyWidget):
@@ -48,8 +34,8 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         If a trait is set to something that is not there.
     """
 
-    _esm = _source(*PARTS)
-    _css = _source("attention_view.css")
+    _esm = modules.module("attention_view.js")
+    _css = modules.styles("view.css", "attention_view.css")
 
     tab = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int(0).tag(sync=True)

@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-# Weights that can be foretold: in layer l, head h, query q looks at key (q + l + h) mod 5 with
+# Weights that can be foretold: in layer l, head h, query q attends to key (q + l + h) mod 5 with
 # 0.8, at every other key with 0.05.
 FORETOLD = """
 import numpy
@@ -154,11 +154,11 @@ def test_tabs_and_the_two_views(page):
 def test_pointing_reads_weights_out_and_a_click_pins(page):
     rows = page.locator(".av-query [role=option]")
     rows.nth(0).hover()
-    assert readout(page)[0] == "The looks at"
+    assert readout(page)[0] == "The attends to"
     assert readout(page)[1:3] == ["The", "0.800"]
     assert page.locator(".av-band").is_visible()
     page.locator(".av-key [role=option]").nth(4).hover()
-    assert readout(page)[0] == "<eos> is looked at by"
+    assert readout(page)[0] == "<eos> is attended to by"
     box = page.locator(CELL).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.9)
     assert page.locator(".av-tip").inner_text() == "<eos> → قطة 0.050"
@@ -166,7 +166,7 @@ def test_pointing_reads_weights_out_and_a_click_pins(page):
     rows.nth(2).click()
     expect_told(page, "encoder 0 0 heatmap 2 query")
     page.mouse.move(5, 5)
-    assert readout(page)[:3] == ["قطة looks at", "قطة", "0.800"]
+    assert readout(page)[:3] == ["قطة attends to", "قطة", "0.800"]
     assert rows.nth(2).get_attribute("aria-selected") == "true"
     rows.nth(2).click()
     expect_told(page, "encoder 0 0 heatmap None query")
@@ -183,10 +183,10 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
     page.keyboard.press("ArrowDown")
     summary = page.locator(".av [role=status]")
     page.wait_for_function(
-        "() => document.querySelector('.av [role=status]').textContent.includes('looks at')"
+        "() => document.querySelector('.av [role=status]').textContent.includes('attends to')"
     )
     assert summary.text_content() == (
-        "Encoder, layer 1, head 1. <script>alert(1)</script> looks at "
+        "Encoder, layer 1, head 1. <script>alert(1)</script> attends to "
         "<script>alert(1)</script> 0.800, The 0.050, قطة 0.050, は 0.050, <eos> 0.050."
     )
     page.keyboard.press("Enter")
@@ -204,7 +204,7 @@ def test_python_changes_the_page(page):
     run_in_kernel(page, "view.head = 1; view.selected = 3")
     expect_columns(page, turned(1))
     page.wait_for_function(
-        "() => document.querySelector('.av-readout').innerText.startsWith('は looks at')"
+        "() => document.querySelector('.av-readout').innerText.startsWith('は attends to')"
     )
     assert readout(page)[1:3] == ["<eos>", "0.800"]
     run_in_kernel(page, "view.tab = 'cross'; view.view = 'lines'")

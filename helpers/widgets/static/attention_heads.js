@@ -1,0 +1,45 @@
+// The attention view's overview: every head small, a row per layer, each a button.
+
+import { paintHeads } from "./attention_paint.js";
+import { make } from "./page.js";
+import { clamp } from "./text.js";
+
+export function buildHeads(view) {
+  const { map } = view;
+  if (map.layers * map.heads < 2) return;
+  const room = view.root.dataset.layout === "beside" ? 320 : Math.min(460, view.width * 0.55);
+  const gap = 6;
+  const tile = clamp(Math.floor((room - 30) / map.heads) - gap, 14, 44);
+  const pitch = tile + gap;
+  const canvas = make("canvas", { "aria-hidden": "true" });
+  paintHeads(canvas, map, view.theme, tile, gap);
+  const grid = make("div", { class: "av-grid", style: `width:${map.heads * pitch}px;height:${map.layers * pitch}px` }, canvas);
+  view.headButtons = [];
+  for (let layer = 0; layer < map.layers; layer++) {
+    for (let head = 0; head < map.heads; head++) {
+      const place = `left:${head * pitch}px;top:${layer * pitch}px;width:${pitch}px;height:${pitch}px`;
+      const name = `Layer ${layer + 1}, head ${head + 1}`;
+      const button = make("button", { type: "button", class: "av-head", style: place, tabindex: -1, "data-layer": layer, "data-head": head, "aria-label": name, title: name });
+      view.headButtons.push(button);
+      grid.append(button);
+    }
+  }
+  const step = Math.ceil(24 / pitch);
+  const numbers = (n, side) => Array.from({ length: n }, (_, i) => make("span", { style: `${side}:${pitch}px` }, i % step ? "" : String(i + 1)));
+  const across = make("div", { class: "av-across" }, ...numbers(map.heads, "width"));
+  const down = make("div", { class: "av-down" }, ...numbers(map.layers, "height;line-height").map((span) => {
+    span.style.cssText = `height:${pitch}px;line-height:${pitch}px`;
+    return span;
+  }));
+  const caption = make("div", { class: "av-caption" }, "All heads", make("span", { class: "av-muted" }, "one row per layer"));
+  const table = make("div", { class: "av-table", role: "group", "aria-label": "All heads" }, make("span"), across, down, grid);
+  view.heads.replaceChildren(caption, make("div", { class: "av-overflow" }, table));
+}
+
+export function markHead(view) {
+  for (const button of view.headButtons || []) {
+    const open = Number(button.dataset.layer) === view.layer && Number(button.dataset.head) === view.headIndex;
+    if (open !== (button.getAttribute("aria-pressed") === "true")) button.setAttribute("aria-pressed", open);
+    button.tabIndex = open ? 0 : -1;
+  }
+}

@@ -1,0 +1,99 @@
+// The attention view's painting on canvases. Nothing here knows of the page around them.
+
+import { levelOf, lineOpacity, lineWidth, headOf, linesFor, reduced, weightAt } from "./attention_data.js";
+import { colourWords, inkOn } from "./colour.js";
+import { fitCanvas } from "./page.js";
+import { FONT, cellText } from "./text.js";
+
+// One pixel a weight; enlarged without smoothing when it is painted.
+function pixelMap(head, theme, out) {
+  const canvas = out || document.createElement("canvas");
+  canvas.width = head.nk;
+  canvas.height = head.nq;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(head.nk, head.nq);
+  const words = new Uint32Array(image.data.buffer);
+  const colours = theme.words || (theme.words = colourWords(theme.ramp));
+  const factor = 255 / (head.map.scale * head.darkest);
+  for (let i = 0; i < words.length; i++) {
+    words[i] = colours[Math.min(255, Math.round(head.codes[i] * factor))];
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+export function paintHeatmap(canvas, head, theme, cell, scratch) {
+  const [width, height] = [head.nk * cell, head.nq * cell];
+  const scale = fitCanvas(canvas, width, height);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.drawImage(pixelMap(head, theme, scratch), 0, 0, canvas.width, canvas.height);
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  if (cell >= 12) {
+    context.fillStyle = theme.paper;
+    const gap = cell >= 30 ? 2 : cell >= 18 ? 1 : 0.5;
+    for (let k = 1; k < head.nk; k++) context.fillRect(k * cell - gap / 2, 0, gap, height);
+    for (let q = 1; q < head.nq; q++) context.fillRect(0, q * cell - gap / 2, width, gap);
+  }
+  if (numbersFit(head, cell)) writeNumbers(context, head, theme, cell);
+}
+
+export const numbersFit = (head, cell) => cell >= 42 && head.nq * head.nk <= 400;
+
+function writeNumbers(context, head, theme, cell) {
+  context.font = `16px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (let q = 0; q < head.nq; q++) {
+    for (let k = 0; k < head.nk; k++) {
+      const colour = theme.ramp[levelOf(head, head.codes[q * head.nk + k])];
+      context.fillStyle = inkOn(colour);
+      const text = cellText(weightAt(head, q, k));
+      context.fillText(text, (k + 0.5) * cell, (q + 0.53) * cell);
+    }
+  }
+}
+
+export function paintLines(canvas, head, theme, shown, row, width) {
+  const height = Math.max(head.nq, head.nk) * row;
+  const scale = fitCanvas(canvas, width, height);
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.lineCap = "round";
+  const { faint, strong } = linesFor(head, shown);
+  const draw = (lines, colour, strength) => {
+    context.strokeStyle = colour;
+    for (const { q, k, w } of lines) {
+      const [from, to] = [(q + 0.5) * row, (k + 0.5) * row];
+      context.globalAlpha = strength * lineOpacity(head, w);
+      context.lineWidth = lineWidth(w);
+      context.beginPath();
+      context.moveTo(3, from);
+      context.bezierCurveTo(width * 0.45, from, width * 0.55, to, width - 3, to);
+      context.stroke();
+    }
+  };
+  draw(faint, theme.muted, 0.16);
+  draw(strong, shown && shown.side === "key" ? theme.key : theme.query, 1);
+  context.globalAlpha = 1;
+}
+
+// All heads at a glance.
+export function paintHeads(canvas, map, theme, tile, gap) {
+  const pitch = tile + gap;
+  const scale = fitCanvas(canvas, map.heads * pitch, map.layers * pitch);
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.imageSmoothingEnabled = false;
+  const scratch = document.createElement("canvas");
+  for (let layer = 0; layer < map.layers; layer++) {
+    for (let head = 0; head < map.heads; head++) {
+      const small = reduced(headOf(map, layer, head), Math.round(tile * scale));
+      pixelMap(small, theme, scratch);
+      context.drawImage(scratch, head * pitch + gap / 2, layer * pitch + gap / 2, tile, tile);
+    }
+  }
+}

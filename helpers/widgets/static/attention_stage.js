@@ -1,0 +1,105 @@
+// The attention view's stage: a heatmap or lines, with tokens along its sides.
+
+import { make } from "./page.js";
+import { clamp, widest } from "./text.js";
+import { tokenList, tokenOption } from "./tokens.js";
+
+function addToken(view, side, index, extra = "") {
+  const { map } = view;
+  const [names, raws] = side === "query" ? [map.queries, map.raw_queries] : [map.keys, map.raw_keys];
+  const element = tokenOption(side, index, names[index], raws[index], extra);
+  view.options[side].push(element);
+  return element;
+}
+
+function heatGeometry(view) {
+  const { map, width } = view;
+  const left = widest([...map.queries, "queries ↓"]) + 22;
+  const n = Math.max(map.nq, map.nk);
+  const keyWidth = widest(map.keys);
+  const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, n <= 6 ? 76 : 46];
+  const turned = (cell) => (keyWidth <= cell - 8 ? 0 : cell >= 26 ? 45 : 90);
+  const overhang = (cell) => {
+    if (turned(cell) !== 45) return 4;
+    const over = map.keys.map((key, k) => widest([key]) * 0.71 + 14 - (map.nk - k - 0.5) * cell);
+    return Math.max(4, Math.ceil(Math.max(...over)));
+  };
+  const fit = (room) => {
+    const cell = clamp(Math.floor((room - left) / map.nk), least, most);
+    return clamp(Math.floor((room - left - overhang(cell)) / map.nk), least, most);
+  };
+  const panel = 340;
+  const beside = width - panel - 24;
+  let cell = fit(beside);
+  const sits = left + map.nk * cell + overhang(cell) <= beside && (cell >= 24 || n > 12 && cell >= 22);
+  if (!sits) cell = fit(width - 2);
+  if (map.nq * cell > 600) cell = clamp(Math.floor(600 / map.nq), Math.min(cell, 24), cell);
+  const turn = turned(cell);
+  const top = turn === 0 ? 40 : turn === 45 ? Math.ceil(keyWidth * 0.71) + 28 : keyWidth + 18;
+  view.root.dataset.layout = sits ? "beside" : "below";
+  return { cell, left, top, turn, pad: overhang(cell), step: Math.ceil(19 / cell) };
+}
+
+export function buildHeatmap(view) {
+  const geometry = (view.geometry = heatGeometry(view));
+  const { cell, left, top, turn, step, pad } = geometry;
+  const { map } = view;
+  const [w, h] = [map.nk * cell, map.nq * cell];
+  const keys = tokenList("key", "horizontal");
+  const queries = tokenList("query", "vertical");
+  for (let k = 0; k < map.nk; k++) {
+    const option = addToken(view, "key", k, k % step ? "av-thin" : "");
+    option.style.cssText = `left:${k * cell}px;width:${cell}px`;
+    const token = option.firstChild;
+    if (turn) token.style.cssText = `transform:rotate(-${turn}deg);left:${cell / 2}px`;
+    else token.style.cssText = `left:0;right:0;text-align:center;bottom:6px`;
+    keys.append(option);
+  }
+  for (let q = 0; q < map.nq; q++) {
+    const option = addToken(view, "query", q, q % step ? "av-thin" : "");
+    option.style.cssText = `top:${q * cell}px;height:${cell}px;line-height:${cell}px`;
+    queries.append(option);
+  }
+  keys.dataset.turn = turn;
+  view.bands = [0, 1, 2].map((i) => make("div", { class: i < 2 ? "av-dim" : "av-band", hidden: "" }));
+  const field = make("div", { class: "av-field", style: `width:${w}px;height:${h}px` }, view.canvas, ...view.bands, view.tip);
+  view.field = field;
+  const corner = make("div", { class: "av-corner" }, make("span", { class: "av-q" }, "queries ↓"), make("span", { class: "av-k" }, "keys →"));
+  const heat = make("div", { class: "av-heat", style: `grid-template:${top}px ${h}px/${left}px ${w + pad}px` }, corner, keys, queries, field);
+  view.scroll = make("div", { class: "av-scroll" }, heat);
+  view.scale = make("span", { class: "av-ramp", "aria-hidden": "true" });
+  view.scaleEnd = make("span", {});
+  const legend = make("div", { class: "av-legend" }, make("span", {}, "0"), view.scale, view.scaleEnd, make("span", { class: "av-muted" }, "weight"));
+  view.stage.append(view.scroll, legend);
+}
+
+export function buildLines(view) {
+  const { map, width } = view;
+  const [left, right] = [widest(map.queries) + 30, widest(map.keys) + 84];
+  const beside = width - 340 - 24 >= left + right + 180;
+  const room = (beside ? width - 364 : width) - left - right - 20;
+  const middle = clamp(room, 140, 420);
+  const row = Math.max(map.nq, map.nk) <= 16 ? 34 : 27;
+  view.geometry = { row, left, middle, right };
+  view.root.dataset.layout = beside ? "beside" : "below";
+  const lists = ["query", "key"].map((side) => {
+    const list = tokenList(side, "vertical");
+    const n = side === "query" ? map.nq : map.nk;
+    for (let i = 0; i < n; i++) {
+      const option = addToken(view, side, i);
+      option.style.cssText = `top:${i * row}px;height:${row}px;line-height:${row}px`;
+      option.append(make("span", { class: "av-weight" }));
+      list.append(option);
+    }
+    list.style.height = `${n * row}px`;
+    return list;
+  });
+  const names = make("div", { class: "av-sides" }, make("span", { class: "av-q" }, "queries"), make("span"), make("span", { class: "av-k" }, "keys"));
+  const columns = `grid-template-columns:${left}px ${middle}px ${right}px`;
+  names.style.cssText = columns;
+  const lines = make("div", { class: "av-lines", style: columns }, lists[0], view.canvas, lists[1]);
+  view.bands = [];
+  view.field = null;
+  view.scroll = make("div", { class: "av-scroll" }, names, lines);
+  view.stage.append(view.scroll);
+}

@@ -1,0 +1,151 @@
+// What every view of ours needs from the page around it: elements, the theme, the width, the
+// keys, motion. Each of the watchers returns a function that ends it.
+
+export function make(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+// The same for a shape of an SVG drawing.
+export function shape(tag, properties = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+// Children that are strings become text, so HTML in a token is shown and never run.
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+// JupyterLab, Notebook 7 and exported HTML; VS Code; Colab; else what the system prefers.
+export function isDark() {
+  const { body, documentElement: page } = document;
+  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+  const vscode = body.dataset.vscodeThemeKind || body.className;
+  if (/vscode-/.test(vscode)) {
+    return /vscode-(dark|high-contrast)/.test(vscode) && !/high-contrast-light/.test(vscode);
+  }
+  if (page.getAttribute("theme")) return page.getAttribute("theme") === "dark";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+export function onTheme(changed) {
+  const watcher = new MutationObserver(changed);
+  const attributeFilter = ["class", "theme", "data-jp-theme-light", "data-vscode-theme-kind"];
+  for (const node of [document.body, document.documentElement]) {
+    watcher.observe(node, { attributes: true, attributeFilter });
+  }
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", changed);
+  return () => {
+    watcher.disconnect();
+    system.removeEventListener("change", changed);
+  };
+}
+
+// The room between the paddings: what is inside may be this wide and no wider.
+export function innerWidth(element) {
+  if (!element.clientWidth) return 0;
+  const { paddingLeft, paddingRight } = getComputedStyle(element);
+  return element.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+}
+
+export function onWidth(element, changed) {
+  let last = 0;
+  const watcher = new ResizeObserver(() => {
+    const width = innerWidth(element);
+    if (width && width !== last) changed((last = width));
+  });
+  watcher.observe(element);
+  return () => watcher.disconnect();
+}
+
+// JupyterLab takes plain letters and arrows for itself before a view hears of them, unless the
+// focused element says otherwise. Ctrl+S, Shift+Enter and the like stay with JupyterLab.
+export function shieldKeys(root) {
+  const shield = (event) => {
+    if (!root.contains(event.target)) return;
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    const own = plain && !(event.key === "Enter" && event.shiftKey);
+    event.target.toggleAttribute("data-lm-suppress-shortcuts", own);
+  };
+  window.addEventListener("keydown", shield, true);
+  return () => window.removeEventListener("keydown", shield, true);
+}
+
+export const prefersStillness = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// Run `work` in the next frame, however often it is asked for before.
+export function eachFrame(work) {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      work();
+    });
+  };
+}
+
+// As sharp as the screen, but never a canvas larger than some ten million pixels.
+export function fitCanvas(canvas, width, height) {
+  const wanted = Math.max(1, window.devicePixelRatio || 1);
+  const scale = width * height * wanted * wanted > 1e7 ? 1 : wanted;
+  const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== h) canvas.height = h;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  return scale;
+}
+
+// Show a word on a button for a moment: "Copied".
+export function note(button, text) {
+  const before = (button.dataset.label ||= button.textContent);
+  button.textContent = text;
+  clearTimeout(button.noting);
+  button.noting = setTimeout(() => (button.textContent = before), 1600);
+}
+
+export function download(root, blob, name) {
+  const address = URL.createObjectURL(blob);
+  const link = make("a", { href: address, download: name.toLowerCase().replace(/[^\w.]+/g, "-") });
+  root.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+export async function pngOf({ text, width, height }) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const canvas = make("canvas", { width: 2 * width, height: 2 * height });
+  canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+// A row of buttons of which one is chosen; `names` holds pairs of value and words.
+export function switchOf(label, kind, names) {
+  const [role, of] = kind === "tab" ? ["tablist", "tab"] : ["group", null];
+  const button = ([value, words]) => make("button", { type: "button", role: of, [`data-${kind}`]: value }, words);
+  return make("div", { class: "av-switch", role, "aria-label": label }, ...names.map(button));
+}
+
+export function sliderOf(label, changed) {
+  const input = make("input", { type: "range", min: 1, step: 1, "aria-label": label });
+  const output = make("span", { class: "av-count" });
+  input.addEventListener("input", () => changed(Number(input.value) - 1));
+  const row = make("label", { class: "av-slider" }, make("span", {}, label), input, output);
+  const show = (value, n) => {
+    input.max = n;
+    input.value = value + 1;
+    input.setAttribute("aria-valuetext", `${label} ${value + 1} of ${n}`);
+    output.textContent = `${value + 1} of ${n}`;
+  };
+  return { row, show };
+}

@@ -1,0 +1,36 @@
+// Words: shortened, measured, and made safe. Nothing here touches the page until it measures.
+
+export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+
+export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+export const digits = (value, n = 3) => value.toFixed(n);
+
+// A number inside a small cell; what would read 0.00 is not written.
+export function cellText(value) {
+  const text = value.toFixed(2);
+  return Number(text) === 0 ? "" : text.replace("-", "−");
+}
+
+// Counted in characters, not in halves of them: an emoji is never cut in two.
+export function shorten(text, longest = 18) {
+  const letters = [...text];
+  return letters.length > longest ? letters.slice(0, longest - 1).join("") + "…" : text;
+}
+
+// <eos>, [CLS]: a token that stands for no word.
+export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
+
+// What XML cannot hold is left out; the rest is spelt so that no token is ever markup.
+export const escapeXml = (text) =>
+  text
+    .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
+    .replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+
+let measuring;
+export function textWidth(text, size = 16) {
+  measuring ||= document.createElement("canvas").getContext("2d");
+  measuring.font = `${size}px ${FONT}`;
+  return measuring.measureText(text).width;
+}
+
+export const widest = (tokens) => Math.ceil(Math.max(...tokens.map((token) => textWidth(shorten(token)))));

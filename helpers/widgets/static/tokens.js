@@ -1,0 +1,36 @@
+// Tokens in a row or a column that can be pointed at, walked through and chosen: a listbox whose
+// options are the tokens, one of them in the page's tab order.
+
+import { make } from "./page.js";
+import { isSpecial, shorten } from "./text.js";
+
+const SIDES = { query: "Queries: the tokens that attend", key: "Keys: the tokens attended to" };
+
+export function tokenList(side, orientation, label = SIDES[side]) {
+  const role = { role: "listbox", "aria-orientation": orientation, "aria-label": label };
+  return make("div", { class: `av-list av-${side}`, ...role });
+}
+
+export function tokenOption(side, index, token, raw = token, extra = "") {
+  return make(
+    "div",
+    {
+      class: `av-option ${extra}${isSpecial(token) ? " av-special" : ""}`,
+      role: "option",
+      tabindex: index === 0 ? 0 : -1,
+      "data-side": side,
+      "data-index": index,
+      "aria-label": `${token}, ${side} ${index + 1}`,
+      "aria-selected": "false",
+      title: raw === token ? token : `${token}  (in the vocabulary: ${raw})`,
+    },
+    make("span", { class: "av-token", dir: "auto" }, shorten(token))
+  );
+}
+
+export const tokenOf = (option) => ({ side: option.dataset.side, index: Number(option.dataset.index) });
+
+// The option that the Tab key comes to.
+export function setRoving(options, chosen) {
+  for (const one of options) one.tabIndex = one === chosen ? 0 : -1;
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describe, headOf, levelOf, linesFor, ranked, readMaps, reduced, unpackWeights, weightAt } from "../../helpers/widgets/static/attention_data.js";
+
+// Whole numbers written bit behind bit, lowest first, as Python's `pack` does.
+function packed(codes, bits) {
+  const bytes = new Uint8Array(Math.ceil((codes.length * bits) / 8));
+  codes.forEach((code, i) => {
+    for (let b = 0; b < bits; b++) {
+      const at = i * bits + b;
+      if ((code >> b) & 1) bytes[at >> 3] |= 1 << (at & 7);
+    }
+  });
+  return new DataView(bytes.buffer);
+}
+
+function modelOf(maps, codes, bits = 10) {
+  const state = { _maps: maps, _data: packed(codes, bits), _bits: bits };
+  return { get: (name) => state[name] };
+}
+
+const words = ["il", "dort"];
+const one = (codes, more = {}) => readMaps(modelOf([{ layers: 1, heads: 1, queries: words, keys: words, scale: 1000, ...more }], codes))[0];
+
+test("weights of every width come back", () => {
+  for (const bits of [10, 12]) {
+    const codes = Array.from({ length: 37 }, (_, i) => (i * 97) % 2 ** bits);
+    assert.deepEqual([...unpackWeights(packed(codes, bits), codes.length, bits)], codes);
+  }
+});
+
+test("several maps share one buffer, each with its own part", () => {
+  const shape = { layers: 1, heads: 1, queries: words, scale: 1000 };
+  const maps = readMaps(modelOf([{ ...shape, keys: words }, { ...shape, keys: ["a", "b", "c"] }], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]));
+  assert.deepEqual(maps.map((map) => [...map.codes]), [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]);
+  assert.deepEqual(maps.map((map) => map.nk), [2, 3]);
+});
+
+test("a head is cut out of its layer, and its darkest colour is its largest weight", () => {
+  const map = one([100, 900, 300, 700, 0, 1000, 800, 200], { heads: 2 });
+  const head = headOf(map, 0, 1);
+  assert.deepEqual([weightAt(head, 0, 1), weightAt(head, 1, 0)], [1, 0.8]);
+  assert.equal(levelOf(head, 1000), 255);
+});
+
+test("a head that spreads its weight evenly stays pale", () => {
+  const keys = Array.from({ length: 20 }, (_, i) => String(i));
+  const head = headOf(one(keys.map(() => 50), { queries: ["it"], keys }), 0, 0);
+  assert.ok(levelOf(head, 50) < 80);
+});
+
+test("ranked by weight; of equals the first one first", () => {
+  const head = headOf(one([200, 800, 500, 500]), 0, 0);
+  assert.deepEqual(ranked(head, "query", 0).map(({ other }) => other), [1, 0]);
+  assert.deepEqual(ranked(head, "query", 1).map(({ other }) => other), [0, 1]);
+  assert.deepEqual(ranked(head, "key", 0).map(({ w }) => w), [0.5, 0.2]);
+});
+
+test("a sentence for screen readers names the largest and sums up the rest", () => {
+  const head = headOf(one([250, 750, 500, 500]), 0, 0);
+  assert.equal(describe(head, "query", 0), "il attends to dort 0.750, il 0.250.");
+  assert.equal(describe(head, "query", 0, 1), "il attends to dort 0.750; 1 others together 0.250.");
+});
+
+test("a map made small keeps the largest weight of each part", () => {
+  const codes = Array.from({ length: 16 }, (_, i) => (i % 5 === 0 ? 900 : 10)); // the diagonal
+  const four = ["a", "b", "c", "d"];
+  const head = headOf(one(codes, { queries: four, keys: four }), 0, 0);
+  const small = reduced(head, 2);
+  assert.deepEqual([...small.codes], [900, 10, 10, 900]);
+  assert.equal(reduced(head, 9), head);
+});
+
+test("lines: all of a chosen token's, its own not doubled among the faint ones", () => {
+  const head = headOf(one([200, 800, 500, 500]), 0, 0);
+  const { faint, strong } = linesFor(head, { side: "query", index: 0 });
+  assert.deepEqual(strong.map(({ q, k }) => [q, k]), [[0, 1], [0, 0]]);
+  assert.ok(faint.every(({ q }) => q === 1));
+  assert.equal(linesFor(head, null).strong.length, 4);
+});
