@@ -2,12 +2,15 @@
 
 import os
 import random
+import tempfile
 
 # Before torch is imported, and for the kernels that notebooks run in: with two workers, two
 # threads each would only stand in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A test that reaches for a model hub should fail at once, not wait for the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Notebooks that the tests run mustn't show what somebody on this machine has answered.
+os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 
 import numpy
 import pytest
@@ -30,6 +33,12 @@ def same_random_numbers():
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - code under test may read the old state
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def progress_in_the_own_folder(monkeypatch):
+    """Let tests keep progress where they work; the kernels of notebooks still don't."""
+    monkeypatch.delenv("COURSE_PROGRESS")
 
 
 def pytest_terminal_summary(terminalreporter):
