@@ -1,5 +1,7 @@
 """What all tests share: one thread a worker, and the same random numbers every time."""
 
+import functools
+import json
 import os
 import random
 import tempfile
@@ -19,12 +21,26 @@ import torch
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
-    """Leave out what needs the real captions where nobody has said where they are."""
+    """Leave out what this machine lacks, and share the notebooks out among the workers."""
     if not os.environ.get("COURSE_DATA"):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(pytest.mark.skip(reason="COURSE_DATA is not set"))
+    for item in items:
+        if item.path.suffix == ".ipynb":  # its cells share a kernel, so they stay together
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: -seconds(item.path))  # the longest first; stable
+
+
+@functools.cache
+def seconds(path):
+    """Say how long a notebook took when it was built; 0 for everything else."""
+    if path.suffix != ".ipynb":
+        return 0
+    course = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("course", {})
+    return sum(course.get("seconds", {}).values())
 
 
 @pytest.fixture(autouse=True)
