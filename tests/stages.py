@@ -85,8 +85,7 @@ def run(stage):
                 print(line, end="", flush=True)
                 last = line if line.strip() else last
         passed = passed and process.returncode == 0
-        if module == "pytest":
-            counts = closing(last)
+        counts = closing(last)
     return passed, counts
 
 

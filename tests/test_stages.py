@@ -43,25 +43,34 @@ def test_a_closing_line_is_read(line, counts):
     assert (found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)) == counts
 
 
-def test_stages_run_in_order_and_the_last_line_counts(tmp_path, capsys):
-    (tmp_path / "test_a.py").write_text("def test_a():\n    assert True\n", encoding="utf-8")
-    one = ["pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", str(tmp_path)]
-    assert stages.run_all([stages.Stage("first", [["this"]]), fake(one)])
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    """A module that closes like pytest, and fails if it is told to."""
+    code = "import sys\nprint('some dots')\nprint('==', *sys.argv[1:], 'in 0.1s ==')\n"
+    (tmp_path / "runner.py").write_text(
+        f"{code}sys.exit('failed,' in sys.argv)\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+def test_stages_run_in_order_and_the_last_line_counts(runner, capsys):
+    one = fake(["runner", "2", "passed"])
+    assert stages.run_all([stages.Stage("first", [["this"]]), one, one])
     out = capsys.readouterr().out.splitlines()
-    assert [line.split(" in ")[0] for line in out[-3:]] == [
+    assert [line.split(" in ")[0] for line in out[-4:]] == [
         "✓ first: passed",
-        "✓ fake: passed (1 passed)",
-        "1 passed, 0 failed",
+        "✓ fake: passed (2 passed)",
+        "✓ fake: passed (2 passed)",
+        "4 passed, 0 failed",
     ]
 
 
-def test_a_stage_that_fails_ends_the_run(tmp_path, capsys):
-    (tmp_path / "test_a.py").write_text("def test_a():\n    assert False\n", encoding="utf-8")
-    one = ["pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", str(tmp_path)]
+def test_a_stage_that_fails_ends_the_run(runner, capsys):
+    one = ["runner", "1", "failed,", "3", "passed"]
     assert not stages.run_all([fake(one), stages.Stage("later", [one])])
     out = capsys.readouterr().out.splitlines()
-    assert out[-3].startswith("✗ fake: FAILED (1 failed) in ")
-    assert out[-2:] == ["– not run: later", "0 passed, 1 failed"]
+    assert out[-3].startswith("✗ fake: FAILED (1 failed, 3 passed) in ")
+    assert out[-2:] == ["– not run: later", "3 passed, 1 failed"]
 
 
 def test_bad_style_ends_with_an_error_code_though_no_test_failed(monkeypatch, capsys):
