@@ -1,27 +1,32 @@
-"""Attention: every query scores every key, softmax turns scores to weights, weights mix values."""
+"""Attention: queries score keys, a softmax turns scores into weights, weights average the values.
+
+B batch, T target or query length, S source or key length, D model width, H heads, K head width.
+"""
 
 import math
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from helpers.fast import fused_attention
+from helpers.masks import check_mask
 
 
 def masked_softmax(scores, mask=None):
-    """Turn scores into weights that sum to one over the keys a query may look at.
+    """Turn scores into weights that sum to 1 over the keys that a query is allowed to attend to.
 
     Parameters
     ----------
-    scores : Tensor of shape (..., key_len)
+    scores : Tensor of shape (..., S)
         How well each key matches.
     mask : bool Tensor broadcastable to `scores`, default=None
-        True where the query may look. A row with no True gives zeros, not NaN.
+        True where the query is allowed to attend. A row with no True gives zeros, not NaN.
 
     Returns
     -------
-    weights : Tensor of the shape of `scores`
+    weights : Tensor of shape (..., S)
 
     Raises
     ------
@@ -31,50 +36,31 @@ def masked_softmax(scores, mask=None):
     if mask is None:
         return scores.softmax(-1)
     check_mask(mask, scores.shape)
-    scores = scores.masked_fill(~mask, -math.inf)
-    # A row of nothing but -inf is 0/0. Give such a row finite scores, then set its weights to zero:
-    # that way the gradient is zero as well, where repairing the NaN afterwards would leave it NaN.
-    nothing_to_see = ~mask.any(-1, keepdim=True)
-    return scores.masked_fill(nothing_to_see, 0.0).softmax(-1).masked_fill(nothing_to_see, 0.0)
-
-
-def check_mask(mask, shape):
-    """Raise a ValueError unless `mask` is boolean and broadcasts to `shape`."""
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"a mask must be boolean, True = may look; got {mask.dtype}. If yours holds 0 and 1, "
-            f"write mask.bool(); if it holds 0 and -inf, write mask == 0."
-        )
-    try:
-        fits = torch.broadcast_shapes(mask.shape, shape) == torch.Size(shape)
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"the mask must broadcast to the scores, {tuple(shape)}; got {tuple(mask.shape)}. "
-            f"Its last axis is the keys, the one before it the queries."
-        )
+    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+    # With every key masked out the softmax is 0/0, so such a row is set to zero.
+    all_masked = ~mask.any(-1, keepdim=True)
+    return weights.masked_fill(all_masked, 0.0)
 
 
 def scaled_dot_product_attention(query, key, value, mask=None):
-    """Mix the values, each weighted by how well its key matches the query.
+    """Compute softmax(Q Kᵀ / √d_k) V: average the values, weighted by how well their keys match.
 
     Parameters
     ----------
-    query : Tensor of shape (..., query_len, d_head)
+    query : Tensor of shape (..., T, K)
         What each position is looking for.
-    key : Tensor of shape (..., key_len, d_head)
-        What each position can be found by.
-    value : Tensor of shape (..., key_len, d_value)
-        What each position hands over once found.
-    mask : bool Tensor broadcastable to (..., query_len, key_len), default=None
-        True where the query may look. A row with no True gives zeros, not NaN.
+    key : Tensor of shape (..., S, K)
+        What each position is matched on.
+    value : Tensor of shape (..., S, d_value)
+        What each position passes on.
+    mask : bool Tensor broadcastable to (..., T, S), default=None
+        True where the query is allowed to attend. A row with no True gives zeros, not NaN.
 
     Returns
     -------
-    context : Tensor of shape (..., query_len, d_value)
-    weights : Tensor of shape (..., query_len, key_len)
-        Fractions; every row sums to 1, or to 0 if it is wholly masked.
+    context : Tensor of shape (..., T, d_value)
+    weights : Tensor of shape (..., T, S)
+        Every row sums to 1, or to 0 if it is wholly masked out.
 
     Raises
     ------
@@ -86,13 +72,13 @@ def scaled_dot_product_attention(query, key, value, mask=None):
     ------
     Vaswani et al. (2017), "Attention Is All You Need", section 3.2.1, eq. (1).
     """
-    _check_widths(query, key, value)
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    _check_shapes(query, key, value)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., T, S)
     weights = masked_softmax(scores, mask)
     return weights @ value, weights
 
 
-def _check_widths(query, key, value):
+def _check_shapes(query, key, value):
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"query and key must have the same width to be compared; got {query.shape[-1]} and "
@@ -112,7 +98,7 @@ class AdditiveAttention(nn.Module):
     d_query, d_key : int
         Widths of the query (the decoder's state) and of the keys (the encoder's states).
     d_attention : int
-        Width of the hidden layer in which the two meet.
+        Width A of the hidden layer in which the two are added.
 
     Source
     ------
@@ -122,50 +108,53 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, d_query, d_key, d_attention):
         super().__init__()
-        self.query_proj = nn.Linear(d_query, d_attention, bias=False)
-        self.key_proj = nn.Linear(d_key, d_attention, bias=False)
-        self.energy = nn.Linear(d_attention, 1, bias=False)
+        self.query_proj = nn.Linear(d_query, d_attention, bias=False)  # W
+        self.key_proj = nn.Linear(d_key, d_attention, bias=False)  # U
+        self.energy = nn.Linear(d_attention, 1, bias=False)  # v
 
     def forward(self, query, keys, mask=None, projected_keys=None):
-        """Look at `keys` once with `query`.
+        """Attend to the keys with one query per sentence.
 
         Parameters
         ----------
-        query : Tensor of shape (B, D_q)
-        keys : Tensor of shape (B, S, D_k)
-            Both what is scored and what is mixed.
+        query : Tensor of shape (B, d_query)
+        keys : Tensor of shape (B, S, d_key)
+            They are scored, and they are also the values that are averaged.
         mask : bool Tensor of shape (B, S), default=None
-            True where the query may look.
+            True where the query is allowed to attend.
         projected_keys : Tensor of shape (B, S, A), default=None
-            ``key_proj(keys)``, if it is already known: the keys stay the same for every decoding
-            step, so this product needs doing only once a sentence.
+            ``key_proj(keys)``, if already computed: the keys are the same at every decoding step,
+            so they need projecting only once per sentence.
 
         Returns
         -------
-        context : Tensor of shape (B, D_k)
+        context : Tensor of shape (B, d_key)
         weights : Tensor of shape (B, S)
         """
         if projected_keys is None:
             projected_keys = self.key_proj(keys)
-        hidden = torch.tanh(self.query_proj(query)[:, None] + projected_keys)
-        return _mix(self.energy(hidden).squeeze(-1), keys, mask)
+        hidden = torch.tanh(self.query_proj(query)[:, None] + projected_keys)  # (B, S, A)
+        scores = self.energy(hidden).squeeze(-1)  # (B, S, 1) -> (B, S)
+        weights = masked_softmax(scores, mask)
+        context = (weights[:, None] @ keys).squeeze(1)  # (B, 1, S) @ (B, S, d_key) -> (B, d_key)
+        return context, weights
 
 
 class MultiplicativeAttention(nn.Module):
-    """Score each key with a product; three ways, one switch.
+    """Score each key by a product with the query: Luong's three scores.
 
     Parameters
     ----------
     d_query, d_key : int
         Widths of the query and of the keys.
     score : {"dot", "general", "concat"}, default="general"
-        dot: query · key (widths must agree, no parameters); general: query · W key;
+        dot: query · key (equal widths, no parameters); general: query · W key;
         concat: v · tanh(W [query; key]), which Luong et al. list beside the other two.
 
     Raises
     ------
     ValueError
-        If `score` is unknown, or "dot" is asked for with two different widths.
+        If `score` is unknown, or is "dot" with two different widths.
 
     Source
     ------
@@ -190,54 +179,54 @@ class MultiplicativeAttention(nn.Module):
             self.energy = nn.Linear(d_query, 1, bias=False)
 
     def scores(self, query, keys):
-        """Score keys (B, S, D_k) against queries (B, T, D_q); returns (B, T, S)."""
+        """Score every key (B, S, d_key) for every query (B, T, d_query); returns (B, T, S)."""
         if self.score == "dot":
             return query @ keys.transpose(1, 2)
         if self.score == "general":
             return query @ self.weight(keys).transpose(1, 2)
-        # W [q; k] = W_q q + W_k k: the two halves are multiplied apart, then every pair is added.
+        # W [q; k] = W_q q + W_k k, so every query and every key is multiplied only once.
         w_query, w_key = self.weight.weight.split([query.shape[-1], keys.shape[-1]], dim=1)
         pairs = F.linear(query, w_query)[:, :, None] + F.linear(keys, w_key)[:, None]
-        return self.energy(torch.tanh(pairs)).squeeze(-1)
+        return self.energy(torch.tanh(pairs)).squeeze(-1)  # (B, T, S, d_query) -> (B, T, S)
 
     def forward(self, query, keys, mask=None):
-        """Look at `keys` with one query, or with many at once.
+        """Attend to the keys with one query per sentence, or with many.
 
         Parameters
         ----------
-        query : Tensor of shape (B, D_q) or (B, T, D_q)
-        keys : Tensor of shape (B, S, D_k)
+        query : Tensor of shape (B, d_query) or (B, T, d_query)
+        keys : Tensor of shape (B, S, d_key)
+            They are scored, and they are also the values that are averaged.
         mask : bool Tensor of shape (B, S), default=None
-            True where the query may look.
+            True where the query is allowed to attend.
 
         Returns
         -------
-        context : Tensor of shape (B, D_k) or (B, T, D_k)
+        context : Tensor of shape (B, d_key) or (B, T, d_key)
         weights : Tensor of shape (B, S) or (B, T, S)
         """
         if query.dim() == 2:
-            return _mix(self.scores(query[:, None], keys)[:, 0], keys, mask)
-        weights = masked_softmax(self.scores(query, keys), None if mask is None else mask[:, None])
+            context, weights = self(query[:, None], keys, mask)
+            return context.squeeze(1), weights.squeeze(1)
+        if mask is not None:
+            mask = mask[:, None]  # (B, S) -> (B, 1, S), the same for every query
+        weights = masked_softmax(self.scores(query, keys), mask)
         return weights @ keys, weights
 
 
-def _mix(scores, keys, mask):
-    weights = masked_softmax(scores, mask)
-    return (weights[:, None] @ keys)[:, 0], weights
-
-
 class MultiHeadAttention(nn.Module):
-    """Attend several times side by side, each head in its own small projection.
+    """Attend with several heads in parallel, each with learned projections of its own.
 
-    Every head projects the *whole* vector; the projections are stored as one matrix each and split
-    afterwards, which is one large product instead of many small ones.
+    MultiHead(Q, K, V) = Concat(head_1, …, head_H) W_O, where
+    head_i = Attention(Q W_Q_i, K W_K_i, V W_V_i). The H matrices W_Q_i are stored side by side as
+    one (D, D) matrix, and likewise those of the keys and values.
 
     Parameters
     ----------
     d_model : int
-        Width of what goes in and of what comes out.
+        Width of the inputs and of the output.
     n_heads : int
-        Number of heads; must divide `d_model`. Each head is d_model / n_heads wide.
+        Number of heads; must divide `d_model`. Each head is K = D / H wide.
     dropout : float, default=0.0
         Share of attention weights set to zero while training.
 
@@ -260,64 +249,36 @@ class MultiHeadAttention(nn.Module):
             )
         self.n_heads = n_heads
         self.dropout = dropout
-        # W_Q, W_K and W_V below each other: self-attention then needs a single product.
-        self.qkv_proj = nn.Linear(d_model, 3 * d_model)
-        self.out_proj = nn.Linear(d_model, d_model)
-        for matrix in self.qkv_proj.weight.chunk(3):
-            nn.init.xavier_uniform_(matrix)
-        nn.init.zeros_(self.qkv_proj.bias)
-        nn.init.xavier_uniform_(self.out_proj.weight)
-        nn.init.zeros_(self.out_proj.bias)
+        self.query_proj = nn.Linear(d_model, d_model)  # W_Q
+        self.key_proj = nn.Linear(d_model, d_model)  # W_K
+        self.value_proj = nn.Linear(d_model, d_model)  # W_V
+        self.out_proj = nn.Linear(d_model, d_model)  # W_O
+        for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
 
-    def split_heads(self, x):
-        """Cut the last axis into heads: (B, T, D) -> (B, H, T, K)."""
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-
-    def project_query(self, query):
-        """Project (B, T, D) to the heads' queries, (B, H, T, K)."""
-        d_model = query.shape[-1]
-        weight, bias = self.qkv_proj.weight[:d_model], self.qkv_proj.bias[:d_model]
-        return self.split_heads(F.linear(query, weight, bias))
-
-    def project_key_value(self, key, value):
-        """Project (B, S, D) twice, to the heads' keys and values, (B, H, S, K) each."""
-        d_model = key.shape[-1]
-        weight, bias = self.qkv_proj.weight[d_model:], self.qkv_proj.bias[d_model:]
-        if key is value:
-            both = F.linear(key, weight, bias).chunk(2, dim=-1)
-        else:
-            parts = zip((key, value), weight.chunk(2), bias.chunk(2), strict=True)
-            both = (F.linear(x, w, b) for x, w, b in parts)
-        return tuple(self.split_heads(x) for x in both)
-
-    def project(self, query, key, value):
-        """Project all three: (B, H, T, K), (B, H, S, K), (B, H, S, K)."""
-        if query is key and key is value:
-            return tuple(self.split_heads(x) for x in self.qkv_proj(query).chunk(3, dim=-1))
-        return self.project_query(query), *self.project_key_value(key, value)
-
-    def forward(self, query, key, value, mask=None, need_weights=False):
-        """Let every query look at every key it may.
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """Attend from every query to the keys it is allowed to attend to.
 
         Parameters
         ----------
         query : Tensor of shape (B, T, D)
         key, value : Tensor of shape (B, S, D)
         mask : bool Tensor broadcastable to (B, H, T, S), default=None
-            True where the query may look.
+            True where the query is allowed to attend.
         need_weights : bool, default=False
-            False runs PyTorch's fused operator; True runs the readable one and returns the
-            weights. The output is the same.
+            True also returns the weights, which PyTorch's fused operator never stores. The output
+            is the same.
+        cache : KeyValueCache, default=None
+            Keys and values projected in earlier decoding steps.
 
         Returns
         -------
         output : Tensor of shape (B, T, D)
         weights : Tensor of shape (B, H, T, S), or None
         """
-        return self.attend(*self.project(query, key, value), mask, need_weights)
-
-    def attend(self, q, k, v, mask=None, need_weights=False):
-        """Attend with projected heads (B, H, T, K), (B, H, S, K); merge; apply W_O."""
+        q = self.project_query(query)
+        k, v = cache.update(self, key, value) if cache else self.project_key_value(key, value)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
             context, weights = scaled_dot_product_attention(q, k, v, mask)
@@ -325,16 +286,106 @@ class MultiHeadAttention(nn.Module):
                 context = F.dropout(weights, dropout) @ v
         else:
             context, weights = fused_attention(q, k, v, mask, dropout), None
-        merged = context.transpose(1, 2).flatten(-2)  # (B, H, T, K) -> (B, T, D)
-        return self.out_proj(merged), weights
+        return self.out_proj(self.merge_heads(context)), weights
+
+    def project_query(self, query):
+        """Apply W_Q, (B, T, D) -> (B, H, T, K)."""
+        return self.split_heads(self.query_proj(query))
+
+    def project_key_value(self, key, value):
+        """Apply W_K and W_V, (B, S, D) -> (B, H, S, K) each."""
+        return self.split_heads(self.key_proj(key)), self.split_heads(self.value_proj(value))
+
+    def split_heads(self, x):
+        """Cut the last dimension into heads, (B, T, D) -> (B, H, T, K)."""
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+    def merge_heads(self, x):
+        """Concatenate the heads, (B, H, T, K) -> (B, T, D)."""
+        return x.transpose(1, 2).flatten(-2)
+
+
+class KeyValueCache:
+    """Keep keys and values from one decoding step to the next, so that none is projected twice.
+
+    Parameters
+    ----------
+    grows : bool
+        True for self-attention, where every step brings new positions. False for cross-attention:
+        the source stays the same, so what the first step projected serves all later ones.
+    """
+
+    def __init__(self, grows):
+        self.grows = grows
+        self.key = self.value = None
+
+    def update(self, attention, key, value):
+        """Project what is not cached yet.
+
+        Parameters
+        ----------
+        attention : MultiHeadAttention
+        key, value : Tensor of shape (B, new, D)
+            Of the new positions.
+
+        Returns
+        -------
+        key, value : Tensor of shape (B, H, S, K)
+            Of all positions so far.
+        """
+        if self.key is None:
+            self.key, self.value = attention.project_key_value(key, value)
+        elif self.grows:
+            new_key, new_value = attention.project_key_value(key, value)
+            self.key = torch.cat([self.key, new_key], dim=2)  # (B, H, S, K) -> (B, H, S + new, K)
+            self.value = torch.cat([self.value, new_value], dim=2)
+        return self.key, self.value
+
+    def reorder(self, rows):
+        """Make row i of the batch continue what was row ``rows[i]``."""
+        if self.key is not None:
+            self.key, self.value = self.key[rows], self.value[rows]
+
+
+@contextmanager
+def recorded_weights(model):
+    """Record the attention weights of every `MultiHeadAttention` that runs in a ``with`` block.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Any model that has such layers inside.
+
+    Yields
+    ------
+    maps : list of Tensor of shape (B, H, T, S)
+        One per call, in the order in which the layers ran.
+    """
+    maps = []
+
+    def ask_for_weights(layer, args, kwargs):
+        return args, {**kwargs, "need_weights": True}
+
+    def record(layer, args, output):
+        maps.append(output[1])
+
+    layers = [layer for layer in model.modules() if isinstance(layer, MultiHeadAttention)]
+    hooks = [x.register_forward_pre_hook(ask_for_weights, with_kwargs=True) for x in layers]
+    hooks += [layer.register_forward_hook(record) for layer in layers]
+    try:
+        yield maps
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager
 def heads_off(layer, heads):
-    """Silence some heads of a layer for the length of a ``with`` block.
+    """Silence some heads of a layer inside a ``with`` block.
 
-    What a head writes goes through its own rows of W_O, which are columns of ``out_proj.weight``:
-    a linear layer keeps its matrix transposed. With those at zero the head writes nothing.
+    The output of a head reaches the rest of the model only through its own rows of W_O, which are
+    columns of ``out_proj.weight`` because nn.Linear stores its matrix transposed. With those at
+    zero the head contributes nothing.
 
     Parameters
     ----------
@@ -355,32 +406,9 @@ def heads_off(layer, heads):
     weight = layer.out_proj.weight
     before = weight.detach().clone()
     with torch.no_grad():
-        weight.unflatten(1, (layer.n_heads, -1))[:, list(heads)] = 0
+        weight.unflatten(1, (layer.n_heads, -1))[:, list(heads)] = 0  # (D, D) -> (D, H, K)
     try:
         yield
     finally:
         with torch.no_grad():
             weight.copy_(before)
-
-
-def fused_attention(query, key, value, mask=None, dropout=0.0):
-    """Compute what `scaled_dot_product_attention` does in one operator, without the weights.
-
-    Parameters
-    ----------
-    query, key, value, mask
-        As in `scaled_dot_product_attention`.
-    dropout : float, default=0.0
-        Share of weights set to zero.
-
-    Returns
-    -------
-    context : Tensor of shape (..., query_len, d_value)
-    """
-    if mask is not None:
-        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
-    # On a CPU the one-pass kernel is made for long sequences; at sentence length its backward is
-    # several times slower than that of plain products, which PyTorch calls its "math" kernel.
-    plain = query.device.type == "cpu" and query.requires_grad and torch.is_grad_enabled()
-    with sdpa_kernel(SDPBackend.MATH) if plain else nullcontext():
-        return F.scaled_dot_product_attention(query, key, value, mask, dropout)

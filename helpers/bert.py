@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.layers import EncoderLayer
+from helpers.attention import recorded_weights
+from helpers.layers import Dropout, EncoderLayer, inference
 from helpers.masks import padding_mask
 from helpers.positions import LearnedPositions
 
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig:
-    """Say how large a BERT is to be; the defaults are MiniLM-L6's.
+    """The sizes of a BERT; the defaults are those of MiniLM-L6.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class BertConfig:
 
 
 class BertEncoder(nn.Module):
-    """Read a text in both directions at once: post-norm encoder layers, learned positions.
+    """An encoder alone: token, position and segment embeddings, then post-norm encoder layers.
 
     Parameters
     ----------
@@ -52,25 +53,23 @@ class BertEncoder(nn.Module):
         self.positions = LearnedPositions(c.max_len, c.d_model)
         self.segments = nn.Embedding(2, c.d_model)
         self.norm = nn.LayerNorm(c.d_model, c.norm_eps)
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
         layer = (c.d_model, c.n_heads, c.d_ff, c.dropout, False, "gelu", c.norm_eps)
         self.layers = nn.ModuleList(EncoderLayer(*layer) for _ in range(c.n_layers))
 
-    def forward(self, token_ids, segment_ids=None, need_weights=False):
-        """Turn tokens into vectors that know their sentence.
+    def forward(self, token_ids, segment_ids=None):
+        """Compute one vector per token that depends on the whole text.
 
         Parameters
         ----------
         token_ids : integer Tensor of shape (B, S)
         segment_ids : integer Tensor of shape (B, S), default=None
             0 for the first text, 1 for the second; None means one text.
-        need_weights : bool, default=False
 
         Returns
         -------
         hidden : Tensor of shape (B, S, D)
             After the last layer.
-        weights : Tensor of shape (B, layers, H, S, S), or None
 
         Raises
         ------
@@ -82,8 +81,21 @@ class BertEncoder(nn.Module):
         x = self.embedding(token_ids) + self.segments(segment_ids)
         x = self.dropout(self.norm(x + self.positions(token_ids.shape[1])))
         mask = padding_mask(token_ids, self.config.pad_id)
-        weights = []
         for layer in self.layers:
-            x, layer_weights = layer(x, mask, need_weights)
-            weights.append(layer_weights)
-        return x, torch.stack(weights, dim=1) if need_weights else None
+            x = layer(x, mask)
+        return x
+
+    def attention_maps(self, token_ids):
+        """Return the attention weights of every head of every layer, with dropout off.
+
+        Parameters
+        ----------
+        token_ids : integer Tensor of shape (B, S)
+
+        Returns
+        -------
+        weights : Tensor of shape (B, layers, H, S, S)
+        """
+        with inference(self), recorded_weights(self) as maps:
+            self(token_ids)
+        return torch.stack(maps, dim=1)

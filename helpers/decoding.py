@@ -1,9 +1,9 @@
-"""Choosing tokens: greedily, with a beam, at random. Nothing here knows a model.
+"""Decoding: greedy, sampling, beam search. Nothing here depends on a model's kind.
 
-A model is met as a step function ``step(prefix, rows) -> logits``. `prefix` holds the tokens so
-far, shape (N, t), beginning with the begin-of-sentence token; the answer, shape (N, V), scores
-every next token. `rows`, shape (N,), says which row of the previous call each row goes on from, so
-that a model with a cache can follow; None means that nothing has moved.
+A model takes part as a step function ``step(prefix, rows) -> logits``. `prefix`, shape (N, t),
+holds the tokens so far and starts with the begin-of-sentence token. `logits`, shape (N, V), are the
+scores of every next token. `rows`, shape (N,), says which row of the previous call each row
+continues, so that a model with a cache can follow; None means that the rows are the same as before.
 """
 
 import math
@@ -13,7 +13,7 @@ import torch
 
 
 def greedy(step, n, bos_id, eos_id, max_len):
-    """Take the likeliest token, again and again.
+    """Choose the most likely token at every step.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ def greedy(step, n, bos_id, eos_id, max_len):
     n : int
         Number of sentences.
     bos_id, eos_id : int
-        First token of the prefix; the token after which a sentence is complete.
+        The token every prefix starts with, and the token that ends a sentence.
     max_len : int
-        Most tokens to write.
+        Largest number of tokens to generate per sentence.
 
     Returns
     -------
@@ -34,9 +34,9 @@ def greedy(step, n, bos_id, eos_id, max_len):
     Raises
     ------
     ValueError
-        If there is no sentence or no token to write.
+        If `n` or `max_len` is below 1.
     """
-    return _one_by_one(step, n, bos_id, eos_id, max_len, lambda logits: logits.argmax(-1))
+    return _generate(step, n, bos_id, eos_id, max_len, lambda logits: logits.argmax(-1))
 
 
 def sample(
@@ -50,20 +50,19 @@ def sample(
     top_p=None,
     generator=None,
 ):
-    """Draw each token from the model's distribution.
+    """Sample each token from the model's distribution.
 
     Parameters
     ----------
     step, n, bos_id, eos_id, max_len
         As in `greedy`.
     temperature : float, default=1.0
-        Logits are divided by it: below 1 the likely becomes likelier, above 1 all become equal.
+        The logits are divided by it: below 1 sharpens the distribution, above 1 flattens it.
     top_k : int, default=None
-        Draw from the k likeliest tokens only.
+        Sample from the k most likely tokens only; see `top_k_filter`.
     top_p : float, default=None
-        Draw from the fewest tokens that together have this probability.
+        Sample from the fewest tokens that reach this probability; see `top_p_filter`.
     generator : torch.Generator, default=None
-        Where the random numbers come from.
 
     Returns
     -------
@@ -85,31 +84,26 @@ def sample(
             logits = top_p_filter(logits, top_p)
         return torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(-1)
 
-    return _one_by_one(step, n, bos_id, eos_id, max_len, draw)
+    return _generate(step, n, bos_id, eos_id, max_len, draw)
 
 
-def _one_by_one(step, n, bos_id, eos_id, max_len, choose):
+def _generate(step, n, bos_id, eos_id, max_len, choose):
+    """Generate token by token; `choose` maps logits (N, V) to tokens (N,)."""
     _check_request(n, max_len)
-    prefix = torch.full((n, 1), bos_id)
-    alive = torch.arange(n)  # which sentence each row of the prefix belongs to
+    prefix, rows = torch.full((n, 1), bos_id), None
+    alive = torch.arange(n)  # the sentence that each row of the prefix belongs to
     sentences = [[] for _ in range(n)]
-    rows = None
     for _ in range(max_len):
         tokens = choose(step(prefix, rows)).cpu()
-        prefix = torch.cat([prefix, tokens[:, None]], dim=1)
-        running = tokens != eos_id
-        if running.all():
-            rows = None
-            continue
-        for sentence, ids in zip(alive[~running], prefix[~running, 1:], strict=True):
-            sentences[sentence] = ids.tolist()
-        # Finished sentences leave the batch: nobody computes for them any more.
-        rows = running.nonzero().squeeze(1)
-        prefix, alive = prefix[rows], alive[rows]
+        prefix = torch.cat([prefix, tokens[:, None]], dim=1)  # (N, t) -> (N, t + 1)
+        for sentence, ids in zip(alive.tolist(), prefix[:, 1:].tolist(), strict=True):
+            sentences[sentence] = ids
+        # Finished sentences leave the batch, so that no step computes them any further.
+        unfinished = (tokens != eos_id).nonzero().squeeze(1)
+        rows = None if len(unfinished) == len(alive) else unfinished
+        prefix, alive = prefix[unfinished], alive[unfinished]
         if len(alive) == 0:
             break
-    for sentence, ids in zip(alive, prefix[:, 1:], strict=True):
-        sentences[sentence] = ids.tolist()
     return sentences
 
 
@@ -120,7 +114,7 @@ def top_k_filter(logits, k):
     ----------
     logits : Tensor of shape (..., V)
     k : int
-        From 1; more than V keeps everything. Equal to the k-th largest is kept too.
+        From 1; more than V keeps everything. Ties with the k-th largest are kept too.
 
     Returns
     -------
@@ -142,7 +136,7 @@ def top_k_filter(logits, k):
 
 
 def top_p_filter(logits, p):
-    """Keep the fewest likeliest tokens whose probabilities reach p; the rest to minus infinity.
+    """Keep the smallest set of most likely tokens that reaches probability p (nucleus sampling).
 
     Parameters
     ----------
@@ -153,6 +147,7 @@ def top_p_filter(logits, p):
     Returns
     -------
     logits : Tensor of shape (..., V)
+        Minus infinity where a token was dropped.
 
     Raises
     ------
@@ -166,16 +161,17 @@ def top_p_filter(logits, p):
     if not 0 < p <= 1:
         raise ValueError(f"p is a probability above 0, up to 1; got {p}.")
     if p == 1:
-        return logits  # rounded sums can pass 1 too early and would drop the unlikeliest
+        return logits  # a rounded sum can reach 1 before the last token
     ordered, order = logits.sort(dim=-1, descending=True)
-    probabilities = ordered.softmax(-1)
-    before = probabilities.cumsum(-1) - probabilities  # what the likelier ones have together
-    dropped = (before >= p).scatter(-1, order, before >= p)
+    # At least float32: in 16 bits a sum over a vocabulary stops growing too early.
+    probabilities = ordered.softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    before = probabilities.cumsum(-1) - probabilities  # sum over the more likely tokens
+    dropped = torch.zeros_like(order, dtype=torch.bool).scatter(-1, order, before >= p)
     return logits.masked_fill(dropped, -math.inf)
 
 
 def beam_step(log_probs, beam_scores, beam_size):
-    """Find the best continuations of all beams together.
+    """Find the best continuations over all beams of a sentence.
 
     Parameters
     ----------
@@ -184,19 +180,19 @@ def beam_step(log_probs, beam_scores, beam_size):
     beam_scores : Tensor of shape (..., beams)
         Sum of log-probabilities of each beam so far.
     beam_size : int
-        How many to keep.
+        Number of continuations.
 
     Returns
     -------
     scores : Tensor of shape (..., beam_size)
         Best first.
     beam_index : integer Tensor of shape (..., beam_size)
-        Which beam each one continues.
+        The beam that each one continues.
     token_id : integer Tensor of shape (..., beam_size)
-        With which token.
+        The token that it appends.
     """
     totals = beam_scores[..., None] + log_probs  # (..., beams, V)
-    scores, flat = totals.flatten(-2).topk(beam_size, dim=-1)
+    scores, flat = totals.flatten(-2).topk(beam_size, dim=-1)  # (..., beams·V) -> (…, beam_size)
     vocab_size = log_probs.shape[-1]
     return scores, flat // vocab_size, flat % vocab_size
 
@@ -210,7 +206,7 @@ class Hypothesis:
     ids : list of int
         Without begin of sentence; with end of sentence where it was reached.
     score : float
-        `log_prob` divided by the length penalty; what hypotheses are ranked by.
+        `log_prob` divided by `length_norm`; hypotheses are ranked by it.
     log_prob : float
         Sum of the tokens' log-probabilities, in nats.
     """
@@ -222,12 +218,12 @@ class Hypothesis:
 
 @dataclass
 class BeamTrace:
-    """What a beam search of one sentence did, step by step, for drawing its tree.
+    """The tree that the beam search of one sentence built.
 
     Parameters
     ----------
     steps : list of lists of (parent, token_id, log_prob)
-        For each step the candidates that were kept, best first; `parent` is the index of the beam
+        Per step the candidates that were kept, best first; `parent` is the index of the beam
         in the step before.
     """
 
@@ -235,14 +231,14 @@ class BeamTrace:
 
 
 def length_norm(length, penalty):
-    """Compute what a sum of log-probabilities is divided by: ((5 + length) / 6) ** penalty.
+    """Compute the divisor of a sum of log-probabilities: ((5 + length) / 6) ** penalty.
 
     Parameters
     ----------
     length : int or Tensor
-        Tokens written, end of sentence included.
+        Number of tokens, end of sentence included.
     penalty : float
-        0 leaves sums as they are, which favours short sentences.
+        0 compares plain sums, which favours short sentences.
 
     Returns
     -------
@@ -256,14 +252,14 @@ def length_norm(length, penalty):
 
 
 def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trace=None):
-    """Keep the best few beginnings, not one.
+    """Search with a beam: keep the best few prefixes at every step, not one.
 
     Parameters
     ----------
     step, n, bos_id, eos_id, max_len
         As in `greedy`.
     beam_size : int, default=4
-        Beginnings kept for each sentence. 1 is greedy.
+        Prefixes kept per sentence. 1 is greedy.
     length_penalty : float, default=1.0
         See `length_norm`.
     trace : BeamTrace, default=None
@@ -272,97 +268,104 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
     Returns
     -------
     hypotheses : list of lists of Hypothesis
-        For each sentence its finished hypotheses, best first.
+        Per sentence at most `beam_size` hypotheses, best first.
 
     Raises
     ------
     ValueError
-        If there is no sentence, no token to write, no beam, or a trace of several sentences.
+        If `n`, `max_len` or `beam_size` is below 1, or a trace of several sentences is asked for.
 
     Source
     ------
     Wu et al. (2016), "Google's Neural Machine Translation System", section 7.
     """
-    _check_request(n, max_len)
-    if beam_size < 1:
-        raise ValueError(f"a beam holds at least one beginning; got beam_size={beam_size}.")
-    if trace is not None and n != 1:
-        raise ValueError(f"a trace follows the beam of one sentence; got n={n}.")
-    finished = [[] for _ in range(n)]
+    _check_request(n, max_len, beam_size, trace)
+    finished = [_Finished(beam_size, length_penalty, max_len) for _ in range(n)]
     prefix, rows = torch.full((n, 1), bos_id), None
-    scores = torch.zeros(n, 1)  # at first one beginning a sentence
-    alive = torch.arange(n)
+    scores = torch.zeros(n, 1)  # (sentences, beams): one empty prefix per sentence to begin with
+    alive = torch.arange(n)  # the sentence that each row of `scores` belongs to
     for length in range(1, max_len + 1):
-        log_probs = step(prefix, rows).cpu().float().log_softmax(-1).unflatten(0, scores.shape)
-        # Twice as many candidates as beams: even if half of them end here, enough go on.
-        n_candidates = min(2 * beam_size, log_probs.shape[1] * log_probs.shape[2])
+        beams = scores.shape[1]
+        log_probs = step(prefix, rows).cpu().float().log_softmax(-1)  # (sentences·beams, V)
+        log_probs = log_probs.unflatten(0, (-1, beams))  # (sentences, beams, V)
+        # Twice beam_size candidates: at most one per beam ends, so enough of them go on.
+        n_candidates = min(2 * beam_size, log_probs[0].numel())
         candidates, parents, tokens = beam_step(log_probs, scores, n_candidates)
+        parent_rows = parents + beams * torch.arange(len(alive))[:, None]  # rows of the prefix
         ends = tokens == eos_id
-        _collect(
-            finished, alive, prefix, candidates, parents, ends, eos_id, length_penalty, beam_size
-        )
-        # The best candidates that do not end become the new beams.
-        scores, place = candidates.masked_fill(ends, -math.inf).topk(
-            min(beam_size, n_candidates), dim=-1
-        )
+        ended = ends & (torch.arange(n_candidates) < beam_size)
+        for i, j in ended.nonzero().tolist():
+            ids = [*prefix[parent_rows[i, j], 1:].tolist(), eos_id]
+            finished[alive[i]].add(ids, candidates[i, j].item())
+        unended = candidates.masked_fill(ends, -math.inf)
+        scores, kept = unended.topk(min(beam_size, n_candidates), dim=-1)
         if trace is not None:
-            trace.steps.append(_kept(parents[0], tokens[0], candidates[0], ends[0], place[0]))
-        parents, tokens = parents.gather(1, place), tokens.gather(1, place)
-        going_on = _undecided(finished, alive, scores, length, max_len, length_penalty, beam_size)
-        rows = (parents + torch.arange(len(alive))[:, None] * log_probs.shape[1])[going_on]
-        prefix = torch.cat([prefix[rows.flatten()], tokens[going_on].reshape(-1, 1)], dim=1)
-        scores, alive, rows = scores[going_on], alive[going_on], rows.flatten()
+            trace.steps.append(_shown(parents[0], tokens[0], candidates[0], ended[0], kept[0]))
+        go_on = [
+            finished[sentence].can_improve(best, length)
+            for sentence, best in zip(alive.tolist(), scores[:, 0].tolist(), strict=True)
+        ]
+        scores, alive, kept = scores[go_on], alive[go_on], kept[go_on]
+        rows = parent_rows[go_on].gather(1, kept).flatten()
+        new = tokens[go_on].gather(1, kept).flatten()
+        prefix = torch.cat([prefix[rows], new[:, None]], dim=1)  # (rows, t) -> (rows, t + 1)
         if len(alive) == 0:
             break
-    _cut_off(finished, alive, scores, prefix, max_len, length_penalty, beam_size)
-    return [sorted(some, key=lambda h: -h.score)[:beam_size] for some in finished]
+
+    # What has not ended after max_len tokens fills up the places that are left.
+    sentences = alive.repeat_interleave(scores.shape[1])
+    for sentence, log_prob, row in zip(sentences, scores.flatten(), prefix, strict=True):
+        if finished[sentence].has_room():
+            finished[sentence].add(row[1:].tolist(), log_prob.item())
+    return [one.best() for one in finished]
 
 
-def _kept(parents, tokens, log_probs, ends, going_on):
-    """List what the trace shows: candidates that end among the best, and the new beams."""
-    kept = ends & (torch.arange(len(ends)) < len(going_on))
-    kept[going_on] = True
-    kept &= log_probs > -math.inf
-    columns = (column[kept].tolist() for column in (parents, tokens, log_probs))
+class _Finished:
+    """The finished hypotheses of one sentence, and whether the search can find a better one."""
+
+    def __init__(self, beam_size, length_penalty, max_len):
+        self.beam_size, self.length_penalty, self.max_len = beam_size, length_penalty, max_len
+        self.hypotheses = []
+
+    def add(self, ids, log_prob):
+        if log_prob > -math.inf:
+            score = log_prob / length_norm(len(ids), self.length_penalty)
+            self.hypotheses.append(Hypothesis(ids, score, log_prob))
+
+    def best(self):
+        return sorted(self.hypotheses, key=lambda h: -h.score)[: self.beam_size]
+
+    def has_room(self):
+        return len(self.hypotheses) < self.beam_size
+
+    def can_improve(self, log_prob, length):
+        """Tell whether a prefix of `length` tokens can still end among the best."""
+        if log_prob == -math.inf:
+            return False
+        if self.has_room():
+            return True
+        if self.beam_size == 1:
+            return False  # the one beam has ended, as greedy decoding would
+        # The log-probability can only fall, and the divisor can grow to that of max_len tokens.
+        longest = self.max_len if self.length_penalty > 0 else length + 1
+        return log_prob / length_norm(longest, self.length_penalty) > self.best()[-1].score
+
+
+def _shown(parents, tokens, log_probs, ended, kept):
+    """List (parent, token, log-probability) of the candidates that ended or became a beam."""
+    shown = ended.clone()
+    shown[kept] = True
+    shown &= log_probs > -math.inf
+    columns = (column[shown].tolist() for column in (parents, tokens, log_probs))
     return list(zip(*columns, strict=True))
 
 
-def _collect(finished, alive, prefix, scores, parents, ends, eos_id, penalty, beam_size):
-    """Move candidates that end among the best `beam_size` to the finished hypotheses."""
-    ends = ends & (scores > -math.inf) & (torch.arange(ends.shape[1]) < beam_size)
-    beams = len(prefix) // len(alive)
-    for row, place in ends.nonzero().tolist():
-        ids = prefix[row * beams + parents[row, place], 1:].tolist() + [eos_id]
-        log_prob = scores[row, place].item()
-        score = log_prob / length_norm(len(ids), penalty)
-        finished[alive[row]].append(Hypothesis(ids, score, log_prob))
-
-
-def _cut_off(finished, alive, scores, prefix, max_len, penalty, beam_size):
-    """Add what is still unfinished after `max_len` tokens, where there is room for it."""
-    beams = prefix[:, 1:].unflatten(0, scores.shape) if len(alive) else []
-    for sentence, log_probs, sentences in zip(alive.tolist(), scores.tolist(), beams, strict=True):
-        for log_prob, ids in zip(log_probs, sentences.tolist(), strict=True):
-            if log_prob > -math.inf and len(finished[sentence]) < beam_size:
-                score = log_prob / length_norm(max_len, penalty)
-                finished[sentence].append(Hypothesis(ids, score, log_prob))
-
-
-def _undecided(finished, alive, scores, length, max_len, penalty, beam_size):
-    """Say which sentences could still find something better than they have."""
-    going_on = []
-    for sentence, best in zip(alive.tolist(), scores[:, 0].tolist(), strict=True):
-        some = sorted((h.score for h in finished[sentence]), reverse=True)
-        # A log-probability only falls; the penalty can lift it at most to that of full length.
-        reach = best / length_norm(max_len if penalty > 0 else length + 1, penalty)
-        # A beam of one has nothing left once it has ended: that makes it greedy.
-        better = beam_size > 1 and reach > some[beam_size - 1] if len(some) >= beam_size else True
-        going_on.append(best > -math.inf and better)
-    return torch.tensor(going_on)
-
-
-def _check_request(n, max_len):
+def _check_request(n, max_len, beam_size=1, trace=None):
     if n < 1:
         raise ValueError(f"there is no sentence to write: n={n}.")
     if max_len < 1:
         raise ValueError(f"max_len must allow at least one token; got {max_len}.")
+    if beam_size < 1:
+        raise ValueError(f"a beam holds at least one prefix; got beam_size={beam_size}.")
+    if trace is not None and n != 1:
+        raise ValueError(f"a trace follows the beam of one sentence; got n={n}.")

@@ -1,4 +1,4 @@
-"""Who may look where. In this whole course, ``True`` in a mask means *may look*.
+"""Who is allowed to attend to what. In this whole course, ``True`` in a mask means *allowed*.
 
 The same convention as ``F.scaled_dot_product_attention``; ``nn.MultiheadAttention`` uses the
 opposite, so translate with ``~mask`` when you compare the two.
@@ -8,25 +8,24 @@ import torch
 
 
 def padding_mask(token_ids, pad_id):
-    """Let every query look at the real tokens and at no padding.
+    """Allow every query to attend to the real tokens, and to no padding.
 
     Parameters
     ----------
     token_ids : integer Tensor of shape (B, S)
-        Token ids, padded to one length.
     pad_id : int
-        The id that fills up the short sentences.
+        The id that fills up short sentences.
 
     Returns
     -------
     mask : bool Tensor of shape (B, 1, 1, S)
-        True where there is a token. The two axes of size 1 stand for heads and queries: every
-        head and every query of a sentence may look at the same keys.
+        True where there is a token. The two dimensions of size 1 stand for heads and queries, so
+        that the mask broadcasts to attention scores of shape (B, H, T, S).
 
     Raises
     ------
     ValueError
-        If `token_ids` is not a batch of id sequences.
+        If `token_ids` is not a batch of integer ids.
     """
     if token_ids.dim() != 2 or token_ids.is_floating_point():
         raise ValueError(
@@ -38,14 +37,13 @@ def padding_mask(token_ids, pad_id):
 
 
 def causal_mask(length, device=None):
-    """Let every position look at itself and at what came before it.
+    """Allow every position to attend to itself and to earlier positions.
 
     Parameters
     ----------
     length : int
         Number of positions T.
     device : torch.device, default=None
-        Where the mask is to live.
 
     Returns
     -------
@@ -66,15 +64,31 @@ def causal_mask(length, device=None):
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def or_none(mask):
-    """Return `mask`, or None if it hides nothing: attention is quicker without one.
+def check_mask(mask, shape):
+    """Check that a mask is boolean and broadcasts to the attention scores.
 
     Parameters
     ----------
-    mask : bool Tensor
+    mask : Tensor
+    shape : tuple of int
+        Of the scores, (..., T, S).
 
-    Returns
-    -------
-    mask : bool Tensor, or None
+    Raises
+    ------
+    ValueError
+        If it does not.
     """
-    return None if mask.all() else mask
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"a mask must be boolean, True = allowed to attend; got {mask.dtype}. If yours holds "
+            f"0 and 1, write mask.bool(); if it holds 0 and -inf, write mask == 0."
+        )
+    try:
+        fits = torch.broadcast_shapes(mask.shape, shape) == torch.Size(shape)
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"the mask must broadcast to the scores, {tuple(shape)}; got {tuple(mask.shape)}. "
+            f"Its last axis is the keys, the one before it the queries."
+        )

@@ -1,18 +1,18 @@
-"""Where each token stands: sinusoids, a learned table, rotations."""
+"""Positional encodings: sinusoids, a learned table, rotations."""
 
 import torch
 from torch import nn
 
 
 def sinusoidal_positions(max_len, d_model):
-    """Give every position its own pattern of slow and fast waves.
+    """Compute the sinusoidal positional encoding: one pattern of slow and fast waves per position.
 
     Parameters
     ----------
     max_len : int
         Number of positions.
     d_model : int
-        Width of the pattern; even, since each frequency gives a sine and a cosine.
+        Width of the encoding; even, since each frequency gives a sine and a cosine.
 
     Returns
     -------
@@ -41,14 +41,13 @@ def sinusoidal_positions(max_len, d_model):
 
 
 class LearnedPositions(nn.Module):
-    """Learn one vector for every position, as BERT, GPT-2 and ViT do.
+    """Learn one vector per position, as BERT, GPT-2 and ViT do.
 
     Parameters
     ----------
     max_len : int
-        Number of positions there are vectors for; longer inputs are refused.
+        Number of positions; longer inputs are refused.
     d_model : int
-        Width of each vector.
 
     Source
     ------
@@ -72,10 +71,10 @@ class LearnedPositions(nn.Module):
 
 
 def rotate_positions(x, start=0, base=10000.0):
-    """Turn each pair of features by an angle that grows with the position.
+    """Rotate each pair of features by an angle that grows with the position.
 
-    After this, the dot product of a query and a key depends only on how far, and on which side,
-    the key stands from the query.
+    After this, the dot product of a query and a key depends on their positions only through the
+    difference of the two.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ def rotate_positions(x, start=0, base=10000.0):
     start : int, default=0
         Position of the first row.
     base : float, default=10000.0
-        The slowest wave's length is about 2·pi·base positions.
+        Pair i turns by position / base^(2i/K) radians.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from helpers.attention import AdditiveAttention, MultiplicativeAttention
-from helpers.masks import padding_mask
+from helpers.layers import inference
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 ATTENTIONS = ("none", "additive", "dot", "general", "concat")
@@ -17,20 +17,19 @@ ATTENTIONS = ("none", "additive", "dot", "general", "concat")
 
 @dataclass(frozen=True, kw_only=True)
 class Seq2SeqConfig:
-    """Say what a recurrent translator is to be.
+    """The sizes and choices that make a recurrent translator.
 
     Parameters
     ----------
     src_vocab_size, tgt_vocab_size : int
     d_embedding, d_hidden : int, default=64, 128
-        Width of a word's vector and of a hidden state. The encoder reads in both directions and
-        gives each half of `d_hidden`.
+        Width of an embedding and of a hidden state. The encoder reads in both directions, with
+        half of `d_hidden` each.
     cell : {"rnn", "lstm", "gru"}, default="gru"
     attention : {"none", "additive", "dot", "general", "concat"}, default="none"
-        "none" has nothing but a fixed context vector; "additive" is Bahdanau's; the others are
-        Luong's three scores.
+        "none": a fixed context vector; "additive": Bahdanau's; the others: Luong's three scores.
     dropout : float, default=0.0
-        On the embeddings.
+        Share of the embeddings set to zero while training.
     pad_id : int, default=0
     """
 
@@ -55,7 +54,7 @@ class Seq2SeqConfig:
 
 
 class Encoder(nn.Module):
-    """Read a sentence forwards and backwards; keep every state.
+    """A bidirectional recurrent network over the source sentence.
 
     Parameters
     ----------
@@ -76,31 +75,49 @@ class Encoder(nn.Module):
         )
 
     def forward(self, src_ids):
-        """Read source ids, `src_ids` of shape (B, S).
+        """Read source ids, `src_ids` of shape (B, S), padded at the end.
 
         Returns
         -------
         states : Tensor of shape (B, S, D_h)
-            One for each word; of no meaning where there is padding.
-        last : Tensor of shape (B, D_h)
-            The last state of each direction: the context vector.
+            One per token; meaningless where there is padding.
+        context : Tensor of shape (B, D_h)
+            The final hidden state of each direction, concatenated: the fixed context vector.
+
+        Raises
+        ------
+        ValueError
+            If a sentence is empty, or has padding before a token.
         """
-        # Packed, so that the backward direction starts at each sentence's own last word.
-        lengths = (src_ids != self.pad_id).sum(1).cpu()
+        real = src_ids != self.pad_id
+        _check_padding(real, self.pad_id)
+        # Packed, so that the backward direction starts at each sentence's own last token.
         packed = nn.utils.rnn.pack_padded_sequence(
-            self.dropout(self.embedding(src_ids)), lengths, batch_first=True, enforce_sorted=False
+            self.dropout(self.embedding(src_ids)),
+            real.sum(1).cpu(),
+            batch_first=True,
+            enforce_sorted=False,
         )
-        states, last = self.rnn(packed)
-        if isinstance(last, tuple):  # an LSTM's second part is its cell state
-            last = last[0]
+        states, final = self.rnn(packed)
+        hidden, _ = final if isinstance(final, tuple) else (final, None)  # an LSTM has a cell state
         states, _ = nn.utils.rnn.pad_packed_sequence(
             states, batch_first=True, total_length=src_ids.shape[1]
         )
-        return states, last.transpose(0, 1).flatten(1)
+        return states, hidden.transpose(0, 1).flatten(1)  # (2, B, D_h/2) -> (B, D_h)
+
+
+def _check_padding(real, pad_id):
+    if not real.any(1).all():
+        raise ValueError(f"a sentence of the batch has no tokens: every id is pad_id={pad_id}.")
+    if (real[:, 1:] & ~real[:, :-1]).any():
+        raise ValueError(
+            f"padding (id {pad_id}) must come after a sentence; a sentence of the batch has it "
+            f"before or between its tokens. Pad on the right."
+        )
 
 
 class Decoder(nn.Module):
-    """Write with nothing but the context vector, given at every step.
+    """A recurrent decoder that reads the fixed context vector at every step.
 
     Parameters
     ----------
@@ -119,33 +136,39 @@ class Decoder(nn.Module):
         d_input = config.d_embedding + config.d_hidden
         self.rnn = CELLS[config.cell](d_input, config.d_hidden, batch_first=True)
 
-    def begin(self, last):
-        """Make the first decoder state of the context vector (B, D_h)."""
-        hidden = torch.tanh(self.start(last))[None]  # (1, B, D_h), as PyTorch's cells want it
+    def begin(self, context):
+        """Compute the first decoder state from the context vector (B, D_h)."""
+        hidden = torch.tanh(self.start(context))[None]  # (B, D_h) -> (1, B, D_h), as nn.GRU asks
         return (hidden, torch.zeros_like(hidden)) if isinstance(self.rnn, nn.LSTM) else hidden
 
-    def forward(self, tgt_ids, states, last, mask, hidden):
-        """Run over target ids, `tgt_ids` of shape (B, T), from a decoder state `hidden`.
+    def forward(self, tgt_ids, states, context, mask, hidden):
+        """Run over target ids from a decoder state.
 
-        `states` (B, S, D_h), `last` (B, D_h) and `mask` (B, S) are what the encoder left.
+        Parameters
+        ----------
+        tgt_ids : integer Tensor of shape (B, T)
+        states, context, mask : Tensor of shape (B, S, D_h), (B, D_h) and (B, S)
+            What `Seq2Seq.encode` returned.
+        hidden : Tensor of shape (1, B, D_h), or two of them for an LSTM
+            The decoder state before the first of these tokens.
 
         Returns
         -------
         output : Tensor of shape (B, T, D_h)
-        hidden : the decoder state after the last token
-        weights : None, since nothing is looked at
+        hidden : as the argument `hidden`, after the last token
+        weights : Tensor of shape (B, T, S), or None without attention
         """
         embedded = self.dropout(self.embedding(tgt_ids))
-        context = last[:, None].expand(-1, tgt_ids.shape[1], -1)
+        context = context[:, None].expand(-1, tgt_ids.shape[1], -1)  # (B, D_h) -> (B, T, D_h)
         output, hidden = self.rnn(torch.cat([embedded, context], dim=-1), hidden)
         return output, hidden, None
 
 
 class BahdanauDecoder(Decoder):
-    """Look back before every step: the state s_{t-1} asks, the encoder's states answer.
+    """Attend before every step: the query is the decoder's previous state.
 
-    The score depends on both: e_{t,i} = v · tanh(W s_{t-1} + U h_i). The step then takes the
-    context c_t together with the previous word.
+    The scores are e_{t,i} = v · tanh(W s_{t-1} + U h_i). The step then reads the context c_t
+    together with the embedding of the previous word.
 
     Parameters
     ----------
@@ -160,24 +183,24 @@ class BahdanauDecoder(Decoder):
         super().__init__(config)
         self.attention = AdditiveAttention(config.d_hidden, config.d_hidden, config.d_hidden)
 
-    def forward(self, tgt_ids, states, last, mask, hidden):
-        """As in `Decoder`, but returns the weights (B, T, S) as well."""
+    def forward(self, tgt_ids, states, context, mask, hidden):
+        """As in `Decoder`; the fixed context is not used, each step has its own."""
         embedded = self.dropout(self.embedding(tgt_ids))
-        projected = self.attention.key_proj(states)  # U h_i: the same at every step
+        projected = self.attention.key_proj(states)  # U h_i, the same at every step
         outputs, weights = [], []
-        for word in embedded.unbind(1):  # the loop attention does not remove
-            state = hidden[0] if isinstance(hidden, tuple) else hidden
-            context, row = self.attention(state[-1], states, mask, projected)
-            output, hidden = self.rnn(torch.cat([word, context], dim=-1)[:, None], hidden)
+        for word in embedded.unbind(1):  # every step needs the state of the one before
+            state = hidden[0] if isinstance(hidden, tuple) else hidden  # (1, B, D_h)
+            step_context, row = self.attention(state[-1], states, mask, projected)
+            output, hidden = self.rnn(torch.cat([word, step_context], dim=-1)[:, None], hidden)
             outputs.append(output)
             weights.append(row)
         return torch.cat(outputs, dim=1), hidden, torch.stack(weights, dim=1)
 
 
 class LuongDecoder(Decoder):
-    """Step first, then look back, then mix: tanh(W [c_t; s_t]).
+    """Attend after every step: the query is the decoder's new state; output tanh(W [c_t; s_t]).
 
-    The new state asks, so all steps of the recurrent network can run before the attention.
+    The recurrent network does not need the contexts, so all its steps can run before the attention.
 
     Parameters
     ----------
@@ -194,15 +217,15 @@ class LuongDecoder(Decoder):
         self.attention = MultiplicativeAttention(config.d_hidden, config.d_hidden, config.attention)
         self.combine = nn.Linear(2 * config.d_hidden, config.d_hidden, bias=False)
 
-    def forward(self, tgt_ids, states, last, mask, hidden):
-        """As in `Decoder`, but returns the weights (B, T, S) as well."""
+    def forward(self, tgt_ids, states, context, mask, hidden):
+        """As in `Decoder`; the fixed context is not used, each step has its own."""
         output, hidden = self.rnn(self.dropout(self.embedding(tgt_ids)), hidden)
-        context, weights = self.attention(output, states, mask)
-        return torch.tanh(self.combine(torch.cat([context, output], dim=-1))), hidden, weights
+        contexts, weights = self.attention(output, states, mask)  # (B, T, D_h), (B, T, S)
+        return torch.tanh(self.combine(torch.cat([contexts, output], dim=-1))), hidden, weights
 
 
 class Seq2Seq(nn.Module):
-    """A recurrent encoder and one of three decoders, behind one interface.
+    """A recurrent encoder and one of three recurrent decoders.
 
     Parameters
     ----------
@@ -218,7 +241,7 @@ class Seq2Seq(nn.Module):
         self.output_proj = nn.Linear(config.d_hidden, config.tgt_vocab_size)
 
     def forward(self, src_ids, tgt_ids, keep=None):
-        """Predict, at every target position, the token that follows.
+        """Predict, at every target position, the next token.
 
         Parameters
         ----------
@@ -233,18 +256,20 @@ class Seq2Seq(nn.Module):
         logits : Tensor of shape (B, T, V), or (N, V) for the N positions kept
         """
         output, _, _ = self._decode(tgt_ids, *self.encode(src_ids))
-        return self.output_proj(output if keep is None else output[keep])
+        if keep is not None:
+            output = output[keep]  # (B, T, D_h) -> (N, D_h)
+        return self.output_proj(output)
 
     def encode(self, src_ids):
-        """Read source ids (B, S); return states (B, S, D_h), last (B, D_h), mask (B, S)."""
-        return *self.encoder(src_ids), padding_mask(src_ids, self.config.pad_id)[:, 0, 0]
+        """Read source ids (B, S); return states (B, S, D_h), context (B, D_h), mask (B, S)."""
+        states, context = self.encoder(src_ids)
+        return states, context, src_ids != self.config.pad_id
 
-    def _decode(self, tgt_ids, states, last, mask):
-        return self.decoder(tgt_ids, states, last, mask, self.decoder.begin(last))
+    def _decode(self, tgt_ids, states, context, mask):
+        return self.decoder(tgt_ids, states, context, mask, self.decoder.begin(context))
 
-    @torch.no_grad()
     def attention_maps(self, src_ids, tgt_ids):
-        """Show where the decoder looked, with dropout off.
+        """Return the attention weights of every decoding step, with dropout off.
 
         Parameters
         ----------
@@ -262,18 +287,15 @@ class Seq2Seq(nn.Module):
         """
         if self.config.attention == "none":
             raise ValueError(
-                "this model has a fixed context vector and looks nowhere; build one with "
+                "this model has a fixed context vector and attends to nothing; build one with "
                 'attention="additive".'
             )
-        was_training = self.training
-        self.eval()
-        try:
-            return self._decode(tgt_ids, *self.encode(src_ids))[2]
-        finally:
-            self.train(was_training)
+        with inference(self):
+            _, _, weights = self._decode(tgt_ids, *self.encode(src_ids))
+        return weights
 
     def decoder_step(self, src_ids, cached=True):
-        """Return the step function that `helpers.decoding` asks for.
+        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
 
         Parameters
         ----------
@@ -285,25 +307,29 @@ class Seq2Seq(nn.Module):
         -------
         step : function (prefix (N, t), rows (N,) or None) -> logits (N, V)
         """
-        states, last, mask = self.encode(src_ids)
-        hidden, done = self.decoder.begin(last), 0
+        with inference(self):
+            encoded = self.encode(src_ids)
+            hidden = self.decoder.begin(encoded[1])
+        start = 0  # how many tokens `hidden` has read
 
         def step(prefix, rows=None):
-            nonlocal states, last, mask, hidden, done
+            nonlocal encoded, hidden, start
             if rows is not None:
-                states, last, mask = states[rows], last[rows], mask[rows]
-                hidden = _rows_of(hidden, rows)
-            start = hidden if cached else self.decoder.begin(last)
-            new = prefix[:, done if cached else 0 :].to(states.device)
-            output, after, _ = self.decoder(new, states, last, mask, start)
+                encoded = tuple(part[rows] for part in encoded)
+                hidden = _select(hidden, rows)
+            new = prefix[:, start:].to(encoded[0].device)
+            with inference(self):
+                output, after, _ = self.decoder(new, *encoded, hidden)
+                logits = self.output_proj(output[:, -1])  # (N, t, D_h) -> (N, V)
             if cached:
-                hidden, done = after, prefix.shape[1]
-            return self.output_proj(output[:, -1])
+                hidden, start = after, prefix.shape[1]
+            return logits
 
         return step
 
 
-def _rows_of(hidden, rows):
+def _select(hidden, rows):
+    """Take some sentences of a decoder state (1, B, D_h), or of an LSTM's pair of them."""
     if isinstance(hidden, tuple):
         return tuple(part[:, rows] for part in hidden)
     return hidden[:, rows]

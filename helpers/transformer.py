@@ -1,4 +1,4 @@
-"""The Transformer: embed, encode, decode, predict.
+"""The Transformer of Figure 1: embeddings, encoder, decoder, output layer.
 
 Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762. Section numbers below are the
 paper's. B batch, T target length, S source length, D model width, H heads, K head width, V
@@ -12,14 +12,15 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache
-from helpers.masks import causal_mask, or_none, padding_mask
+from helpers.attention import recorded_weights
+from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache, inference
+from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """Say how large a Transformer is to be. The defaults are the paper's, one vocabulary each.
+    """The sizes and choices that make a Transformer; the defaults are the paper's base model.
 
     Parameters
     ----------
@@ -27,23 +28,23 @@ class TransformerConfig:
         Number of token types on each side.
     norm_first : bool
         False: LayerNorm(x + Sublayer(x)), as in the paper (post-norm). True: x +
-        Sublayer(LayerNorm(x)) and one more LayerNorm after the last layer (pre-norm). There is no
-        default, because both are called "the Transformer".
+        Sublayer(LayerNorm(x)), and one more LayerNorm after the last layer (pre-norm). There is
+        no default, because both are called "the Transformer".
     d_model, n_heads, n_layers, d_ff : int, default=512, 8, 6, 2048
-        Width, heads, layers in the encoder and again in the decoder, width inside the feed-forward
-        network.
+        Model width, heads per layer, layers in the encoder and again in the decoder, and the
+        hidden width of the feed-forward network.
     dropout : float, default=0.1
         Share of each sublayer's output, and of the embeddings, set to zero while training.
     max_len : int, default=512
-        Longest sentence there are positions for.
+        Longest sequence length, in tokens.
     pad_id : int, default=0
         The id that fills up short sentences.
     tie_embeddings : bool, default=True
-        Whether the output layer is the target embedding, transposed (section 3.4).
+        Whether the output layer shares its matrix with the target embedding (section 3.4).
     share_vocabulary : bool, default=False
-        Whether source and target use one embedding (section 3.4); needs equal vocabulary sizes.
+        Whether source and target share one embedding (section 3.4); needs equal vocabulary sizes.
     activation : {"relu", "gelu"}, default="relu"
-        Between the two layers of the feed-forward network; BERT uses gelu.
+        Between the two linear layers of the feed-forward network; BERT uses gelu.
     norm_eps : float, default=1e-5
         Added to the variance inside LayerNorm's root.
     """
@@ -78,7 +79,11 @@ class TransformerConfig:
 
 
 class AttentionMaps(NamedTuple):
-    """Every weight of one pass, (B, layers, H, …): `encoder` S×S, `decoder` T×T, `cross` T×S."""
+    """All attention weights of one pass, each of shape (B, layers, H, queries, keys).
+
+    Queries and keys are source and source (`encoder`), target and target (`decoder`), target and
+    source (`cross`).
+    """
 
     encoder: torch.Tensor
     decoder: torch.Tensor
@@ -101,7 +106,7 @@ class Transformer(nn.Module):
         self.tgt_embedding = nn.Embedding(c.tgt_vocab_size, c.d_model)
         self.encoder_layers = nn.ModuleList(EncoderLayer(*layer) for _ in range(c.n_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(*layer) for _ in range(c.n_layers))
-        # In pre-norm nothing has normalised the sum that leaves the last layer; this does.
+        # In pre-norm nothing has normalised the sum that leaves the last layer, so one norm more.
         self.encoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.decoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.output_proj = nn.Linear(c.d_model, c.tgt_vocab_size, bias=False)
@@ -109,8 +114,8 @@ class Transformer(nn.Module):
         self.register_buffer(
             "positions", sinusoidal_positions(c.max_len, c.d_model), persistent=False
         )
-        # Small enough that logits start at about 1; embed() scales it back up. A tied output starts
-        # by favouring the token just read, whose vector is still in the residual path.
+        # With this deviation the logits start at about 1, and so does what embed() returns, because
+        # it multiplies by the square root of D.
         for matrix in (self.src_embedding, self.tgt_embedding, self.output_proj):
             nn.init.normal_(matrix.weight, std=c.d_model**-0.5)
         if c.share_vocabulary:
@@ -119,7 +124,7 @@ class Transformer(nn.Module):
             self.output_proj.weight = self.tgt_embedding.weight
 
     def forward(self, src_ids, tgt_ids, keep=None):
-        """Predict, at every target position, the token that follows.
+        """Predict, at every target position, the next token.
 
         Parameters
         ----------
@@ -127,8 +132,8 @@ class Transformer(nn.Module):
         tgt_ids : integer Tensor of shape (B, T)
             The target shifted right: it starts with the begin-of-sentence token.
         keep : bool Tensor of shape (B, T), default=None
-            Positions whose logits are wanted. In training the padding's are not, and they are a
-            good part of the largest product of the model.
+            Positions whose logits are wanted. Training leaves out padding, which saves a good part
+            of the model's largest matrix product.
 
         Returns
         -------
@@ -140,73 +145,67 @@ class Transformer(nn.Module):
             If the batch is empty, an id is outside the vocabulary, or a sentence is too long.
         """
         memory = self.encode(src_ids)
-        hidden = self.decode(tgt_ids, memory, padding_mask(src_ids, self.config.pad_id))
-        return self.output_proj(hidden if keep is None else hidden[keep])
+        memory_mask = padding_mask(src_ids, self.config.pad_id)
+        hidden = self.decode(tgt_ids, memory, memory_mask)
+        if keep is not None:
+            hidden = hidden[keep]  # (B, T, D) -> (N, D)
+        return self.output_proj(hidden)
 
     def embed(self, ids, embedding, start=0):
-        """Look up the tokens' vectors, scale them by √D and add their positions (section 3.4)."""
-        if ids.numel() == 0:
-            raise ValueError(f"got no tokens: ids of shape {tuple(ids.shape)}.")
-        end = start + ids.shape[1]
-        if end > self.config.max_len:
-            raise ValueError(
-                f"the sentence has {end} tokens, the model has positions for "
-                f"max_len={self.config.max_len}. Split it, or build with a larger max_len."
-            )
-        try:
-            vectors = embedding(ids)
-        except IndexError:
-            raise ValueError(
-                f"token ids must lie in 0 … {embedding.num_embeddings - 1}; got "
-                f"{ids.min().item()} … {ids.max().item()}. Do model and tokenizer belong together?"
-            ) from None
-        return self.dropout(vectors * math.sqrt(self.config.d_model) + self.positions[start:end])
+        """Look up the embeddings, multiply by √D, add the positions (sections 3.4 and 3.5).
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+        embedding : nn.Embedding
+        start : int, default=0
+            Position of the first id.
+
+        Returns
+        -------
+        x : Tensor of shape (B, T, D)
+        """
+        self._check_ids(ids, embedding, start)
+        positions = self.positions[start : start + ids.shape[1]]
+        return self.dropout(embedding(ids) * math.sqrt(self.config.d_model) + positions)
 
     def encode(self, src_ids):
-        """Turn source ids (B, S) into the memory the decoder reads, (B, S, D)."""
-        return self._encode(src_ids)[0]
-
-    def _encode(self, src_ids, need_weights=False):
+        """Map source ids (B, S) to the memory that the decoder attends to, (B, S, D)."""
         mask = padding_mask(src_ids, self.config.pad_id)
         x = self.embed(src_ids, self.src_embedding)
-        weights = []
         for layer in self.encoder_layers:
-            x, layer_weights = layer(x, mask, need_weights)
-            weights.append(layer_weights)
-        return self.encoder_norm(x), weights
+            x = layer(x, mask)
+        return self.encoder_norm(x)
 
     def decode(self, tgt_ids, memory, memory_mask=None, cache=None):
-        """Read target ids (B, T) beside the memory; return (B, T, D), before the output layer.
+        """Compute the decoder's output, from which the output layer makes logits.
 
         Parameters
         ----------
         tgt_ids : integer Tensor of shape (B, T)
         memory : Tensor of shape (B, S, D)
         memory_mask : bool Tensor of shape (B, 1, 1, S), default=None
-        cache : list of LayerCache, default=None
-            One for each layer. Then only the positions that the cache lacks are computed and
-            returned.
-        """
-        return self._decode(tgt_ids, memory, memory_mask, cache)[0]
+        cache : DecoderCache, default=None
+            Filled with what this call computes. The next call computes only later positions.
 
-    def _decode(self, tgt_ids, memory, memory_mask, cache=None, need_weights=False):
-        done = cache[0].length if cache else 0
+        Returns
+        -------
+        hidden : Tensor of shape (B, T, D), or of the new positions only
+        """
+        start = cache.length if cache else 0
         mask = padding_mask(tgt_ids, self.config.pad_id) & causal_mask(
             tgt_ids.shape[1], tgt_ids.device
-        )
-        mask = mask[:, :, done:]
-        if done:
-            mask = or_none(mask)  # the newest token sees everything before it
-        x = self.embed(tgt_ids[:, done:], self.tgt_embedding, start=done)
-        weights = []
+        )  # (B, 1, T, T)
+        mask = mask[:, :, start:]  # one row per new position
+        x = self.embed(tgt_ids[:, start:], self.tgt_embedding, start)
         for i, layer in enumerate(self.decoder_layers):
-            layer_cache = cache[i] if cache else None
-            x, *layer_weights = layer(x, memory, mask, memory_mask, layer_cache, need_weights)
-            weights.append(layer_weights)
-        return self.decoder_norm(x), weights
+            x = layer(x, memory, mask, memory_mask, cache.layers[i] if cache else None)
+        if cache:
+            cache.length = tgt_ids.shape[1]
+        return self.decoder_norm(x)
 
     def decoder_step(self, src_ids, cached=True):
-        """Return the step function that `helpers.decoding` asks for.
+        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
 
         Parameters
         ----------
@@ -218,36 +217,27 @@ class Transformer(nn.Module):
         -------
         step : function (prefix (N, t), rows (N,) or None) -> logits (N, V)
             `prefix` starts with the begin-of-sentence token; `rows` says which row of the previous
-            call each row goes on from.
+            call each row continues.
         """
-        memory = self.encode(src_ids)
-        memory_mask = or_none(padding_mask(src_ids, self.config.pad_id))
-        attentions = [layer.cross_attention for layer in self.decoder_layers]
-        cache = [LayerCache(*a.project_key_value(memory, memory)) for a in attentions]
+        with inference(self):
+            memory = self.encode(src_ids)
+        memory_mask = padding_mask(src_ids, self.config.pad_id)
+        cache = DecoderCache(len(self.decoder_layers)) if cached else None
 
         def step(prefix, rows=None):
             nonlocal memory, memory_mask
             if rows is not None:
-                memory = memory[rows]
-                memory_mask = memory_mask if memory_mask is None else memory_mask[rows]
-                for layer_cache in cache if cached else ():
-                    layer_cache.reorder(rows)
-            prefix = prefix.to(memory.device)
-            hidden = self.decode(prefix, memory, memory_mask, cache if cached else None)
-            return self._logits_of_a_step(hidden[:, -1])
+                memory, memory_mask = memory[rows], memory_mask[rows]
+                if cache:
+                    cache.reorder(rows)
+            with inference(self):
+                hidden = self.decode(prefix.to(memory.device), memory, memory_mask, cache)
+                return self.output_proj(hidden[:, -1])  # (N, t, D) -> (N, V)
 
         return step
 
-    def _logits_of_a_step(self, hidden):
-        # A few rows times a large matrix: with the matrix first, a CPU is up to twice as fast. Not
-        # with many rows, where the transposed result costs more afterwards than that saves.
-        if len(hidden) <= 32:
-            return (self.output_proj.weight @ hidden.t()).t()
-        return self.output_proj(hidden)
-
-    @torch.no_grad()
     def attention_maps(self, src_ids, tgt_ids):
-        """Show where every head of every layer looks, with dropout off.
+        """Return the attention weights of every head of every layer, with dropout off.
 
         Parameters
         ----------
@@ -257,15 +247,44 @@ class Transformer(nn.Module):
         Returns
         -------
         maps : AttentionMaps
-            Weights of shape (B, layers, heads, queries, keys).
         """
-        was_training = self.training
-        self.eval()
-        try:
-            memory, encoder = self._encode(src_ids, need_weights=True)
-            mask = padding_mask(src_ids, self.config.pad_id)
-            decoder = self._decode(tgt_ids, memory, mask, need_weights=True)[1]
-        finally:
-            self.train(was_training)
-        own, cross = zip(*decoder, strict=True)
-        return AttentionMaps(*(torch.stack(list(w), dim=1) for w in (encoder, own, cross)))
+        with inference(self), recorded_weights(self) as maps:
+            self(src_ids, tgt_ids)
+        n_layers = self.config.n_layers
+        encoder, decoder = maps[:n_layers], maps[n_layers:]  # the decoder's: self, cross, self, …
+        return AttentionMaps(
+            *(torch.stack(one, dim=1) for one in (encoder, decoder[0::2], decoder[1::2]))
+        )
+
+    def _check_ids(self, ids, embedding, start):
+        if ids.numel() == 0:
+            raise ValueError(f"got no tokens: ids of shape {tuple(ids.shape)}.")
+        if start + ids.shape[1] > self.config.max_len:
+            raise ValueError(
+                f"the sentence has {start + ids.shape[1]} tokens, the model has positions for "
+                f"max_len={self.config.max_len}. Split it, or build with a larger max_len."
+            )
+        lowest, highest = (x.item() for x in ids.aminmax())
+        if lowest < 0 or highest >= embedding.num_embeddings:
+            raise ValueError(
+                f"token ids must lie in 0 … {embedding.num_embeddings - 1}; got "
+                f"{lowest} … {highest}. Do model and tokenizer belong together?"
+            )
+
+
+class DecoderCache:
+    """What a decoder has computed so far, per layer.
+
+    Parameters
+    ----------
+    n_layers : int
+    """
+
+    def __init__(self, n_layers):
+        self.length = 0  # positions already computed
+        self.layers = [LayerCache() for _ in range(n_layers)]
+
+    def reorder(self, rows):
+        """Make row i of the batch continue what was row ``rows[i]``."""
+        for layer in self.layers:
+            layer.reorder(rows)

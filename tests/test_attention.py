@@ -95,7 +95,8 @@ def test_multi_head_equals_pytorch(d_model, n_heads, kind):
     torch.manual_seed(1)
     ours = attention.MultiHeadAttention(d_model, n_heads).double()
     theirs = nn.MultiheadAttention(d_model, n_heads, batch_first=True).double()
-    nn.init.normal_(ours.qkv_proj.bias)
+    for linear in (ours.query_proj, ours.key_proj, ours.value_proj, ours.out_proj):
+        nn.init.normal_(linear.bias)
     pairs = copy_weights(attention_pairs(theirs, ours))
     query = torch.randn(3, 4, d_model, dtype=torch.float64)
     memory = torch.randn(3, 4, d_model, dtype=torch.float64)

@@ -21,12 +21,6 @@ def test_padding_mask_asks_for_the_pad_id_it_was_given():
     assert masks.padding_mask(torch.tensor([[0, 9]]), pad_id=9).tolist() == [[[[True, False]]]]
 
 
-def test_a_mask_that_hides_nothing_is_none():
-    assert masks.or_none(torch.ones(2, 3, dtype=torch.bool)) is None
-    something = masks.causal_mask(2)
-    assert masks.or_none(something) is something
-
-
 def test_masks_of_length_nothing_and_one():
     assert masks.causal_mask(0).shape == (0, 0)
     assert masks.causal_mask(1).tolist() == [[True]]

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from helpers import metrics
+from helpers.attention import recorded_weights
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained import checksums
@@ -146,6 +147,23 @@ def test_files_without_checksums_are_refused_and_one_command_writes_them(copied,
         checksums.main([str(copied.parent / "elsewhere")])
 
 
+def test_a_file_from_the_first_edition_still_loads(translator, tmp_path):
+    path = tmp_path / "mine.safetensors"
+    translator.save(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name in [name for name in state if ".query_proj." in name]:
+        parts = [state.pop(name.replace("query", part)) for part in ("query", "key", "value")]
+        state[name.replace("query_proj", "qkv_proj")] = torch.cat(parts)
+    save_file(state, path, metadata)
+    checksums.main([str(tmp_path)])
+    for one, other in zip(
+        load_translator(path).model.parameters(), translator.model.parameters(), strict=True
+    ):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)  # stored in 16 bits
+
+
 def test_checksums_forget_files_that_are_gone_and_keep_the_others(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")
@@ -256,8 +274,11 @@ def test_minilm_equals_hugging_face(minilm):
     real = ids != 0
     with torch.no_grad():
         expected = theirs(ids, attention_mask=real.long(), output_attentions=True)
-        hidden, weights = minilm.model(ids, need_weights=True)
-        fused, _ = minilm.model(ids)
+        fused = minilm.model(ids)
+        with recorded_weights(minilm.model) as maps:
+            hidden = minilm.model(ids)
+    weights = torch.stack(maps, dim=1)
+    assert torch.equal(weights, minilm.model.attention_maps(ids))
     assert ids.shape[0] == 20
     torch.testing.assert_close(hidden[real], expected.last_hidden_state[real], atol=1e-5, rtol=0)
     torch.testing.assert_close(fused[real], hidden[real], atol=1e-5, rtol=0)

@@ -191,5 +191,5 @@ def test_errors():
         Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, attention="self")
     with pytest.raises(ValueError, match="must be even; got 7"):
         Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, d_hidden=7)
-    with pytest.raises(ValueError, match="looks nowhere"):
+    with pytest.raises(ValueError, match="attends to nothing"):
         small("none").attention_maps(SRC, TGT)

@@ -42,7 +42,7 @@ def test_encoder_layer_equals_pytorch(shape, norm_first, activation):
     pairs = copy_weights(layer_pairs(theirs, ours, 2))
     x = torch.randn(batch, length, d_model, dtype=torch.float64)
     padding = torch.arange(length) < torch.arange(1, batch + 1)[:, None]
-    output, _ = ours(x, padding[:, None, None])
+    output = ours(x, padding[:, None, None])
     expected = theirs(x, src_key_padding_mask=~padding)
     torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
     direction = torch.randn_like(output)
@@ -61,7 +61,7 @@ def test_decoder_layer_equals_pytorch(norm_first):
     pairs = copy_weights(layer_pairs(theirs, ours, 3))
     x, memory = torch.randn(2, 4, 8).double(), torch.randn(2, 6, 8).double()
     real = torch.arange(6) < torch.tensor([[6], [3]])
-    output, _, _ = ours(x, memory, masks.causal_mask(4), real[:, None, None])
+    output = ours(x, memory, masks.causal_mask(4), real[:, None, None])
     expected = theirs(x, memory, tgt_mask=~masks.causal_mask(4), memory_key_padding_mask=~real)
     torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
     direction = torch.randn_like(output)

@@ -167,7 +167,7 @@ def test_first_layers_are_the_models_own(translator):
     found = stages(model, src_ids, tgt_ids)
     outputs = [stage.tensor for stage in found if stage.name == "layer 1, output"]
     with torch.no_grad():
-        first, _ = model.encoder_layers[0](model.embed(src_ids, model.src_embedding))
+        first = model.encoder_layers[0](model.embed(src_ids, model.src_embedding))
     torch.testing.assert_close(outputs[0], first)
     letters = {"B": 1, "S": src_ids.shape[1], "T": tgt_ids.shape[1], "D": 256, "H": 4, "K": 64,
                "F": 512, "V": 4000}  # fmt: skip

@@ -9,14 +9,30 @@ def _copy(pairs):
             theirs.copy_(ours)
 
 
+class Third:
+    """W_Q, W_K or W_V in PyTorch's matrix that holds all three below each other."""
+
+    def __init__(self, parameter, place):
+        self.parameter, self.place = parameter, place
+
+    def copy_(self, ours):
+        self.parameter.chunk(3)[self.place].copy_(ours)
+
+    @property
+    def grad(self):
+        return self.parameter.grad.chunk(3)[self.place]
+
+
 def attention_pairs(theirs, ours):
     """nn.MultiheadAttention and our MultiHeadAttention."""
-    return [
-        (theirs.in_proj_weight, ours.qkv_proj.weight),
-        (theirs.in_proj_bias, ours.qkv_proj.bias),
+    pairs = [
         (theirs.out_proj.weight, ours.out_proj.weight),
         (theirs.out_proj.bias, ours.out_proj.bias),
     ]
+    for i, linear in enumerate((ours.query_proj, ours.key_proj, ours.value_proj)):
+        pairs.append((Third(theirs.in_proj_weight, i), linear.weight))
+        pairs.append((Third(theirs.in_proj_bias, i), linear.bias))
+    return pairs
 
 
 def layer_pairs(theirs, ours, n_residuals):

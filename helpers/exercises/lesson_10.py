@@ -31,6 +31,13 @@ def own_or_tested(name, mine):
 
 # What the checks draw.
 
+PROJECTIONS = ("query_proj", "key_proj", "value_proj", "out_proj")
+
+
+def _projections(weights, part):
+    """List the weights, or the biases, of W_Q, W_K and W_V."""
+    return [weights[f"{name}.{part}"] for name in PROJECTIONS[:3]]
+
 
 def _normal(generator, *shape, scale=0.6):
     return torch.randn(shape, generator=generator) * scale
@@ -47,9 +54,10 @@ def _norm(generator, name, width):
 
 
 def _attention_weights(generator, width):
-    return _linear(generator, "qkv_proj", 3 * width, width) | _linear(
-        generator, "out_proj", width, width
-    )
+    weights = {}
+    for name in PROJECTIONS:
+        weights |= _linear(generator, name, width, width)
+    return weights
 
 
 def _feed_weights(generator, width, inner):
@@ -237,7 +245,7 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
     """Make a multi-head attention that goes wrong in the ways asked for."""
 
     def multi_head(x, source, allowed, weights, n_heads):
-        matrices, biases = weights["qkv_proj.weight"].chunk(3), weights["qkv_proj.bias"].chunk(3)
+        matrices, biases = _projections(weights, "weight"), _projections(weights, "bias")
         n_heads = 1 if one else n_heads
         heads = []
         for role, i in zip(roles, swap, strict=True):
@@ -261,8 +269,8 @@ def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="
 def _values_from_x(x, source, mask, weights, n_heads):
     """Keys from source, values from x; where x is shorter, only as many keys as it has."""
     n = min(x.shape[1], source.shape[1])
-    w_q, w_k, w_v = weights["qkv_proj.weight"].chunk(3)
-    b_q, b_k, b_v = weights["qkv_proj.bias"].chunk(3)
+    w_q, w_k, w_v = _projections(weights, "weight")
+    b_q, b_k, b_v = _projections(weights, "bias")
     parts = F.linear(x, w_q, b_q), F.linear(source[:, :n], w_k, b_k), F.linear(x[:, :n], w_v, b_v)
     heads = (p.unflatten(-1, (n_heads, -1)).transpose(1, 2) for p in parts)
     merged = own.build_attention(*heads, mask).transpose(1, 2).flatten(-2)
@@ -391,8 +399,8 @@ def _multi_head_by_loop(x, source, mask, weights, n_heads):
             y @ w[rows].T + b[rows]
             for y, w, b in zip(
                 (x, source, source),
-                weights["qkv_proj.weight"].chunk(3),
-                weights["qkv_proj.bias"].chunk(3),
+                _projections(weights, "weight"),
+                _projections(weights, "bias"),
                 strict=True,
             )
         )
@@ -596,7 +604,7 @@ EXERCISES = [
     Exercise(
         name="build_multi_head",
         title="part 3, several heads",
-        task="x asks, source answers. Project with the thirds of qkv_proj (W_Q, W_K, W_V below each other), split into heads, attend, merge, apply out_proj. Weights are stored as (out, in), so F.linear(x, weight, bias) is x @ weight.T + bias.",
+        task="x asks, source answers. Project with query_proj, key_proj and value_proj (W_Q, W_K, W_V), split into heads, attend, merge, apply out_proj. Weights are stored as (out, in), so F.linear(x, weight, bias) is x @ weight.T + bias.",
         minutes=12,
         difficulty=4,
         importance=5,
@@ -606,12 +614,12 @@ EXERCISES = [
             Mistake(
                 "keys and values swapped",
                 _heads(swap=(0, 2, 1)),
-                "Keys are projected with the values' matrix and values with the keys'. The order of the thirds is Q, K, V.",
+                "Keys are projected with the values' matrix and values with the keys'..",
             ),
             Mistake(
-                "qkv_proj's bias forgotten",
+                "biases of W_Q, W_K, W_V forgotten",
                 _heads(bias="out"),
-                "qkv_proj's bias is not used. Its thirds belong to W_Q, W_K, W_V.",
+                "The biases of query_proj, key_proj and value_proj are not used. F.linear takes one as third argument.",
             ),
             Mistake(
                 "residual added",
@@ -682,7 +690,7 @@ EXERCISES = [
             Mistake(
                 "queries and keys swapped",
                 _heads(swap=(1, 0, 2)),
-                "Queries are projected with the keys' matrix and keys with the queries'. The order of the thirds is Q, K, V.",
+                "Queries are projected with the keys' matrix and keys with the queries'..",
             ),
             Mistake(
                 "mask ignored",
@@ -692,7 +700,7 @@ EXERCISES = [
         ],
         also_right=[_multi_head_by_loop, _multi_head_by_module],
         hints=[
-            'weights["qkv_proj.weight"].chunk(3) gives W_Q, W_K, W_V, each (D, D); the bias splits in the same way.',
+            'F.linear(x, weights["query_proj.weight"], weights["query_proj.bias"]) is the query; key and value are made from source in the same way.',
             "Split: x.unflatten(-1, (n_heads, -1)).transpose(1, 2) makes (B, H, T, K) of (B, T, D).",
             "Merge: .transpose(1, 2).flatten(-2) makes (B, T, D) of (B, H, T, K).",
             'F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"]) at the end.',

@@ -82,13 +82,13 @@ def build_multi_head(x, source, mask, weights, n_heads):
         Answers.
     mask : bool Tensor broadcastable to (B, H, T, S)
     weights : dict of str to Tensor
-        "qkv_proj." and "out_proj.", each with "weight" and "bias".
+        "query_proj.", "key_proj.", "value_proj." and "out_proj.", each with "weight" and "bias".
     n_heads : int
     """
-    w_q, w_k, w_v = weights["qkv_proj.weight"].chunk(3)
-    b_q, b_k, b_v = weights["qkv_proj.bias"].chunk(3)
-    projected = F.linear(x, w_q, b_q), F.linear(source, w_k, b_k), F.linear(source, w_v, b_v)
-    heads = (p.unflatten(-1, (n_heads, -1)).transpose(1, 2) for p in projected)  # (B, H, …, K)
+    query = F.linear(x, weights["query_proj.weight"], weights["query_proj.bias"])
+    key = F.linear(source, weights["key_proj.weight"], weights["key_proj.bias"])
+    value = F.linear(source, weights["value_proj.weight"], weights["value_proj.bias"])
+    heads = (p.unflatten(-1, (n_heads, -1)).transpose(1, 2) for p in (query, key, value))
     merged = build_attention(*heads, mask).transpose(1, 2).flatten(-2)  # (B, T, D)
     return F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"])
 
@@ -400,35 +400,30 @@ def _attention_records(layer, place, x, source, mask, weights, n_heads):
 
 def _feed_records(layer, residual, place, x, weights, norm):
     """Record a feed-forward network, then the same in its residual path."""
-    h, feed = residual.enter(x), layer.feed_forward
+    h, feed = residual.norm(x), layer.feed_forward
     return [
         ("build_feed_forward", place, (h, under(weights, "feed_forward.")), feed(h)),
-        ("build_sublayer", place, (x, feed, under(weights, norm)), residual.join(x, feed(h))),
+        ("build_sublayer", place, (x, feed, under(weights, norm)), residual(x, feed)),
     ]
 
 
 def _encoder_layer_records(layer, place, x, mask, weights, n_heads):
-    h = layer.residual_1.enter(x)
+    h = layer.residual_1.norm(x)
     own = under(weights, "self_attention.")
     records = _attention_records(layer.self_attention, place, h, h, mask, own, n_heads)
-    middle = layer.residual_1.join(x, records[-1][-1])
+    middle = x + records[-1][-1]
     records += _feed_records(layer, layer.residual_2, place, middle, weights, "residual_2.norm.")
-    return [
-        *records,
-        ("build_encoder_layer", place, (x, mask, weights, n_heads), layer(x, mask)[0]),
-    ]
+    return [*records, ("build_encoder_layer", place, (x, mask, weights, n_heads), layer(x, mask))]
 
 
 def _decoder_layer_records(layer, place, x, memory, mask, memory_mask, weights, n_heads):
-    h = layer.residual_1.enter(x)
+    h = layer.residual_1.norm(x)
     own, across = under(weights, "self_attention."), under(weights, "cross_attention.")
     records = _attention_records(layer.self_attention, place, h, h, mask, own, n_heads)
-    middle = layer.residual_1.join(x, records[-1][-1])
-    h = layer.residual_2.enter(middle)
-    records += _attention_records(
-        layer.cross_attention, place, h, memory, memory_mask, across, n_heads
-    )
-    middle = layer.residual_2.join(middle, records[-1][-1])
+    middle = x + records[-1][-1]
+    cross = layer.residual_2.norm(middle), memory, memory_mask, across, n_heads
+    records += _attention_records(layer.cross_attention, place, *cross)
+    middle = middle + records[-1][-1]
     records += _feed_records(layer, layer.residual_3, place, middle, weights, "residual_3.norm.")
-    given, wanted = (x, memory, mask, memory_mask), layer(x, memory, mask, memory_mask)[0]
+    given, wanted = (x, memory, mask, memory_mask), layer(x, memory, mask, memory_mask)
     return [*records, ("build_decoder_layer", place, (*given, weights, n_heads), wanted)]

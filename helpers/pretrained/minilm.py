@@ -55,10 +55,9 @@ class MiniLM:
         """Show the pieces of one text; `##` marks the continuation of a word."""
         return self.tokenizer.encode(text).tokens
 
-    @torch.inference_mode()
     def attend(self, text):
         """Read one text and show where every head of every layer looked; an `Attention`."""
-        weights = self.model(self.encode([text]), need_weights=True)[1][0]
+        weights = self.model.attention_maps(self.encode([text]))[0]
         tokens = self.tokens(text)
         return Attention({"encoder": (weights, tokens, tokens)}, tokens, [])
 
@@ -135,17 +134,15 @@ def bert_state(theirs, n_layers):
     for i in range(n_layers):
         ours, layer = f"layers.{i}", f"encoder.layer.{i}"
         modules |= {
+            f"{ours}.self_attention.query_proj": f"{layer}.attention.self.query",
+            f"{ours}.self_attention.key_proj": f"{layer}.attention.self.key",
+            f"{ours}.self_attention.value_proj": f"{layer}.attention.self.value",
             f"{ours}.self_attention.out_proj": f"{layer}.attention.output.dense",
             f"{ours}.residual_1.norm": f"{layer}.attention.output.LayerNorm",
             f"{ours}.feed_forward.linear_1": f"{layer}.intermediate.dense",
             f"{ours}.feed_forward.linear_2": f"{layer}.output.dense",
             f"{ours}.residual_2.norm": f"{layer}.output.LayerNorm",
         }
-        for kind in ("weight", "bias"):
-            parts = [
-                theirs[f"{layer}.attention.self.{n}.{kind}"] for n in ("query", "key", "value")
-            ]
-            state[f"{ours}.self_attention.qkv_proj.{kind}"] = torch.cat(parts)
     for ours, name in modules.items():
         state |= {f"{ours}.{kind}": theirs[f"{name}.{kind}"] for kind in ("weight", "bias")}
     return state

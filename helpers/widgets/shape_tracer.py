@@ -76,14 +76,14 @@ def _encoder_stages(model, ids, mask):
     layer = model.encoder_layers[0]
     embedded = model.src_embedding(ids) * model.config.d_model**0.5
     x = model.embed(ids, model.src_embedding)
-    h = layer.residual_1.enter(x)
-    q, k, v = layer.self_attention.project(h, h, h)
+    h = layer.residual_1.norm(x)
+    q = layer.self_attention.project_query(h)
+    k, v = layer.self_attention.project_key_value(h, h)
     context, weights = scaled_dot_product_attention(q, k, v, mask)
-    merged, _ = layer.self_attention.attend(q, k, v, mask)
-    added = layer.residual_1.join(x, merged)
-    normed = layer.residual_2.enter(added)
+    merged, _ = layer.self_attention(h, h, h, mask)
+    added = x + merged
+    normed = layer.residual_2.norm(added)
     wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
-    first = layer.residual_2.join(added, layer.feed_forward(normed))
     return [
         Stage("encoder", "source ids", "B S", ids,
               ("The sentence as numbers: its pieces' places", "in the vocabulary.")),
@@ -107,7 +107,7 @@ def _encoder_stages(model, ids, mask):
               ("Added to what went in.", "That is why both need the same width.")),
         Stage("encoder", "feed-forward, inside", "B S F", wide,
               ("Wider, and bent by the ReLU:", "nothing in it is below zero.")),
-        Stage("encoder", "layer 1, output", "B S D", first,
+        Stage("encoder", "layer 1, output", "B S D", layer(x, mask),
               ("Back to width D, and added again.", "It can go into the next layer as it is.")),
         Stage("encoder", "memory", "B S D", model.encode(ids),
               ("After all layers and a last LayerNorm.", "Every decoder layer reads this.")),
@@ -118,16 +118,16 @@ def _decoder_stages(model, ids, memory, memory_mask):
     layer = model.decoder_layers[0]
     mask = padding_mask(ids, model.config.pad_id) & causal_mask(ids.shape[1])
     x = model.embed(ids, model.tgt_embedding)
-    h = layer.residual_1.enter(x)
+    h = layer.residual_1.norm(x)
     own, own_weights = layer.self_attention(h, h, h, mask, need_weights=True)
-    after_own = layer.residual_1.join(x, own)
-    q = layer.cross_attention.project_query(layer.residual_2.enter(after_own))
+    after_own = x + own
+    h = layer.residual_2.norm(after_own)
+    q = layer.cross_attention.project_query(h)
     k, v = layer.cross_attention.project_key_value(memory, memory)
-    across, weights = layer.cross_attention.attend(q, k, v, memory_mask, need_weights=True)
-    after_cross = layer.residual_2.join(after_own, across)
-    normed = layer.residual_3.enter(after_cross)
+    across, weights = layer.cross_attention(h, memory, memory, memory_mask, need_weights=True)
+    after_cross = after_own + across
+    normed = layer.residual_3.norm(after_cross)
     wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
-    first = layer.residual_3.join(after_cross, layer.feed_forward(normed))
     return [
         Stage("decoder", "target ids, shifted", "B T", ids,
               ("The translation, moved right by one:", "it begins with <bos>.")),
@@ -149,7 +149,7 @@ def _decoder_stages(model, ids, memory, memory_mask):
               ("The source has come in.", "S is gone: the shape is the target's.")),
         Stage("decoder", "feed-forward, inside", "B T F", wide,
               ("As in the encoder:", "each position alone, wider, bent.")),
-        Stage("decoder", "layer 1, output", "B T D", first,
+        Stage("decoder", "layer 1, output", "B T D", layer(x, memory, mask, memory_mask),
               ("Three sublayers done.", "On to the next layer.")),
         Stage("decoder", "after the last layer", "B T D", model.decode(ids, memory, memory_mask),
               ("After all layers and a last LayerNorm:", "ready for the output matrix.")),

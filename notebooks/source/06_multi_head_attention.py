@@ -150,10 +150,11 @@ ours, theirs = (
     nn.MultiheadAttention(D, H, batch_first=True).double(),
 )
 with torch.no_grad():
-    stacked = torch.cat([w_q, w_k, w_v], dim=1).T  # (3D, D)
-    ours.qkv_proj.weight.copy_(stacked)
+    ours.query_proj.weight.copy_(w_q.T)
+    ours.key_proj.weight.copy_(w_k.T)
+    ours.value_proj.weight.copy_(w_v.T)
     ours.out_proj.weight.copy_(w_o.T)
-    theirs.in_proj_weight.copy_(stacked)
+    theirs.in_proj_weight.copy_(torch.cat([w_q, w_k, w_v], dim=1).T)  # (3D, D)
     theirs.out_proj.weight.copy_(w_o.T)
     from_ours, our_weights = ours(x, x, x, need_weights=True)
     from_theirs, their_weights = theirs(x, x, x, average_attn_weights=False)
@@ -164,9 +165,9 @@ torch.testing.assert_close(our_weights, their_weights)
 print("list = split = helpers.attention.MultiHeadAttention = nn.MultiheadAttention")
 
 # %% [markdown]
-# The whole class, to read now or later. Look for three things: *one* matrix makes queries, keys and
-# values (`qkv_proj`); the split and the merge are the lines above; and the maps are computed only when
-# somebody asks for them (`need_weights`), because the fused operator of lesson 04 is faster.
+# The whole class, to read now or later. Look for three things: there are four matrices, one per
+# projection; the split and the merge are the lines above; and the weights are returned only if you ask
+# for them (`need_weights`), because the fused operator of lesson 04 is faster.
 
 # %%
 notebook.show_source(MultiHeadAttention)

@@ -30,6 +30,7 @@ from torch import nn
 
 from helpers.data import corpus
 from helpers import exercises, masks, plots
+from helpers.attention import recorded_weights
 from helpers.layers import DecoderLayer, EncoderLayer, FeedForward
 from helpers.pretrained.translator import load_translator
 from helpers.tokenization import WordVocabulary
@@ -182,14 +183,20 @@ notebook.picture("encoder_layer")
 
 
 # %%
+def attention_pairs(ours, theirs):
+    """List the tensors of nn.MultiheadAttention, whose W_Q, W_K, W_V are one matrix, beside ours."""
+    projections = [ours.query_proj, ours.key_proj, ours.value_proj]
+    return [
+        (theirs.in_proj_weight, torch.cat([p.weight for p in projections])),
+        (theirs.in_proj_bias, torch.cat([p.bias for p in projections])),
+        (theirs.out_proj.weight, ours.out_proj.weight),
+        (theirs.out_proj.bias, ours.out_proj.bias),
+    ]
+
+
 def copy_layer(ours, theirs):
     """Give nn.TransformerEncoderLayer the weights of our EncoderLayer; the norms start equal."""
-    pairs = [
-        (theirs.self_attn.in_proj_weight, ours.self_attention.qkv_proj.weight),
-        (theirs.self_attn.in_proj_bias, ours.self_attention.qkv_proj.bias),
-        (theirs.self_attn.out_proj.weight, ours.self_attention.out_proj.weight),
-        (theirs.self_attn.out_proj.bias, ours.self_attention.out_proj.bias),
-    ]
+    pairs = attention_pairs(ours.self_attention, theirs.self_attn)
     for part, module in [("1", ours.feed_forward.linear_1), ("2", ours.feed_forward.linear_2)]:
         pairs += [(getattr(theirs, f"linear{part}").weight, module.weight)]
         pairs += [(getattr(theirs, f"linear{part}").bias, module.bias)]
@@ -206,7 +213,7 @@ for norm_first in (False, True):
         16, 4, 32, dropout=0.0, batch_first=True, norm_first=norm_first
     ).double()
     copy_layer(ours, theirs)
-    torch.testing.assert_close(ours(x)[0], theirs(x), atol=1e-10, rtol=0)
+    torch.testing.assert_close(ours(x), theirs(x), atol=1e-10, rtol=0)
 print("post-norm and pre-norm: equal to nn.TransformerEncoderLayer")
 
 # %% [markdown]
@@ -232,9 +239,9 @@ class Bare(nn.Module):
             (layer.residual_1, lambda h: layer.self_attention(h, h, h)[0]),
             (layer.residual_2, layer.feed_forward),
         ]:
-            found = sublayer(residual.enter(x))
-            x = found if residual.norm_first else residual.norm(found)
-        return x, None
+            norm = residual.norm
+            x = sublayer(norm(x)) if residual.norm_first else norm(sublayer(x))
+        return x
 
 
 def run_stack(norm_first, with_residuals, n_layers=12):
@@ -244,7 +251,7 @@ def run_stack(norm_first, with_residuals, n_layers=12):
     x, target = torch.randn(8, 10, 64), torch.randn(8, 10, 64)
     outputs = []
     for layer in layers:
-        x, _ = (layer if with_residuals else Bare(layer))(x)
+        x = (layer if with_residuals else Bare(layer))(x)
         outputs.append(x.detach())
     x = F.layer_norm(x, [64]) if norm_first else x
     F.mse_loss(x, target).backward()
@@ -295,7 +302,8 @@ assert pre[0] > 2 * pre[-1]
 
 # %% tags=["nbval-ignore-output"]
 for name, (layers, _) in fresh.items():
-    gradient = layers[-1].self_attention.qkv_proj.weight.grad[:128].norm()  # W_Q and W_K
+    attention = layers[-1].self_attention
+    gradient = attention.query_proj.weight.grad.norm() + attention.key_proj.weight.grad.norm()
     print(f"{name:>24}: {gradient:.0e}")
     assert (gradient < 1e-5) == ("no residuals" in name)
 
@@ -468,7 +476,9 @@ notebook.picture("decoder_layer")
 notebook.set_seed(0)
 layer = DecoderLayer(16, n_heads=4, d_ff=32, dropout=0.0, norm_first=False)
 target, memory = torch.randn(1, 4, 16), torch.randn(1, 6, 16)  # T = 4, S = 6
-_, self_weights, cross_weights = layer(target, memory, masks.causal_mask(4), need_weights=True)
+with recorded_weights(layer) as maps:
+    layer(target, memory, masks.causal_mask(4))
+self_weights, cross_weights = maps
 print(
     "decoder self-attention",
     tuple(self_weights.shape),
@@ -516,10 +526,8 @@ def copy_decoder_layer(ours, theirs):
     copy_layer(ours, theirs)
     mine, other = ours.cross_attention, theirs.multihead_attn
     with torch.no_grad():
-        other.in_proj_weight.copy_(mine.qkv_proj.weight)
-        other.in_proj_bias.copy_(mine.qkv_proj.bias)
-        other.out_proj.weight.copy_(mine.out_proj.weight)
-        other.out_proj.bias.copy_(mine.out_proj.bias)
+        for their_tensor, our_tensor in attention_pairs(mine, other):
+            their_tensor.copy_(our_tensor)
 
 
 with warnings.catch_warnings():

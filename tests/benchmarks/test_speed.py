@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers import attention, decoding
+from helpers import decoding, fast
 from helpers.training import batch_loss
 
 
@@ -148,7 +148,7 @@ def test_greedy_decoding(benchmark, turn, name):
 def test_attention(benchmark, length, turn, name):
     torch.manual_seed(0)
     query, key, value = torch.randn(3, 8, 8, length, 64).unbind(0)
-    compute = attention.fused_attention if name == "ours" else F.scaled_dot_product_attention
+    compute = fast.fused_attention if name == "ours" else F.scaled_dot_product_attention
     benchmark.group = f"attention without weights, length {length}"
     times = {"rounds": 5, "iterations": 5120 // length, "warmup_rounds": 1}
     context = benchmark.pedantic(compute, args=[query, key, value], **times)

@@ -42,7 +42,7 @@ QUESTIONS = [
     ),
     Question(
         "qkv_below_each_other",
-        "d_model is 256 and W_Q, W_K, W_V are stored below each other as (out, in). What is the shape of qkv_proj.weight?",
+        "PyTorch's nn.MultiheadAttention stores W_Q, W_K, W_V below each other in one matrix, in_proj_weight, as (out, in). What is its shape for d_model 256?",
         "shape",
         [
             wrong("(256, 768)", "That is (in, out). PyTorch stores a linear layer as (out, in)."),

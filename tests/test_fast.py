@@ -1,0 +1,133 @@
+"""Each shortcut against the plain line it equals."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers import attention, fast, losses
+
+SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
+
+
+@pytest.mark.parametrize("p", SHARES)
+def test_dropout_drops_the_share_and_keeps_the_mean(p):
+    n = 400_001  # not a multiple of four
+    x = torch.ones(n, requires_grad=True)
+    dropped = fast.dropout(x, p)
+    scale = 1 / (1 - p)
+    error = 5 * (p * (1 - p) / n) ** 0.5  # five standard deviations
+    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=error + 1e-5)
+    assert dropped.max().item() == pytest.approx(scale, rel=1e-2)
+    assert dropped.mean().item() == pytest.approx(1, abs=error * scale + 1e-2 * p)
+    dropped.sum().backward()
+    assert torch.equal(x.grad, dropped.detach())
+
+
+@pytest.mark.parametrize("p", [1e-7, 1 - 1e-7])
+def test_dropout_of_almost_nothing_or_everything_is_finite(p):
+    assert fast.dropout(torch.ones(1000), p).isfinite().all()
+
+
+def test_dropout_decides_about_each_activation_alone():
+    dropped = fast.dropout(torch.ones(100_000, 4), 0.5) == 0  # four share a random word
+    shares = dropped.double().T.corrcoef() - torch.eye(4)
+    assert shares.abs().max() < 0.02
+    assert not torch.equal(dropped[:1000], dropped[1000:2000])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_dropout_keeps_type_and_shape(dtype):
+    x = torch.ones(3, 5, 7, dtype=dtype)
+    assert fast.dropout(x, 0.5).dtype == dtype
+    assert fast.dropout(x, 0.5).shape == x.shape
+    assert fast.dropout(x, 0.0) is x
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+@pytest.mark.parametrize("mask_shape", [None, (), (6,), (5, 6), (2, 1, 1, 6), (2, 3, 5, 6)])
+def test_fused_attention_equals_the_readable_one(mask_shape, wants_gradient):
+    query, key, value = (
+        torch.randn(2, 3, n, 4, dtype=torch.float64, requires_grad=wants_gradient)
+        for n in (5, 6, 6)
+    )
+    mask = None if mask_shape is None else torch.rand(mask_shape) < 0.7
+    expected, _ = attention.scaled_dot_product_attention(query, key, value, mask)
+    found = fast.fused_attention(query, key, value, mask)
+    torch.testing.assert_close(found, expected)
+    if wants_gradient:
+        both = (torch.autograd.grad(x.sum() ** 2, (query, key, value)) for x in (found, expected))
+        for ours, plain in zip(*both, strict=True):
+            torch.testing.assert_close(ours, plain)
+
+
+def test_fused_attention_drops_weights():
+    n = 400
+    query, key = torch.zeros(1, 1, n, 2), torch.zeros(1, 1, n, 2)  # equal scores, weights 1/n
+    dropped = fast.fused_attention(query, key, torch.eye(n)[None, None], dropout=0.25)
+    assert dropped.unique().tolist() == pytest.approx([0, 4 / 3 / n])
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("n", [1, 128, 300])
+def test_cross_entropy_sum_and_its_gradient_equal_pytorch(n, smoothing):
+    first = torch.randn(n, 7, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(0, 7, (n,))
+    ours = fast.cross_entropy_sum(2 * first, targets, smoothing)
+    (gradient,) = torch.autograd.grad(ours * 3, first)
+    expected = F.cross_entropy(2 * first, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(ours, expected)
+    torch.testing.assert_close(gradient, *torch.autograd.grad(expected * 3, first))
+
+
+def test_cross_entropy_sum_is_the_loss_of_lesson_09():
+    logits, targets = torch.randn(4, 6, 9, dtype=torch.float64), torch.randint(0, 9, (4, 6))
+    real = targets != 0
+    ours = fast.cross_entropy_sum(logits[real], targets[real]) / real.sum()
+    torch.testing.assert_close(ours, losses.cross_entropy(logits, targets, pad_id=0))
+    smooth = losses.smooth_targets(targets[real], 9, 0.1)
+    plain = -(smooth * logits[real].log_softmax(-1)).sum()
+    torch.testing.assert_close(fast.cross_entropy_sum(logits[real], targets[real], 0.1), plain)
+
+
+@pytest.mark.parametrize("last", [torch.tanh, torch.relu, lambda x: x.log_softmax(-1)])
+def test_cross_entropy_sum_leaves_its_input_alone(last):
+    first = torch.randn(5, 7, requires_grad=True)
+    logits = last(first)
+    before = logits.detach().clone()
+    ours = fast.cross_entropy_sum(logits, torch.arange(5))
+    expected = F.cross_entropy(last(first), torch.arange(5), reduction="sum")
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, first), torch.autograd.grad(expected, first)
+    )
+    assert logits.equal(before)
+
+
+def test_cross_entropy_sum_in_half_precision_and_of_nothing():
+    logits = torch.randn(5, 7, dtype=torch.bfloat16, requires_grad=True)
+    loss = fast.cross_entropy_sum(logits, torch.arange(5))
+    plain = F.cross_entropy(logits.float(), torch.arange(5), reduction="sum")
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, plain)
+    gradients = (torch.autograd.grad(x, logits)[0] for x in (loss, plain))
+    torch.testing.assert_close(*gradients)
+    assert fast.cross_entropy_sum(logits[:0], torch.arange(0)) == 0
+
+
+def test_cross_entropy_sum_where_a_class_was_made_impossible():
+    logits = torch.randn(5, 7)
+    logits[:, 6] = -torch.inf
+    logits.requires_grad_()
+    loss = fast.cross_entropy_sum(logits, torch.arange(5))
+    torch.testing.assert_close(loss, F.cross_entropy(logits, torch.arange(5), reduction="sum"))
+    assert torch.autograd.grad(loss, logits)[0].isfinite().all()
+
+
+def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
+    model, ids = nn.Linear(4, 9, dtype=torch.float64), torch.randint(0, 9, (20,))
+    x = torch.randn(20, 4, dtype=torch.float64)
+    ours = torch.autograd.grad(fast.cross_entropy_sum(model(x), ids), list(model.parameters()))
+    plain = F.cross_entropy(model(x), ids, reduction="sum")
+    for mine, other in zip(ours, torch.autograd.grad(plain, list(model.parameters())), strict=True):
+        torch.testing.assert_close(mine, other)
