@@ -6,11 +6,11 @@ and from the right, Chinese without empty boxes; a few kB; sharp at any size.
 
 import base64
 import html
-import struct
 import unicodedata
-import zlib
 
 import numpy
+
+from helpers.widgets.png import png
 
 PAPER, INK, MUTED, QUERY, KEY = "#ffffff", "#1d2733", "#56616d", "#1f6fb2", "#b25a06"
 RAMP = ((0.0, (243, 248, 253)), (0.68, (31, 111, 178)), (1.0, (8, 48, 107)))
@@ -179,27 +179,12 @@ def _palette():
 
 
 def _image(levels, x, y, width, height):
-    data = base64.b64encode(_png(levels)).decode("ascii")
+    data = base64.b64encode(png(levels, _palette())).decode("ascii")
     return (
         f'<image x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
         f'preserveAspectRatio="none" style="image-rendering:pixelated" '
         f'href="data:image/png;base64,{data}"/>'
     )
-
-
-def _png(levels):
-    """Write steps of the ramp, of shape (rows, columns), as a PNG with a palette."""
-    rows, columns = levels.shape
-    lines = numpy.concatenate([numpy.zeros((rows, 1), numpy.uint8), levels], 1)
-
-    def chunk(kind, body):
-        check = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + check
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0))
-    body = chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
-    palette = chunk(b"PLTE", _palette())
-    return b"\x89PNG\r\n\x1a\n" + head + palette + body + chunk(b"IEND", b"")
 
 
 def _frame(selected, side, shape, cell, left, top):
