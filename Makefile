@@ -4,8 +4,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-COLAB := .venv-colab
-COLAB_STAMP := $(COLAB)/.installed
+COLAB_STAMP := .venv-colab/.installed
 LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 
 # Browsers and servers refuse to run as root unless told; a container often has only root.
@@ -80,11 +79,6 @@ $(STAMP): requirements.txt requirements-minilm.txt
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json
 	@touch $@
 
-# A second environment that looks into the first one after its own packages, so that only the few
-# that differ are there twice.
-$(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt
-	$(PY) -m venv $(COLAB)
-	$(COLAB)/bin/python -m pip install --quiet --no-deps -r tests/colab/requirements.txt
-	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-		> "$$($(COLAB)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/course.pth"
+$(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
+	$(PY) tests/colab/environment.py
 	@touch $@
