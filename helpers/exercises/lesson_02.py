@@ -119,7 +119,9 @@ def _alignment_by_loops(weights):
     return torch.tensor(best).reshape(weights.shape[:-1])
 
 
-SOFTMAX_TOO_EARLY = "These are already weights. The exercise asks for the scores, before the softmax."
+SOFTMAX_TOO_EARLY = (
+    "These are already weights. The exercise asks for the scores, before the softmax."
+)
 ALL_WITH_ALL = (
     "Each query is compared with the words of all sentences. A query belongs to its own sentence, "
     "so give it a dimension, (query @ w)[:, :, None], and the product runs sentence by sentence."

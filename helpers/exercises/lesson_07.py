@@ -105,7 +105,7 @@ def _loop_mask(ids, pad):
 
 AVERAGES = ("x.mean(-1,", "x.var(-1,")
 X_LOST = "x itself is lost: add it to what the sublayer returns."
-NO_NORM = "The norm isn't used."
+NO_NORM = "The norm isn't used at all."
 BRACKETS = "Only the mean is divided, because x - mean needs brackets."
 NO_PADDING = "The padding isn't hidden: combine with the padding mask."
 NO_CAUSAL = "The future isn't hidden: combine with the causal mask."

@@ -170,9 +170,13 @@ def _beam_by_where(log_probs, beam_scores, beam_size):
 
 DROPPED = "dropped, -math.inf"
 BACK = "    dropped = dropped.scatter(-1, order, dropped)\n"
-NOT_FINITE = "The rest is −1e9. The softmax gives the same, but the exercise asks for −∞ itself, -math.inf."
+NOT_FINITE = (
+    "The rest is −1e9. The softmax gives the same, but the exercise asks for −∞ itself, -math.inf."
+)
 A_MASK = "This is the mask, True for what is kept. Return the logits, with −∞ where it is False."
-ORDER = "The three results are in another order. Return scores first, then beam_index, then token_id."
+ORDER = (
+    "The three results are in another order. Return scores first, then beam_index, then token_id."
+)
 
 # fmt: off
 EXERCISES = [
