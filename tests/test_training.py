@@ -15,6 +15,7 @@ from torch import nn
 from helpers import losses, training
 from helpers.batches import pad_batch, token_batches
 from helpers.pretrained.recipes import translator as train_translator
+from helpers.pretrained.translator import load_translator
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
@@ -444,6 +445,19 @@ def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped
     assert translator.translate("un chat") is not None  # usable
 
 
+def test_a_recipe_stopped_in_its_first_epoch_still_writes_a_translator(
+    tmp_path, monkeypatch, capsys
+):
+    in_small(tmp_path, monkeypatch)
+    stopped = training.History(stopped_early=True)
+    monkeypatch.setattr(train_translator, "train", lambda *_, **__: stopped)
+    sizes = ["--d-model", "8", "--n-heads", "2", "--d-ff", "8", "--n-layers", "1"]
+    train_translator.main(["--out", str(tmp_path), "--vocab-size", "300", "--quiet", *sizes])
+    assert '"validation_bleu": null' in capsys.readouterr().out
+    translator = load_translator(tmp_path / "translator.safetensors")
+    assert translator.card["stopped_early"] == ["first"]
+
+
 def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypatch):
     (tmp_path / "second.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="holds second.pt, but not the stage they began from"):
@@ -466,7 +480,5 @@ def test_the_command_line_trains_saves_and_loads(tmp_path):
     assert '"test_bleu_greedy"' in run.stdout
     lines = [line for line in run.stdout.splitlines() if "validation BLEU" in line]
     assert [line.split(",")[0] for line in lines] == list(train_translator.STAGES)
-    from helpers.pretrained.translator import load_translator
-
     translator = load_translator(tmp_path / "translator.safetensors")
     assert translator.card["settings"]["d_model"] == 16
