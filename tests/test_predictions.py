@@ -1,8 +1,11 @@
 """A prediction is locked in, kept, and shown beside the measurement; nothing near it tells."""
 
+import dataclasses
 import html
 import importlib
+import subprocess
 import sys
+from pathlib import Path
 
 import ipywidgets as widgets
 import pytest
@@ -12,6 +15,8 @@ from helpers.exercises import content, numerals, panels
 from helpers.exercises.content import Prediction
 from helpers.exercises.predictions import Card, Revealed
 
+ROOT = Path(__file__).resolve().parent.parent
+warm_ups = sys.modules["helpers.exercises.warm_up"]
 progress = sys.modules["helpers.exercises.progress"]
 
 OPTIONS = Prediction(
@@ -279,7 +284,117 @@ def test_a_prediction_of_the_course_is_whole(prediction):
         assert len({text for text, _ in prediction.options.values()}) == len(prediction.options)
     else:
         assert prediction.explain or (prediction.too_low and prediction.too_high)
+    if prediction.recall:
+        assert prediction.recall in content.catalogue("question")
     if prediction.slider:
         assert prediction.low < prediction.high
         assert prediction.step <= (prediction.high - prediction.low) / 10
     assert isinstance(Card(prediction).static_html(), str)
+
+
+# Warm-ups.
+
+
+def answer(quiz, right, sure=None):
+    """Answer a question of a warm-up, rightly or wrongly."""
+    quiz.sure.value = sure
+    kind, question = quiz.question.kind, quiz.question
+    if kind == "single":
+        quiz.choice.index = [option.right for option in quiz.options].index(right)
+    elif kind == "multiple":
+        for box, option in zip(quiz.boxes, quiz.options, strict=True):
+            box.value = option.right == right
+    else:
+        quiz.field.value = str(question.answer) if right else "7777"
+    quiz.button.click()
+
+
+@pytest.mark.parametrize("lesson", range(2, 11))
+def test_a_warm_up_asks_three_mixed_questions_from_earlier_lessons(lesson):
+    warm = exercises.warm_up(lesson)
+    lessons = [quiz.question.lesson for quiz in warm.quizzes]
+    assert len(set(warm.asked)) == 3
+    assert all(1 <= n < lesson for n in lessons)
+    assert len(set(lessons)) == min(3, lesson - 1)
+    assert exercises.warm_up(lesson).asked == warm.asked
+    assert repr(warm) == f"WarmUp({lesson})"
+    page = html.unescape(warm.static_html())
+    assert page.count("Question.") == 3
+    assert not any(option.why in page for quiz in warm.quizzes for option in quiz.question.options)
+    assert progress.load()["warm_ups"] == {}, "looking is no answer"
+
+
+def test_nothing_comes_before_lesson_01():
+    with pytest.raises(ValueError, match="before lesson 01"):
+        exercises.warm_up(1)
+
+
+def test_what_was_missed_or_guessed_comes_first():
+    usual = exercises.warm_up(6).asked
+    others = [name for name in warm_ups._pool(6) if name not in usual]
+    missed, solved_late, guessed = others[:3]
+    progress.record("questions", missed, False)
+    for done in (False, True):
+        progress.record("questions", solved_late, done)
+    progress.update("questions", guessed, lambda _: {
+        "state": "done", "tries": 1, "recalled": "right", "confidence": "guess",
+    })  # fmt: skip
+    assert set(exercises.warm_up(6).asked[:2]) == {missed, solved_late}
+    assert exercises.warm_up(6).asked[2] == guessed
+
+
+def test_a_missed_prediction_brings_its_question_back(monkeypatch):
+    question = next(name for name in warm_ups._pool(6) if name not in exercises.warm_up(6).asked)
+    known = content.catalogue("prediction")
+    monkeypatch.setitem(known, "shiny", dataclasses.replace(OPTIONS, recall=question))
+    exercises.predict("shiny").lock("stays", "sure")
+    assert question not in exercises.warm_up(6).asked
+    exercises.reveal("shiny", "falls")
+    assert exercises.warm_up(6).asked[0] == question
+
+
+def test_a_warm_up_stays_until_it_is_answered_and_then_asks_something_else():
+    warm = exercises.warm_up(5)
+    first, second, third = warm.quizzes
+    answer(first, right=False)
+    answer(first, right=True)  # not from memory any more
+    again = exercises.warm_up(5)
+    assert again.asked == warm.asked
+    answer(again.quizzes[1], right=True, sure="guess")
+    answer(again.quizzes[2], right=True, sure="sure")
+    kept = progress.load()["questions"]
+    assert kept[warm.asked[0]]["recalled"] == "wrong"
+    assert kept[warm.asked[0]]["state"] == "done"
+    assert (kept[warm.asked[1]]["recalled"], kept[warm.asked[1]]["confidence"]) == (
+        "right",
+        "guess",
+    )
+    later = exercises.warm_up(5).asked
+    assert later[:2] == warm.asked[:2], "missed, then guessed"
+    assert warm.asked[2] not in later
+
+
+def test_what_was_known_in_the_end_makes_room_for_others():
+    seen = set()
+    for _ in range(4):
+        warm = exercises.warm_up(4)
+        assert not seen & set(warm.asked)
+        seen |= set(warm.asked)
+        for quiz in warm.quizzes:
+            answer(quiz, right=True, sure="sure")
+
+
+def test_a_warm_up_survives_a_course_that_lost_a_question():
+    progress.update("warm_ups", "05", lambda _: {"asked": ["gone"], "answered": []})
+    assert "gone" not in exercises.warm_up(5).asked
+
+
+def test_questions_and_predictions_need_no_torch():
+    code = (
+        "import sys; from helpers import exercises; exercises.warm_up(10); "
+        "exercises.quiz('how_many_scores'); print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

@@ -179,13 +179,41 @@ def test_the_static_view_and_the_live_view_are_in_one_bundle(name):
     assert "Question" in bundle["text/html"]
 
 
-def test_the_right_option_is_not_always_the_first():
-    firsts = [
-        exercises.quiz(name).options[0].right
-        for name, question in QUESTIONS.items()
-        if question.kind == "single"
+def shares(feature):
+    """Say for which share of the single-choice questions the right option has a feature.
+
+    `feature` gets the options in the order shown and returns those that have it; where several
+    have it, a guess among them is right as often as chance allows.
+    """
+    won = []
+    for name in QUESTIONS:
+        if QUESTIONS[name].kind == "single":
+            chosen = feature(exercises.quiz(name).options)
+            won.append(sum(option.right for option in chosen) / len(chosen))
+    return sum(won) / len(won)
+
+
+def of_length(pick):
+    return lambda options: [
+        option for option in options if len(option.text) == pick(len(o.text) for o in options)
     ]
-    assert 0.1 < sum(firsts) / len(firsts) < 0.5
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        of_length(max),
+        of_length(min),
+        lambda options: options[:1],
+        lambda options: options[1:2],
+        lambda options: options[-1:],
+    ],
+    ids=["longest", "shortest", "first", "second", "last"],
+)
+def test_nothing_but_its_content_tells_the_right_option(feature):
+    chance = shares(lambda options: options)
+    assert 0.25 < chance < 0.34
+    assert 0.5 * chance < shares(feature) < 1.35 * chance
 
 
 def test_an_order_or_a_match_does_not_come_ready():

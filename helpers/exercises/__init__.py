@@ -17,11 +17,13 @@ from helpers.exercises.model import find
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, progress
 from helpers.exercises.quizzes import quiz
+from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
     "Verdict", "check", "export_progress", "guess", "heading", "hint", "import_progress", "predict",
     "progress", "quiz", "reference", "reveal", "solution", "solved",
+    "warm_up",
 ]  # fmt: skip
 
 _hints_given = {}

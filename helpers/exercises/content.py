@@ -89,6 +89,8 @@ class Prediction:
         slider as a share of the slider.
     ask_why : bool, default=False
         Offer a line for the reason.
+    recall : str, default=""
+        A question on the same idea. Warm-ups bring it back to whoever missed or guessed.
     lesson : int, default=-1
         Filled in from the file that holds it.
     """
@@ -106,6 +108,7 @@ class Prediction:
     step: float = 1.0
     close: float = 0.1
     ask_why: bool = False
+    recall: str = ""
     lesson: int = -1
 
 

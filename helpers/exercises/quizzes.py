@@ -102,6 +102,10 @@ class Quiz(StaticFallback, widgets.VBox):
         """Return (right, list of explanations, some of which may be empty)."""
         raise NotImplementedError
 
+    def keep(self, right):
+        """Keep with the progress whether the answer was right; returns what went wrong, or ""."""
+        return record("questions", self.question.name, right)
+
     def mark(self):
         """Mark the answer that is given, and say why."""
         result = self.verdict()
@@ -109,7 +113,7 @@ class Quiz(StaticFallback, widgets.VBox):
             self.said.value = panels.panel("open", "Give an answer first.", "No answer yet")
             return
         right, explanations = result
-        complaint = record("questions", self.question.name, right)
+        complaint = self.keep(right)
         told = [text for text in (*explanations, complaint) if text]
         body = "<br>".join(html.escape(text) for text in told)
         self.said.value = panels.panel("right" if right else "wrong", body)
@@ -340,7 +344,7 @@ class Open(Quiz):
             note = "Write a sentence of your own first; the model answer waits."
             self.said.value = panels.panel("open", note, "No answer yet")
             return
-        complaint = record("questions", self.question.name, True)
+        complaint = self.keep(True)
         body = html.escape(f"{self.question.answer} {complaint}".rstrip())
         self.said.value = panels.panel("solution", body, "A model answer")
 
