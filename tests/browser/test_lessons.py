@@ -1,18 +1,15 @@
 """Lessons in a real JupyterLab, in a real Chromium: what is painted, not only what is stored."""
 
-from pathlib import Path
-
-import nbformat
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+from notebooks import build
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def code_of(name):
     """Return the code cells of a lesson, in order."""
-    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    notebook = build.assemble(build.SOURCES / f"{name}.py")
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
