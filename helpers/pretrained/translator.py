@@ -12,6 +12,7 @@ from helpers import decoding
 from helpers.atomic_writes import whole_file
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.trace import trace_translation
 from helpers.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
 from helpers.transformer import Transformer, TransformerConfig
 
@@ -175,12 +176,8 @@ class Translator:
         attention : Attention
         """
         device = next(self.model.parameters()).device
-        src_ids = self.encode([text]).to(device)
-        if translation is None:
-            tgt_ids = self._decode(src_ids, 1, 1.0)[0][0]
-        else:
-            tgt_ids = self.tokenizer.encode(translation, eos=True)
-        given = torch.tensor([[BOS, *tgt_ids[:-1]]], device=device)
+        src_ids, tgt_ids = self._pair(text, translation)
+        src_ids, given = src_ids.to(device), torch.tensor([[BOS, *tgt_ids[:-1]]], device=device)
         encoder, decoder, cross = (x[0].cpu() for x in self.model.attention_maps(src_ids, given))
         source = self.tokenizer.tokens(src_ids[0].tolist())
         written = self.tokenizer.tokens(tgt_ids)
@@ -193,6 +190,40 @@ class Translator:
             },
             source_tokens=source,
             target_tokens=written,
+        )
+
+    def _pair(self, text, translation=None):
+        """Return source ids (1, S), and as a list those of the given or the model's own output."""
+        src_ids = self.encode([text])
+        if translation is None:
+            return src_ids, self._decode(src_ids, 1, 1.0)[0][0]
+        return src_ids, self.tokenizer.encode(translation, eos=True)
+
+    @torch.inference_mode()
+    def trace(self, text, translation=None):
+        """Translate one sentence and keep every number on its way through the model.
+
+        Parameters
+        ----------
+        text : str
+        translation : str, default=None
+            Follow this translation instead of the model's own.
+
+        Returns
+        -------
+        trace : Trace
+            For ``model_map(trace)``.
+
+        Raises
+        ------
+        ValueError
+            If a text is empty, holds characters the model has never seen, or is too long.
+        """
+        src_ids, tgt_ids = self._pair(text, translation)
+        device = next(self.model.parameters()).device
+        ids = torch.tensor([BOS, *tgt_ids], device=device)
+        return trace_translation(
+            self.model, src_ids[0].to(device), ids, self.tokenizer.tokens, "the translator"
         )
 
     def save(self, path):

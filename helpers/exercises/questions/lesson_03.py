@@ -5,44 +5,38 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "sign_of_a_dot_product",
-        "Two vectors have a large negative dot product. What does that tell you?",
+        "Two vectors have a large negative dot product. What does that say about them?",
         "single",
         [
             right(
-                "They point in opposing directions, more than a right angle apart.",
-                "Yes, and neither of them is very short, or the product wouldn't be large.",
+                "They point away from each other, more than a right angle apart, and are not both short.",
+                "Yes: the sign tells the angle, and the size takes length as well.",
             ),
             wrong(
                 "They have nothing to do with each other.",
-                "A dot product near 0 would say that: the two are at right angles.",
+                "That is a dot product near 0: a right angle.",
             ),
             wrong(
-                "There is a mistake, because a similarity is never negative.",
-                "A distance is never negative, but a dot product can be.",
+                "One of them must be wrong; similarity is never negative.",
+                "A distance is never negative. A dot product may be.",
             ),
             wrong(
-                "They are far apart, whatever their directions.",
-                "That is about distance. (10, 0) and (1, 0) are far apart, and their dot product is positive.",
+                "They are far apart, in whatever direction.",
+                "Far apart is a matter of distance. (10, 0) and (1, 0) are far apart and have a positive dot product.",
             ),
         ],
     ),
     Question(
         "what_the_weights_multiply",
-        "A query is compared with the keys, and a softmax turns the scores into weights. What do the weights multiply?",
+        "A query is compared with the keys, and a softmax makes weights. What do the weights multiply?",
         "single",
         [
-            right(
-                "The values.",
-                "Yes. Keys are what queries are compared with, and values are what is passed on.",
-            ),
+            right("The values.", "Yes. Keys are for being found, values for being handed over."),
             wrong("The keys.", "A common mistake. The keys have done their work in the scores."),
-            wrong(
-                "The query.",
-                "The query is compared with the keys. What comes out is made of the values.",
-            ),
+            wrong("The query.", "The query asks; the answer is made of what the others hold."),
             wrong(
                 "The embeddings, before any projection.",
-                "That is so only without parameters, where keys, values and embeddings are the same vectors.",
+                "Only in the version without parameters, where keys, values and embeddings are the same thing.",
             ),
         ],
     ),
@@ -63,24 +57,23 @@ QUESTIONS = [
     ),
     Question(
         "what_permuting_does",
-        "You shuffle the words of a sentence and apply self-attention without positions. What happens to the outputs?",
+        "The words of a sentence are shuffled before self-attention without positions. What happens to the outputs?",
         "single",
         [
             right(
-                "They are the same vectors, in the new order.",
-                "Yes, exactly the same. Self-attention treats its input as a set.",
+                "They are the same vectors, shuffled in the same way.",
+                "Yes, exactly the same: it sees a set, not a sequence.",
             ),
             wrong(
-                "They change, because every word now has other neighbours.",
-                "Nothing in the computation uses neighbours. Only the vectors count.",
+                "They change, since every word has other neighbours now.",
+                "Nobody knows about neighbours here. Only the vectors count.",
             ),
             wrong(
-                "They are the same vectors, in the old order.",
-                "Each output belongs to its word, so it moves along with it.",
+                "Nothing at all happens to them.",
+                "Each output goes with its word, so they are shuffled too.",
             ),
             wrong(
-                "They change, and differently for each shuffle.",
-                "Every output is still the same mixture of the same words.",
+                "They become random.", "Every output is still the same mixture of the same words."
             ),
         ],
     ),
@@ -156,19 +149,19 @@ QUESTIONS = [
         [
             right(
                 "From a table that is learned with everything else.",
-                "Yes. It could start from word2vec or GloVe, but it doesn't have to.",
+                "Yes. word2vec or GloVe could fill it at the start, but need not.",
             ),
             wrong(
-                "From word2vec or GloVe, which are trained beforehand and stay fixed.",
-                "That used to be common. In a Transformer the table starts at random and is trained with the model.",
+                "From word2vec, always.",
+                "That was common before. In a Transformer the table starts at random and is learned with the model.",
             ),
             wrong(
-                "From features that somebody chose for each word.",
-                "We made our vectors by hand to see what a dot product does. Real ones are learned.",
+                "From hand-made features.",
+                "Ours with the films were made by hand to see what a dot product does. Real ones are learned.",
             ),
             wrong(
-                "From one-hot vectors, one dimension per word, used as they are.",
-                "A one-hot vector picks a row of the table, and it's that row that the model works with.",
+                "They are one-hot vectors.",
+                "A one-hot vector picks a row of the table; what goes on is that row.",
             ),
         ],
     ),

@@ -1,0 +1,169 @@
+"""How a trace travels to the browser: twelve bits a number, and only what the map draws."""
+
+import numpy
+import torch
+
+from helpers.widgets.readable import readable
+
+STRIP = 32  # entries of a vector in a colour strip; they are every n-th one, not means
+WIDE_STRIP = 64  # the same inside a feed-forward network
+MOST_TOKENS = 64
+STEPS = 2047  # of a number, either side of zero
+
+
+class Packer:
+    """Gather arrays as whole numbers of twelve bits, one behind the other."""
+
+    def __init__(self):
+        self.codes, self.length = [], 0
+
+    def add(self, tensor):
+        """Keep a tensor; return where it lies, its shape and what one step is worth."""
+        values = tensor.detach().float().cpu().numpy()
+        # Rounded before it is used, or the browser would multiply by another number.
+        scale = float(f"{float(numpy.abs(values).max()) / STEPS or 1.0:.6g}")
+        self.codes.append(numpy.rint(values.ravel() / scale).astype(numpy.int16) + STEPS)
+        place = {"at": self.length, "shape": list(values.shape), "scale": scale}
+        self.length += values.size
+        return place
+
+    def bytes(self):
+        """Write two numbers into three bytes, lowest bits first."""
+        codes = numpy.concatenate(self.codes).astype(numpy.uint32)
+        if len(codes) % 2:
+            codes = numpy.append(codes, numpy.uint32(0))
+        both = codes[::2] | codes[1::2] << 12
+        parts = [(both >> shift & 0xFF).astype(numpy.uint8) for shift in (0, 8, 16)]
+        return numpy.stack(parts, axis=1).tobytes()
+
+
+def problem_with(trace):
+    """Say in a sentence why a trace cannot be drawn; nothing if it can.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    problem : str
+    """
+    for stack in filter(None, (trace.encoder, trace.decoder)):
+        n_tokens = len(stack.tokens)
+        if not n_tokens:
+            return "There is nothing to draw: this trace has no tokens. Trace a sentence of words."
+        if n_tokens > MOST_TOKENS:
+            return (
+                f"This sentence has {n_tokens} tokens, and the map draws up to {MOST_TOKENS}, "
+                f"because more rows would be too thin to see. Trace a shorter sentence."
+            )
+    where = _not_a_number(trace)
+    return where and (
+        f"The map can't be drawn: there are NaN or infinite numbers, and the first ones appear in "
+        f"{where}. Look there for a division by zero or for weights that grew without limit."
+    )
+
+
+def _not_a_number(trace):
+    """Name the first part with a number that is none, in the order of computation."""
+    for name in ("encoder", "decoder"):
+        stack = getattr(trace, name)
+        if stack is None:
+            continue
+        if not _finite(stack.embeddings) or not _finite(stack.entered):
+            return f"the {name}'s embeddings"
+        for i, layer in enumerate(stack.layers):
+            for part in layer:
+                if not (_finite(part.found) and _finite(part.after)):
+                    return f"{name} layer {i + 1}, {part.kind.replace('-', ' ')}"
+        if not _finite(stack.output):
+            return f"the {name}'s last norm"
+    return ""
+
+
+def _finite(tensor):
+    return bool(torch.isfinite(tensor).all())
+
+
+def pack_trace(trace):
+    """Turn a trace into what the browser gets.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    described : dict
+        Tokens, sizes, candidates, and for every array its place in the bytes.
+    data : bytes
+    """
+    packer = Packer()
+    width = trace.encoder.embeddings.shape[-1]
+    described = {
+        "model": trace.model,
+        "normFirst": trace.norm_first,
+        "width": width,
+        "normalised": not _is_sum(trace.encoder),
+        "encoder": _stack(trace.encoder, packer),
+        "decoder": _stack(trace.decoder, packer) if trace.decoder else None,
+        "written": readable(trace.written),
+        "candidates": [_candidates(one) for one in trace.candidates],
+    }
+    return described, packer.bytes()
+
+
+def _is_sum(stack):
+    return bool(((stack.embeddings + stack.positions - stack.entered).abs() < 1e-3).all())
+
+
+def entries(width, most):
+    """Choose which entries of a vector its strip shows: every n-th one, even and odd in turn.
+
+    Positions keep their sines at even and their cosines at odd entries.
+
+    Parameters
+    ----------
+    width : int
+        How many entries the vector has.
+    most : int
+        How many the strip shows at most.
+
+    Returns
+    -------
+    chosen : list of int
+    """
+    step = max(1, width // most)
+    return [i * step + (i % 2 if step > 1 else 0) for i in range(min(most, width))]
+
+
+def _strip(tensor, packer, most=STRIP):
+    chosen = entries(tensor.shape[-1], most)
+    return packer.add(tensor[..., chosen]) | {"entries": chosen}
+
+
+def _stack(stack, packer):
+    parts = ("embeddings", "positions", "entered", "output")
+    return {
+        "tokens": readable(stack.tokens),
+        "layers": [[_sublayer(part, packer) for part in layer] for layer in stack.layers],
+        **{name: _strip(getattr(stack, name), packer) for name in parts},
+    }
+
+
+def _sublayer(part, packer):
+    described = {"kind": part.kind}
+    described |= {name: _strip(getattr(part, name), packer) for name in ("read", "found", "after")}
+    if part.heads:
+        heads = {name: packer.add(getattr(part.heads, name)) for name in ("query", "key", "value")}
+        return described | heads | {"causal": not bool(part.heads.mask.all())}
+    described["hidden"] = _strip(part.hidden, packer, WIDE_STRIP)
+    return described | {"hiddenWidth": part.hidden.shape[-1]}
+
+
+def _candidates(found):
+    tokens = readable([one.token for one in found])
+    return [
+        [token, round(one.logit, 3), round(one.probability, 5)]
+        for token, one in zip(tokens, found, strict=True)
+    ]

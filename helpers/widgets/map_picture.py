@@ -1,0 +1,247 @@
+"""The whole model as a still picture, for wherever no JavaScript runs: GitHub, a printed page."""
+
+import base64
+import html
+
+import numpy
+
+from helpers.widgets.map_data import STRIP, entries
+from helpers.widgets.png import png
+from helpers.widgets.readable import readable
+
+INK, MUTED, LINE, KEY, QUERY = "#1d2733", "#56616d", "#c9d2dc", "#b25a06", "#1f6fb2"
+FILL = {"encoder": "#e9f1fa", "decoder": "#fbf1e6"}
+FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+WIDTH, LEFT, STRIP_WIDTH, MODULE_GAP = 1000, 250, 38, 8
+STEPS = 64  # colours of a palette: enough to the eye, and few compress well
+
+
+def as_html(trace, written=0):
+    """Draw the whole model as an image with alt text, which no front end takes away.
+
+    Parameters
+    ----------
+    trace : Trace
+    written : int, default=0
+        The target position whose next token is shown.
+
+    Returns
+    -------
+    html : str
+    """
+    data = base64.b64encode(picture(trace, written).encode("utf-8")).decode("ascii")
+    alt = html.escape(alt_text(trace, written))
+    return f'<img alt="{alt}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def alt_text(trace, written=0):
+    """Say in words what the picture shows.
+
+    Parameters
+    ----------
+    trace : Trace
+    written : int, default=0
+
+    Returns
+    -------
+    text : str
+    """
+    tokens = " ".join(readable(trace.encoder.tokens))
+    layers = len(trace.encoder.layers)
+    heads = len(trace.encoder.layers[0][0].heads.query)
+    text = (
+        f"Map of the model on the tokens {tokens}: embedding plus position, then {layers} encoder "
+        f"layers with {heads} heads each"
+    )
+    if trace.decoder is None:
+        return f"{text}, then one output vector per token."
+    target = " ".join(readable(trace.decoder.tokens[: written + 1]))
+    best = trace.candidates[written][0]
+    token = readable([best.token])[0]
+    return (
+        f"{text}; their output goes to {len(trace.decoder.layers)} decoder layers, which read "
+        f"{target} and predict {token} with {100 * best.probability:.0f}%."
+    )
+
+
+def picture(trace, written=0):
+    """Draw the whole model as SVG.
+
+    Parameters
+    ----------
+    trace : Trace
+    written : int, default=0
+
+    Returns
+    -------
+    svg : str
+    """
+    longest = max(len(s.tokens) for s in (trace.encoder, trace.decoder) if s)
+    pitch = max(8, min(18, 230 // longest))
+    right = 170 if trace.decoder else STRIP_WIDTH + 30
+    module = (WIDTH - LEFT - right) / len(trace.encoder.layers)
+    sizes = {"pitch": pitch, "module": module}
+    end = LEFT + module * len(trace.encoder.layers)
+    parts, top = [_stack(trace.encoder, "encoder", 40, **sizes)], 40
+    bottom = top + pitch * len(trace.encoder.tokens)
+    parts.append(_memory(trace.encoder, end, top, pitch, bool(trace.decoder)))
+    height = bottom + 16
+    if trace.decoder:
+        below = bottom + 74
+        parts.append(_stack(trace.decoder, "decoder", below, rows=written + 1, **sizes))
+        parts.append(
+            _pipes(end + STRIP_WIDTH / 2, bottom, below, module, len(trace.decoder.layers))
+        )
+        parts.append(_output(trace, written, end, below, pitch))
+        height = below + pitch * len(trace.decoder.tokens) + 16
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
+        f'viewBox="0 0 {WIDTH} {height:g}" font-family="{FONT}" font-size="14">'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>'
+    )
+
+
+def _stack(stack, name, top, pitch, module, rows=None):
+    n = len(stack.tokens)
+    rows = n if rows is None else rows
+    parts = [_text(0, top - 16, name.capitalize(), weight=600, size=16)]
+    parts.append(_text(100, top - 16, "embedding + position", MUTED, size=13))
+    for row, token in enumerate(readable(stack.tokens)[:rows]):
+        y = top + (row + 0.5) * pitch
+        parts.append(f'<path d="M94 {y:g}H{WIDTH - 170}" stroke="{LINE}"/>')
+        if pitch >= 13 or row % 2 == 0:
+            parts.append(_text(90, y + 5, _short(token), anchor="end"))
+    vectors = (stack.embeddings, stack.positions, stack.entered)
+    for i, one in enumerate(vectors):
+        parts.append(_strips(one, 98 + i * (STRIP_WIDTH + 12), top, pitch, rows))
+    for i, layer in enumerate(stack.layers):
+        parts.append(_layer(layer, name, i, LEFT + i * module, top, pitch * n, pitch, module, rows))
+    return "".join(parts)
+
+
+def _layer(layer, name, i, x, top, height, pitch, module, rows):
+    width = module - STRIP_WIDTH - 2 * MODULE_GAP
+    attentions = [part for part in layer if part.heads]
+    box = (
+        f'<rect x="{x:g}" y="{top - 3}" width="{width:g}" height="{height + 6:g}" rx="7" '
+        f'fill="{FILL[name]}" stroke="{LINE}"/>'
+    )
+    parts = [_text(x + 2, top - 16, f"Layer {i + 1}", MUTED, size=13), box]
+    column = (width - 8) / len(attentions)
+    for k, part in enumerate(attentions):
+        weights = part.heads.weights
+        limit = len(weights[0]) if part.kind == "self-attention" else rows
+        parts.append(_tiles(weights, x + 4 + k * column, top, column, height, limit))
+    parts.append(_strips(layer[-1].after, x + width + MODULE_GAP, top, pitch, rows))
+    return "".join(parts)
+
+
+def _tiles(weights, x, top, width, height, rows):
+    heads = len(weights)
+    grids = [(min((width - 8) / c, height / -(-heads // c)), c) for c in range(1, heads + 1)]
+    # As few columns as keep the tiles nearly as large as can be.
+    size, columns = next(grid for grid in grids if grid[0] >= 0.7 * max(grids)[0])
+    parts = []
+    for head, one in enumerate(weights):
+        left = x + (width - columns * size) / 2 + head % columns * size
+        first = top + (height - size * -(-heads // columns)) / 2
+        share = one.float().numpy() / max(float(one.max()), 4 / one.shape[-1])
+        levels = numpy.rint(share.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
+        levels[rows:] = 0
+        y = first + head // columns * size
+        parts.append(_image(levels, WEIGHTS, left + 2, y + 2, size - 4, size - 4))
+    return "".join(parts)
+
+
+def _strips(tensor, x, top, pitch, rows):
+    values = tensor[:rows, entries(tensor.shape[-1], STRIP)].float().numpy()
+    most = numpy.quantile(numpy.abs(values), 0.98) or 1.0
+    levels = numpy.rint((values / most).clip(-1, 1) * (STEPS / 2 - 1) + STEPS / 2)
+    # A seam of paper between the rows: the palette's last colour.
+    spread = numpy.full((3 * len(levels), levels.shape[1]), STEPS, numpy.uint8)
+    spread[0::3] = spread[1::3] = levels
+    return _image(spread, SIGNED, x, top + pitch / 6, STRIP_WIDTH, pitch * len(levels))
+
+
+def _memory(encoder, x, top, pitch, feeds):
+    n = len(encoder.tokens)
+    parts = [_text(x, top - 16, "memory" if feeds else "output", KEY if feeds else INK, weight=600)]
+    parts.append(_strips(encoder.output, x, top, pitch, n))
+    if feeds:
+        parts.append(
+            f'<rect x="{x - 4:g}" y="{top - 3}" width="{STRIP_WIDTH + 8}" '
+            f'height="{pitch * n + 6}" rx="5" fill="none" stroke="{KEY}"/>'
+        )
+    return "".join(parts)
+
+
+def _pipes(x, bottom, top, module, layers):
+    y = bottom + 22
+    width = module - STRIP_WIDTH - 2 * MODULE_GAP
+    ends = [LEFT + i * module + 4 + 0.75 * (width - 8) for i in range(layers)]
+    paths = "".join(
+        f'<path d="M{x:g} {bottom + 3}V{y}H{end:g}V{top - 5}m-4 -6l4 6l4 -6" fill="none" '
+        f'stroke="{KEY}" stroke-width="2"/>'
+        for end in ends
+    )
+    return paths + _text(ends[0] + 10, y + 20, "keys and values", KEY, size=13)
+
+
+def _output(trace, written, x, top, pitch):
+    y = top + (written + 0.5) * pitch
+    decoder = trace.decoder
+    parts = [_strips(decoder.output, x, top, pitch, written + 1)]
+    left = x + STRIP_WIDTH + 26
+    parts.append(_text(left, top - 16, "next token", weight=600))
+    best = trace.candidates[written][: max(2, min(5, pitch * len(decoder.tokens) // 36))]
+    for i, (one, token) in enumerate(zip(best, readable([c.token for c in best]), strict=True)):
+        at = top + 16 + i * 36
+        parts.append(
+            f'<path d="M{x + STRIP_WIDTH + 3:g} {y:g}L{left - 5:g} {at}" stroke="{QUERY}" '
+            f'stroke-width="{1 + 3 * one.probability:.2g}"/>'
+        )
+        parts.append(_text(left, at, _short(token), weight=400 if i else 600))
+        parts.append(_text(WIDTH, at, _percent(one.probability), MUTED, "end", size=13))
+        width = max(2, (WIDTH - left) * one.probability)
+        parts.append(
+            f'<rect x="{left:g}" y="{at + 6}" width="{width:.3g}" height="6" rx="3" '
+            f'fill="{QUERY}"/>'
+        )
+    return "".join(parts)
+
+
+def _text(x, y, words, fill=INK, anchor="start", weight=400, size=14):
+    style = "unicode-bidi:isolate;white-space:pre"
+    return (
+        f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" '
+        f'font-size="{size}" style="{style}">{html.escape(words)}</text>'
+    )
+
+
+def _short(token):
+    return token if len(token) <= 11 else token[:10] + "…"
+
+
+def _percent(share):
+    return f"{100 * share:.0f}%" if share >= 0.005 else "<1%"
+
+
+def _palette(*stops):
+    """Mix a palette through colours, and add paper as its last colour."""
+    colours = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops]
+    steps, places = numpy.linspace(0, 1, STEPS), numpy.linspace(0, 1, len(stops))
+    mixed = [numpy.interp(steps, places, [colour[i] for colour in colours]) for i in range(3)]
+    return numpy.rint(numpy.stack(mixed, -1)).astype(numpy.uint8).tobytes() + b"\xff\xff\xff"
+
+
+WEIGHTS = _palette("#f3f8fd", "#1f6fb2", "#08306b")
+SIGNED = _palette("#0d3b86", "#f4f5f7", "#e2631a")
+
+
+def _image(levels, palette, x, y, width, height):
+    data = base64.b64encode(png(levels, palette)).decode("ascii")
+    return (
+        f'<image x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
+        f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+        f'href="data:image/png;base64,{data}"/>'
+    )

@@ -1,0 +1,295 @@
+"""The map's tours: sentences that drive the picture, filled in with the learner's own words."""
+
+import math
+import string
+
+from helpers.widgets.readable import readable
+
+LONGEST = 18  # characters of a token inside a sentence
+
+# A step is a sentence and what the picture shows with it. Words in braces come from the trace.
+STEPS = {
+    "whole": (
+        "This is a whole Transformer at work on your sentence. The encoder above reads it. The "
+        "decoder below writes the translation, one token after the other.",
+        {},
+    ),
+    "whole-encoder": (
+        "This is a whole encoder at work on your sentence. It reads all tokens at once and returns "
+        "one vector per token.",
+        {},
+    ),
+    "embeddings": (
+        "A model can only calculate with numbers, so the sentence is cut into {n_source} tokens "
+        "and each token gets a vector: {width} learned numbers, drawn as a strip of colours.",
+        {"parts": ["embeddings"]},
+    ),
+    "positions": (
+        "So far the model couldn't tell “dog bites man” from “man bites dog”. That is why each "
+        "position has a vector as well, and it's added to the embedding.",
+        {"parts": ["positions"]},
+    ),
+    "self-attention": (
+        "In self-attention every token collects information from all tokens. Each square is one "
+        "head: a row shows how one token spreads its attention, and dark means much weight.",
+        {"parts": ["self-attention"]},
+    ),
+    "follow-source": (
+        "Let's follow one token, “{source}”. The bands show where its new information comes from "
+        "in each layer. The wider the band, the more weight that token gets.",
+        {"follow": "{follow_source}"},
+    ),
+    "feed-forward": (
+        "After attention, a feed-forward network works on each vector by itself: it widens the "
+        "vector to {hidden} numbers, sets the negative ones to 0 and narrows it again.",
+        {"parts": ["feed-forward"]},
+    ),
+    "feed-forward-encoder": (
+        "After attention, a feed-forward network works on each vector by itself: it widens the "
+        "vector to {hidden} numbers, applies a curve to each and narrows it again.",
+        {"parts": ["feed-forward"]},
+    ),
+    "add-and-norm": (
+        "At each ⊕ a sublayer's result is added to the vector that ran past it. This path is the "
+        "residual stream, and it lets what the embedding knew reach the last layer.",
+        {"parts": ["add-and-norm"]},
+    ),
+    "memory": (
+        "After {n_layers} layers the encoder is done. Its output is called the memory: one vector "
+        "per source token, and each of them now depends on the whole sentence.",
+        {"parts": ["memory"]},
+    ),
+    "masked": (
+        "The decoder's own attention is masked. A token is allowed to attend to itself and to "
+        "earlier tokens only, because the later ones aren't written yet when it translates.",
+        {"parts": ["masked-self-attention"]},
+    ),
+    "cross": (
+        "Cross-attention connects the two halves. The queries come from the decoder, the keys and "
+        "values from the memory, so each target token can look up what it needs in the source.",
+        {"parts": ["cross-attention"]},
+    ),
+    "follow-target": (
+        "The decoder has just read “{read}”. In its last cross-attention, averaged over the heads, "
+        "“{looked_at}” gets {looked_share} of the weight, and the next token is “{next}”.",
+        {"follow": "{follow_target}", "written": "{written}"},
+    ),
+    "output": (
+        "The newest vector becomes one score per token of the vocabulary. A softmax turns the "
+        "scores into probabilities, and after “{read}” the token “{next}” gets {next_share}.",
+        {"parts": ["output"], "written": "{written}"},
+    ),
+    "loop": (
+        "What is written is read back in, and the decoder goes on with the next token until it "
+        "writes <eos>. Press play after the tour to see the whole translation appear.",
+        {"parts": ["decoding"]},
+    ),
+    "layer": (
+        "This is one layer from the inside. The line above runs past each sublayer: that's the "
+        "residual stream, and at ⊕ the sublayer's result is added to it.",
+        {"place": "encoder/0"},
+    ),
+    "heads": (
+        "A layer has {n_heads} heads, so it can ask {n_heads} different questions at once. Compare "
+        "the squares: each head has found a pattern of its own.",
+        {"place": "encoder/0"},
+    ),
+    "queries": (
+        "Inside one head. Each token's vector is multiplied by three learned matrices. The first "
+        "gives its query: what this token is looking for.",
+        {"place": "{head}", "beat": 0},
+    ),
+    "keys": (
+        "The second matrix gives the keys: what each token can be found by. They stand upright, "
+        "so that every query meets every key.",
+        {"place": "{head}", "beat": 1},
+    ),
+    "scores": (
+        "Where a query's row meets a key's column stands their dot product, divided by √{d_head}. "
+        "A large score means that the two match.",
+        {"place": "{head}", "beat": 2},
+    ),
+    "weights": (
+        "A softmax turns each row of scores into weights. They are all positive and sum to 1, so "
+        "what one token gains another one loses.",
+        {"place": "{head}", "beat": 3},
+    ),
+    "mixture": (
+        "The third matrix gives the values, and each row of weights mixes them. The mixture is "
+        "what this head adds to the token.",
+        {"place": "{head}", "beat": 5},
+    ),
+    "one-number": (
+        "And here is where a single score comes from: {d_head} products, added up. However large a "
+        "Transformer gets, its attention is made of nothing but this.",
+        {"place": "{number}"},
+    ),
+    "logits": (
+        "One logit per token of the vocabulary; these are the ten largest. Softmax turns them into "
+        "probabilities, and a gap of a few points in the logits becomes a clear favourite.",
+        {"place": "decoder/output", "written": "{written}"},
+    ),
+    "loss": (
+        "In training we know which token should come next. The loss is the negative logarithm of "
+        "its probability: for “{next}” that is −ln {next_probability} = {next_loss} nats.",
+        {"parts": ["loss"], "written": "{written}"},
+    ),
+    "training": (
+        "From the loss, the gradient flows back along every line of this picture, and each learned "
+        "number changes a little. That's all training does, many thousands of times.",
+        {},
+    ),
+    "yours": (
+        "Now it's your turn. Click on a layer to open it, on a token to follow it, or press play.",
+        {},
+    ),
+}
+
+_HEAD = ["queries", "keys", "scores", "weights", "mixture", "one-number"]
+TOURS = {
+    "00": [
+        "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
+        "memory", "masked", "cross", "follow-target", "output", "one-number",
+    ],
+    "03": ["self-attention", *_HEAD],
+    "04": ["self-attention", "masked", *_HEAD],
+    "05": ["embeddings", "positions"],
+    "06": ["self-attention", "heads", "mixture", "cross"],
+    "07": ["layer", "add-and-norm", "feed-forward", "memory", "masked", "cross", "follow-target"],
+    "08": ["follow-target", "output", "logits", "loop"],
+    "09": ["output", "loss", "training"],
+    "all": [
+        "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
+        "add-and-norm", "memory", "masked", "cross", "follow-target", "output", "loop", "layer",
+        *_HEAD, "logits", "yours",
+    ],
+}  # fmt: skip
+# In a model without a decoder these take another's place, and what needs a decoder is left out.
+ENCODER_ONLY = {"whole": "whole-encoder", "feed-forward": "feed-forward-encoder"}
+NEEDS_DECODER = {
+    "memory", "masked", "cross", "follow-target", "output", "loop", "logits", "loss", "training",
+}  # fmt: skip
+
+
+def tour_of(trace, tour):
+    """Write a tour for one trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    tour : str or list of str
+        A name from `TOURS`, names from `STEPS`, or "" for none.
+
+    Returns
+    -------
+    steps : list of dict
+        Each with its `text` and what it sets: `place`, `follow`, `written`, `beat`, `parts`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such tour or step.
+    """
+    if isinstance(tour, str) and tour and tour not in TOURS:
+        raise ValueError(f"there is no tour {tour!r}; there are: {', '.join(TOURS)}.")
+    names = TOURS[tour] if isinstance(tour, str) and tour else list(tour)
+    unknown = [name for name in names if name not in STEPS]
+    if unknown:
+        raise ValueError(f"the tour has no step {unknown[0]!r}; there are: {', '.join(STEPS)}.")
+    if trace.decoder is None:
+        names = [ENCODER_ONLY.get(name, name) for name in names if name not in NEEDS_DECODER]
+    words = _words(trace)
+    return [_filled(*STEPS[name], words) for name in names]
+
+
+def _filled(text, state, words):
+    def fill(value):
+        if not isinstance(value, str):
+            return value
+        whole = value[1:-1]
+        return words[whole] if value == f"{{{whole}}}" else value
+
+    used = {name for _, name, _, _ in string.Formatter().parse(text) if name}
+    return {
+        "text": text.format(**{name: words[name] for name in used}),
+        **{key: fill(value) for key, value in state.items()},
+    }
+
+
+def _words(trace):
+    """Gather what the sentences name: this trace's own tokens and numbers."""
+    encoder = trace.encoder
+    first = encoder.layers[0]
+    layer, head, query, key = _sharpest(trace)
+    place = f"encoder/{layer}/self-attention/{head}"
+    source = _tokens(encoder.tokens)
+    row = _most_telling(source, [parts[0].heads for parts in encoder.layers])
+    words = {
+        "n_source": len(source),
+        "width": encoder.embeddings.shape[-1],
+        "hidden": first[-1].hidden.shape[-1],
+        "n_layers": len(encoder.layers),
+        "n_heads": len(first[0].heads.query),
+        "d_head": first[0].heads.query.shape[-1],
+        "source": source[row],
+        "follow_source": f"encoder:{row}",
+        "head": place,
+        "number": f"{place}/{query},{key}",
+    }
+    return words | (_target_words(trace, source) if trace.decoder else {})
+
+
+def _target_words(trace, source):
+    cross = next(part for part in trace.decoder.layers[-1] if part.kind == "cross-attention")
+    mean = cross.heads.weights.mean(0)
+    written = _tokens(trace.written)
+    rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
+    words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
+    row = max(rows, key=lambda i: mean[i, words].max().item())
+    key = mean[row].argmax().item()
+    best = trace.candidates[row][0]
+    chosen = written[row]
+    share = next((c.probability for c in trace.candidates[row] if c.token == trace.written[row]), 0)
+    return {
+        "read": _tokens(trace.decoder.tokens)[row],
+        "looked_at": source[key],
+        "looked_share": _percent(mean[row, key].item()),
+        "next": chosen if share else _tokens([best.token])[0],
+        "next_share": _percent(share or best.probability),
+        "next_probability": f"{share or best.probability:.3f}",
+        "next_loss": f"{-math.log(share or best.probability):.3f}",
+        "follow_target": f"decoder:{row}",
+        "written": row,
+    }
+
+
+def _tokens(tokens):
+    return [t if len(t) <= LONGEST else t[: LONGEST - 1] + "…" for t in readable(tokens)]
+
+
+def _is_word(token):
+    return any(letter.isalpha() for letter in token) and not token.startswith("<")
+
+
+def _percent(share):
+    return f"{100 * share:.0f}%"
+
+
+def _most_telling(tokens, all_heads):
+    """Choose the word of some length that gives the least weight to itself."""
+    to_itself = sum(heads.weights.mean(0) for heads in all_heads).diagonal()
+    words = [i for i, token in enumerate(tokens) if _is_word(token) and len(token) > 3]
+    return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
+
+
+def _sharpest(trace):
+    """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
+    best, found = -1.0, (0, 0, 0, 0)
+    for layer, parts in enumerate(trace.encoder.layers):
+        for head, weights in enumerate(parts[0].heads.weights):
+            off = weights.clone().fill_diagonal_(0)
+            score = off.max(-1).values.mean().item()
+            if score > best:
+                query, key = divmod(int(off.argmax()), off.shape[-1])
+                best, found = score, (layer, head, query, key)
+    return found

@@ -1,0 +1,177 @@
+"""The map: one live picture of a whole model on one sentence, from its tokens to one product.
+
+The drawing is done in the browser (`static/map_*.js`); Python holds the numbers and the state.
+"""
+
+import anywidget
+import traitlets
+
+from helpers.widgets import modules
+from helpers.widgets.fallback import StaticFallback
+from helpers.widgets.map_data import pack_trace, problem_with
+from helpers.widgets.map_picture import as_html
+from helpers.widgets.map_tours import tour_of
+
+# What a lesson builds, in the course's order: what `here` may be.
+HERE = (
+    "embeddings", "positions", "encoder", "self-attention", "head", "multi-head", "feed-forward",
+    "add-and-norm", "decoder", "masked-self-attention", "cross-attention", "output", "decoding",
+    "loss", "training",
+)  # fmt: skip
+ENCODER_ONLY = HERE[: HERE.index("add-and-norm") + 1]
+
+
+class ModelMap(StaticFallback, anywidget.AnyWidget):
+    """The widget behind `model_map`. Its traits can be set and observed.
+
+    Layers, heads and tokens are counted from 0 here, as everywhere in Python; the map itself
+    counts from one, as people do.
+
+    Parameters
+    ----------
+    trace : Trace
+    here : str, default=""
+    tour : str or list of str, default="all"
+    **state
+        First values of the traits `place`, `follow`, `written`, `beat`, `stop` and `everything`.
+    """
+
+    _esm = modules.module("map_view.js")
+    _css = modules.styles("model_map.css")
+
+    place = traitlets.Unicode("").tag(sync=True)
+    follow = traitlets.Unicode("").tag(sync=True)
+    written = traitlets.Int(0).tag(sync=True)
+    beat = traitlets.Int(-1).tag(sync=True)
+    stop = traitlets.Int(-1).tag(sync=True)
+    everything = traitlets.Bool(False).tag(sync=True)
+    here = traitlets.Unicode("").tag(sync=True)
+    _trace = traitlets.Dict().tag(sync=True)
+    _data = traitlets.Bytes().tag(sync=True)
+    _tour = traitlets.List().tag(sync=True)
+    _problem = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, trace, here="", tour="all", **state):
+        unknown = sorted(set(state) - set(self.class_trait_names(sync=True)))
+        if unknown:
+            raise TypeError(
+                f"model_map has no {', '.join(unknown)}. What can be set: here, tour, place, "
+                f"follow, written, beat, stop, everything."
+            )
+        self.trace = trace
+        problem = problem_with(trace)
+        described, data = ({}, b"") if problem else pack_trace(trace)
+        steps = [] if problem else tour_of(trace, tour)
+        state.setdefault("written", _before_the_end(trace))
+        super().__init__(
+            _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
+        )
+
+    def static_html(self):
+        """Return the whole model as a still picture with alt text, or why there is none."""
+        return f"<p>{self._problem}</p>" if self._problem else as_html(self.trace, self.written)
+
+    @traitlets.validate("here")
+    def _valid_here(self, proposal):
+        known = HERE if self.trace.decoder else ENCODER_ONLY
+        if proposal.value and proposal.value not in known:
+            raise ValueError(
+                f"the map has no part {proposal.value!r} to light; it has: {', '.join(known)}."
+            )
+        return proposal.value
+
+    @traitlets.validate("place")
+    def _valid_place(self, proposal):
+        if not _is_place(self.trace, proposal.value):
+            raise ValueError(
+                f"there is no place {proposal.value!r} in this model. Write for instance "
+                f"'encoder/0' for a layer, 'encoder/0/self-attention/2' for a head and "
+                f"'encoder/0/self-attention/2/3,4' for one score."
+            )
+        return proposal.value
+
+    @traitlets.validate("follow")
+    def _valid_follow(self, proposal):
+        name, _, row = proposal.value.partition(":")
+        stack = getattr(self.trace, name, None) if name in ("encoder", "decoder") else None
+        if proposal.value and not (stack and row.isdigit() and int(row) < len(stack.tokens)):
+            raise ValueError(
+                f"there is no token {proposal.value!r} to follow. Write 'encoder:3' for the fourth "
+                f"source token, 'decoder:0' for the first target token."
+            )
+        return proposal.value
+
+
+def _before_the_end(trace):
+    """Choose how much is written at first: all but the end of the sentence."""
+    written = list(trace.written)
+    while len(written) > 1 and not any(letter.isalnum() for letter in written[-1].strip("<eos>")):
+        written.pop()
+    return max(0, len(written) - 1)
+
+
+def _is_place(trace, place):
+    if not place:
+        return True
+    name, _, rest = place.partition("/")
+    stack = getattr(trace, name, None) if name in ("encoder", "decoder") else None
+    if stack is None or rest in ("embedding", "output"):
+        return stack is not None and (rest == "embedding" or name == "decoder")
+    layer, *more = rest.split("/")
+    if not layer.isdigit() or int(layer) >= len(stack.layers):
+        return False
+    heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
+    return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
+
+
+def _is_head(heads, kind, head, cell="0,0"):
+    n_heads, n_queries, n_keys = heads[kind].scores.shape
+    numbers = [head, *cell.split(",")]
+    if len(numbers) != 3 or not all(number.isdigit() for number in numbers):
+        return False
+    limits = zip(map(int, numbers), (n_heads, n_queries, n_keys), strict=True)
+    return all(number < limit for number, limit in limits)
+
+
+def model_map(trace, here="", tour="all", **state):
+    """Show a whole model at work on one sentence; every number in it can be reached.
+
+    Four depths, by click or Enter: the model, a layer, a head, one number. Escape goes back. A
+    click on a token follows it through the model. *Play* lets the data flow, step by step.
+
+    How a lesson uses it::
+
+        trace = translator.trace("Un chien noir court dans la neige.")
+        model_map(trace, here="cross-attention", tour="07")
+
+    Parameters
+    ----------
+    trace : Trace
+        What ``translator.trace("…")`` or ``minilm.trace("…")`` returned.
+    here : str, default=""
+        What the lesson builds: it is lit, and the rest is dimmed until the learner lights it. One
+        of "embeddings", "positions", "encoder", "self-attention", "head", "multi-head",
+        "feed-forward", "add-and-norm", "decoder", "masked-self-attention", "cross-attention",
+        "output", "decoding", "loss", "training".
+    tour : str or list of str, default="all"
+        A lesson's number ("00" and "03" to "09" have a tour), "all", "" for none, or names of
+        steps from `map_tours.STEPS`.
+    **state
+        What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
+        "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
+        and "decoder/output"), `follow` ("encoder:3" or "decoder:0"), `written` (how many target
+        tokens are there, beside the first), `stop` (a step of the tour) and `beat` (a step of
+        playing).
+
+    Returns
+    -------
+    map : ModelMap
+        Last in a cell, it shows itself. Its traits can be set and observed. A trace that cannot be
+        drawn gives a sentence instead of a picture.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `here`, `tour` or a place is not there.
+    """
+    return ModelMap(trace, here, tour, **state)

@@ -1,0 +1,117 @@
+// The map, its bars: where one is and how deep above the picture; playing and the tour below it.
+
+import { make } from "./page.js";
+import { readPlace, trail } from "./map_trace.js";
+
+const DEPTHS = ["Model", "Layer", "Head", "One number"];
+
+export class Bars {
+  constructor(view) {
+    this.view = view;
+    this.trail = make("nav", { class: "mm-trail", "aria-label": "Where you are" });
+    this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
+    DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
+    this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
+    this.head = make("div", { class: "mm-head" }, this.trail, this.badge, this.depths);
+
+    const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
+    this.stepBack = button("◂", "One step back (B)", () => view.step(-1));
+    this.playing = button("▶", "Play (P)", () => view.play());
+    this.stepOn = button("▸", "One step on (N)", () => view.step(1));
+    this.slider = make("input", { type: "range", min: 0, "aria-label": "Step of the computation" });
+    this.slider.addEventListener("input", () => {
+      view.pause();
+      view.set({ beat: Number(this.slider.value), follow: "", stop: -1 });
+    });
+    const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" }, this.stepBack, this.playing, this.stepOn, this.slider);
+    this.words = make("div", { class: "mm-words" });
+    this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
+    this.foot = make("div", { class: "mm-foot" }, player, this.words, this.tour);
+  }
+
+  toggleHere() {
+    const { model } = this.view;
+    this.view.set({ everything: !model.get("everything"), beat: -1, follow: "", stop: -1, place: "" });
+  }
+
+  show() {
+    this.showTrail();
+    this.showDepths();
+    this.showPlayer();
+    this.showTour();
+    this.showWords();
+    const { model } = this.view;
+    const here = model.get("here");
+    this.badge.hidden = !here;
+    this.badge.textContent = model.get("everything") ? `Show where we are: ${named(here)}` : `You are here: ${named(here)} ✕`;
+    this.badge.setAttribute("aria-label", model.get("everything") ? `Light only what this lesson builds: ${named(here)}` : `You are here: ${named(here)}. Light the whole model`);
+  }
+
+  showTrail() {
+    const { view } = this;
+    const steps = trail(view.place, view.trace);
+    const key = steps.map(({ words }) => words).join("›");
+    if (key === this.trailed) return;
+    this.trailed = key;
+    this.trail.replaceChildren(...steps.flatMap(({ place, words }, i) => {
+      const last = i === steps.length - 1;
+      const step = make("button", { type: "button", "aria-current": last ? "location" : null, onclick: () => view.open(place) }, words);
+      return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
+    }));
+  }
+
+  showDepths() {
+    const { depth } = readPlace(this.view.place, this.view.trace);
+    [...this.depths.children].forEach((button, i) => button.setAttribute("aria-pressed", i === depth));
+  }
+
+  showPlayer() {
+    const { beat, scene, playing } = this.view;
+    const n = scene.beats.length;
+    this.slider.max = Math.max(0, n - 1);
+    this.slider.value = beat < 0 ? n - 1 : beat;
+    this.slider.setAttribute("aria-valuetext", beat < 0 ? "everything shown" : scene.beats[Math.min(beat, n - 1)].words);
+    this.playing.textContent = playing ? "❚❚" : "▶";
+    this.playing.setAttribute("aria-label", playing ? "Pause (P)" : "Play (P)");
+  }
+
+  showTour() {
+    const { tour, stop } = this.view;
+    const key = `${tour.length}/${stop}`;
+    if (key === this.toured) return;
+    this.toured = key;
+    const held = this.tour.contains(document.activeElement) && document.activeElement.dataset.by;
+    const button = (words, to, by, more = {}) => make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
+    if (!tour.length) this.tour.replaceChildren();
+    else if (stop < 0) this.tour.replaceChildren(button(`Take the tour: ${tour.length} steps`, 0, "on", { class: "mm-main" }));
+    else {
+      const last = stop === tour.length - 1;
+      this.tour.replaceChildren(
+        make("span", { class: "mm-count" }, `${stop + 1} of ${tour.length}`),
+        button("Back", stop - 1, "back", stop ? {} : { disabled: "" }),
+        button(last ? "Finish" : "Next", stop + 1, "on", { class: "mm-main" }),
+        button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" })
+      );
+    }
+    if (held) (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
+  }
+
+  // One place for words, of one height, so that the page stays where it is.
+  showWords() {
+    const { beat, scene, stop, tour, follow, place } = this.view;
+    let words = place ? scene.hint : "Click on a layer to open it, or on a word to follow it through the model.";
+    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. Click the word again to let it go.`;
+    if (beat >= 0 && scene.beats.length) words = scene.beats[Math.min(beat, scene.beats.length - 1)].words;
+    if (stop >= 0) words = tour[stop].text;
+    if (this.words.textContent !== words) this.words.textContent = words || "";
+    this.foot.classList.toggle("mm-touring", stop >= 0);
+  }
+}
+
+const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
+
+function tokenOf({ follow, trace }) {
+  const [name, row] = follow.split(":");
+  return trace[name].tokens[row];
+}
+

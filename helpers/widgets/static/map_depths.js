@@ -1,0 +1,20 @@
+// The map, its depths: which scene belongs to which place.
+
+import { readPlace } from "./map_trace.js";
+import { headScene } from "./map_head.js";
+import { layerScene } from "./map_layer.js";
+import { numberScene } from "./map_number.js";
+import { embeddingScene, outputScene } from "./map_ends.js";
+import { wholeScene } from "./map_whole.js";
+
+export const ROOM = 470; // height of the picture, in pixels
+
+export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM } = {}) {
+  const where = readPlace(place, model);
+  if (where.depth === 3) return numberScene(where, place, width, height);
+  if (where.depth === 2) return headScene(where, place, width, height, rows);
+  if (where.section === "embedding") return embeddingScene(model, where, width, height);
+  if (where.section) return outputScene(model, where, width, height, current);
+  if (where.depth === 1) return layerScene(model, where, place, width, height);
+  return wholeScene(model, width, ROOM, rows, current);
+}

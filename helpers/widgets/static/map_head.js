@@ -1,0 +1,192 @@
+// The map, third depth: one head. Queries on the left, keys above the scores, values above the
+// mixture: every matrix product stands where its rows meet its columns.
+
+import { Scene, number, tellVector, tellWeight } from "./map_scene.js";
+import { colourOf } from "./map_paint.js";
+import { matrix, valueAt } from "./map_trace.js";
+import { inkOn } from "./colour.js";
+import { clamp, textWidth } from "./text.js";
+
+export function headScene(where, place, width, room) {
+  const { head, stack, keys, kind } = where;
+  const queries = stack.tokens;
+  const scene = new Scene(width, room, `Head ${where.headIndex + 1}: from queries, keys and values to a mixture`);
+  const g = headSizes(width, room, queries, keys);
+  if (g.narrow) scene.height = g.top2 + g.high * queries.length + 30;
+  const { cell, high, top, left, wide, x1, x2, x3 } = g;
+  const [tall, broad] = [queries.length * high, keys.length * cell];
+  const turned = (one) => transposed(one);
+  const draw = (one, x, y, w, h) => scene.paint((p) => p.matrix(one, x, y, w, h));
+
+  const keysUp = turned(head.k);
+  draw(head.q, left, top, wide, tall);
+  draw(keysUp, x1, g.head, broad, g.up);
+  scores(scene, head, x1, top, g, queries, keys);
+  draw(head.weights, x2, g.top2, broad, tall);
+  headSeams(scene, head.weights, x2, g.top2, g);
+  draw(head.v, x3, g.head2, wide, g.up);
+  draw(head.context, x3, g.top2, wide, tall);
+
+  headLabels(scene, where, g, queries, keys);
+  const from = kind === "cross-attention" ? "the encoder’s output" : "this layer’s normalised input";
+  scene.grid([left, top, wide, tall], head.q, "Q: queries", tellVector(queries, "query, made from this layer’s input"));
+  scene.grid([x1, g.head, broad, g.up], keysUp, "K: keys, one a column", (one, row, col) => [`“${keys[col]}” key, made from ${from}`, `entry ${row + 1}: ${number(valueAt(one, row, col))}`]);
+  scene.grid([x3, g.head2, wide, g.up], head.v, "V: values", tellVector(keys, `value, made from ${from}`));
+  const open = (row, col) => `${place.split("/").slice(0, 4).join("/")}/${row},${col}`;
+  scene.grid([x1, top, broad, tall], head.scores, "Scores", tellScore(head, queries, keys), open);
+  scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellWeight(queries, keys), open);
+  scene.grid([x3, g.top2, wide, tall], head.context, "Mixture of the values", tellMixture(head, queries, keys));
+  for (const target of scene.targets.slice(-3)) target.marks = (p, [row]) => markRow(p, g, row, wide, broad);
+
+  const { top2, head2 } = g;
+  const end = top + tall + 24;
+  const end2 = top2 + tall + 24;
+  const dots = `Every query meets every key in a dot product, divided by √${head.q.cols}${head.causal ? ". Later tokens are masked out" : ""}.`;
+  scene.beat("Each token’s vector is multiplied by W_Q. The result is its query.", [0, top - 30, x1 - 14, tall + 54]);
+  scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [x1 - 24, 0, broad + 36, g.head + g.up + 2]);
+  scene.beat(dots, [x1 - 14, g.head + g.up + 2, broad + 28, end - g.head - g.up - 2]);
+  scene.beat("A softmax turns every row of scores into weights that sum to 1.", [x2 - (g.narrow ? x2 : 30), top2 - 56, broad + 36 + (g.narrow ? x2 - 30 : 0), end2 - top2 + 56]);
+  scene.beat("W_V gives the values. Each row of weights says how to mix them.", [x3 - 24, head2 - 24, wide + 30, g.up + 26]);
+  scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30]);
+  scene.hint = "Point at a cell to read it. Click on a score to see the dot product it comes from.";
+  return scene;
+}
+
+// On a narrow screen the second product, weights times values, stands below the first.
+function headSizes(width, room, queries, keys) {
+  const narrow = width < 600;
+  const left = clamp(Math.ceil(Math.max(...queries.map((token) => textWidth(token, 13)))) + 8, 40, 92);
+  const gaps = [22, narrow ? 0 : 44, 30];
+  const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
+  const wide = clamp(free * (narrow ? 0.32 : 0.16), 40, 150);
+  const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 3, 40);
+  const head = 24;
+  const up = narrow ? 70 : clamp(room * 0.26, 70, 130);
+  const top = head + up + 58;
+  const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, cell);
+  const x1 = left + wide + gaps[0];
+  if (narrow) {
+    const head2 = top + high * queries.length + 56;
+    return { narrow, left, wide, cell, high, head, up, top, x1, x2: left, x3: left + cell * keys.length + 24, head2, top2: head2 + up + 58 };
+  }
+  const x2 = x1 + cell * keys.length + gaps[1];
+  const x3 = x2 + cell * keys.length + gaps[2];
+  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2: head, top2: top };
+}
+
+function transposed(one) {
+  const data = new Float32Array(one.data.length);
+  for (let r = 0; r < one.rows; r++) for (let c = 0; c < one.cols; c++) data[c * one.rows + r] = valueAt(one, r, c);
+  return matrix(data, one.cols, one.rows);
+}
+
+// Scores with what the mask takes away hatched out, and numbers where they fit.
+function scores(scene, head, x, y, g, queries, keys) {
+  const one = head.scores;
+  const { cell, high } = g;
+  scene.paint((p) => {
+    p.matrix(one, x, y, one.cols * cell, one.rows * high);
+    if (head.causal) {
+      for (let r = 0; r < one.rows; r++) {
+        if (r + 1 >= one.cols) continue;
+        const [left, top, w] = [x + (r + 1) * cell, y + r * high, (one.cols - r - 1) * cell];
+        p.box(left, top, w, high, { fill: p.theme.masked, radius: 0 });
+      }
+    }
+  });
+  headSeams(scene, one, x, y, g, head);
+}
+
+function headSeams(scene, one, x, y, { cell, high }, head = null) {
+  if (cell < 9 || high < 8) return;
+  scene.paint((p) => {
+    p.seams(one.rows, one.cols, x, y, cell, high);
+    if (cell < 26 || high < 14) return;
+    for (let r = 0; r < one.rows; r++) {
+      for (let c = 0; c < one.cols; c++) {
+        const masked = head && !head.allowed(r, c);
+        const value = valueAt(one, r, c);
+        if (!head && value < 0.005) continue;
+        const words = masked ? "−∞" : head ? number(value, 1) : number(value).replace("0.", ".");
+        const color = masked ? p.theme.muted : inkOn(colourOf(one, value, p.theme));
+        p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size: 12, align: "center", color });
+      }
+    }
+  });
+}
+
+function headLabels(scene, where, g, queries, keys) {
+  const { head } = where;
+  const { left, wide, cell, high, top, top2, x1, x2, x3 } = g;
+  const broad = keys.length * cell;
+  const every = Math.ceil(14 / high);
+  queries.forEach((token, row) => {
+    if (row % every) return;
+    for (const y of new Set([top, top2])) scene.label(token, left - 5, y + (row + 0.5) * high, { size: clamp(high - 1, 12, 13), align: "right", most: left - 6 });
+  });
+  const turn = cell < 46;
+  const step = turn ? Math.ceil(14 / cell) : 1;
+  for (const [x, y] of [[x1, top], [x2, top2]]) {
+    keys.forEach((token, col) => {
+      if (col % step) return;
+      const at = x + (col + 0.5) * cell;
+      if (turn) scene.label(token, at, y - 6, { size: 12, turn: -Math.PI / 3.2, most: 50 });
+      else scene.label(token, at, y - 12, { size: 13, align: "center", most: cell - 4 });
+    });
+  }
+  scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
+  scene.label("keys, one per column", x1, g.head - 11, { size: 12, color: "muted", most: broad });
+  scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
+  scene.label("values, one per row", x3, g.head2 - 11, { size: 12, color: "muted", most: Math.max(wide, 110) });
+  scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
+  const below = queries.length * high + 13;
+  const under = [
+    [left + wide / 2, top, "queries", wide + 20], [x1 + broad / 2, top, head.causal ? "scores, later tokens masked" : "scores", broad],
+    [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20], [x3 + wide / 2, top2, "mixture", wide + 20],
+  ];
+  for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
+  if (!g.narrow) formula(scene, x2 + broad / 2, g.head + g.up * 0.42, head);
+  scene.labels.push((p) => {
+    const y = top2 + (queries.length * high) / 2;
+    if (g.narrow) {
+      p.line([[x1 + broad / 2, top + below + 12], [x1 + broad / 2, top + below + 34], [left + broad / 2, top + below + 34], [left + broad / 2, top2 - 52]], { color: p.theme.muted, width: 2, arrow: true });
+      p.text("softmax", left + broad / 2 + 8, top + below + 48, { size: 12, color: p.theme.muted });
+    } else {
+      p.line([[x1 + broad + 6, y], [x2 - 7, y]], { color: p.theme.muted, width: 2, arrow: true });
+      p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
+    }
+    p.text("×", (x2 + broad + x3) / 2, y, { size: 18, align: "center", color: p.theme.muted });
+  });
+}
+
+// The paper's formula, each letter in the colour of its matrix.
+function formula(scene, x, y, { q }) {
+  const parts = [["softmax( ", "ink"], ["Q", "query"], [" ", "ink"], ["Kᵀ", "key"], [` / √${q.cols} ) `, "ink"], ["V", "value"]];
+  const size = 19;
+  const total = parts.reduce((sum, [words]) => sum + textWidth(words, size), 0);
+  let at = x - total / 2;
+  for (const [words, color] of parts) {
+    scene.label(words, at, y, { size, color, weight: color === "ink" ? 400 : 650 });
+    at += textWidth(words, size);
+  }
+}
+
+// The row of a query, through the whole computation.
+function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
+  for (const [x, top_, w] of [[left, top, wide], [x1, top, broad], [x2, top2, broad], [x3, top2, wide]]) {
+    p.box(x - 1, top_ + row * high - 1, w + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
+  }
+}
+
+const tellScore = (head, queries, keys) => (one, row, col) => {
+  const pair = `“${queries[row]}” to “${keys[col]}”`;
+  if (!head.allowed(row, col)) return [pair, "masked out: a later token", "score −∞, weight 0"];
+  const [dot, score, weight] = [head.dots, head.scores, head.weights].map((each) => valueAt(each, row, col));
+  return [pair, `q · k = ${number(dot)}`, `÷ √${head.q.cols} = ${number(score)}`, `softmax: weight ${number(weight, 3)}`, "click to see every product"];
+};
+
+const tellMixture = (head, queries, keys) => (one, row, col) => {
+  const parts = keys.map((key, s) => ({ key, w: valueAt(head.weights, row, s) })).sort((a, b) => b.w - a.w).slice(0, 3);
+  const sum = parts.map(({ key, w }) => `${number(w)} × “${key}”`).join(" + ");
+  return [`“${queries[row]}” collects ${sum} + …`, `entry ${col + 1}: ${number(valueAt(one, row, col))}`];
+};

@@ -1,0 +1,187 @@
+// The map, second depth: one layer, its sublayers from left to right, and the residual stream that
+// runs past each of them.
+
+import { Scene, number, tellVector } from "./map_scene.js";
+import { KINDS, title } from "./map_trace.js";
+import { clamp, textWidth } from "./text.js";
+
+const WORDS = {
+  "self-attention": "every token attends to every token",
+  "masked-self-attention": "attends to itself and earlier tokens",
+  "cross-attention": "attends to the encoder’s output",
+  "feed-forward": "Linear, ReLU, Linear, for each token by itself",
+};
+
+export function layerScene(model, where, place, width, room) {
+  const { stack, sublayers, layer } = where;
+  const name = `${title(stack.name)} layer ${layer + 1}`;
+  const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
+  const g = layerSizes(model, width, room, stack, sublayers);
+  scene.sources = model.encoder.tokens;
+  stack.tokens.forEach((token, row) => {
+    if (row % Math.ceil(14 / g.pitch)) return;
+    scene.label(token, g.label - 5, g.y(row), { size: clamp(g.pitch - 1, 12, 14), align: "right", most: g.label - 6 });
+  });
+  const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
+  strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
+  let x = g.label + g.strip + g.gap;
+  let from = g.label + g.strip;
+  for (const sublayer of sublayers) {
+    const end = sublayerScene(scene, model, where, place, g, sublayer, x, from);
+    from = end;
+    x = end + g.gap;
+  }
+  layerBeats(scene, g, sublayers, width, room);
+  scene.hint = `Click on a head to open it. ${model.normFirst ? "This model normalises before each sublayer (pre-norm); the paper does it after each addition." : "Each addition is followed by a layer norm (post-norm), as in the paper."}`;
+  return scene;
+}
+
+function layerSizes(model, width, room, stack, sublayers) {
+  const label = clamp(Math.ceil(Math.max(...stack.tokens.map((token) => textWidth(token, 14)))) + 8, 40, 96);
+  const top = 82;
+  const pitch = clamp((room - top - 46) / stack.n, 4, 34);
+  const attentions = sublayers.filter((one) => one.heads).length;
+  const gap = clamp(width / 80, 6, 14);
+  // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
+  const norm = model.normFirst ? 1 : 0;
+  const units = 1 + attentions * (norm + 2.6 + 1 + 1) + (norm + 2 + 1 + 1);
+  const gaps = 1 + attentions * (norm + 4) + norm + 4;
+  const strip = clamp((width - label - 4 - gaps * gap - 8) / units, 9, 110);
+  return { label, top, pitch, gap, strip, bottom: top + pitch * stack.n, y: (row) => top + (row + 0.5) * pitch, skip: top - 20 };
+}
+
+function strip(scene, g, one, x, words, what, tokens, style = {}) {
+  scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
+  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, tellVector(tokens, what));
+  scene.label(words, x + g.strip / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: g.strip + g.gap, ...style });
+}
+
+// One sublayer: norm, what it does, what it found, and the addition to the stream.
+function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
+  const { stack } = where;
+  const { tokens } = stack;
+  const start = x;
+  const flow = (x0, x1) => scene.paint((p) => {
+    for (let row = 0; row < stack.n; row++) p.line([[x0 + 1, g.y(row)], [x1 - 1, g.y(row)]], { width: 1.2 });
+  });
+  const pre = model.normFirst;
+  if (pre) {
+    flow(from, x);
+    strip(scene, g, sublayer.read, x, "norm", "after layer norm", tokens);
+    from = x + g.strip;
+    x = from + g.gap;
+  }
+  flow(from, x);
+  const wide = sublayer.heads ? g.strip * 2.6 : g.strip * 2;
+  if (sublayer.heads) heads(scene, where, place, g, sublayer, x, wide);
+  else hidden(scene, g, sublayer, x, wide, tokens);
+  from = x + wide;
+  x = from + g.gap;
+  flow(from, x);
+  const found = sublayer.heads ? "× W_O" : "out";
+  strip(scene, g, sublayer.found, x, found, `what ${KINDS[sublayer.kind].toLowerCase()} found`, tokens);
+  const plus = x + g.strip + g.gap * 0.9;
+  flow(x + g.strip, plus);
+  const after = plus + g.gap * 0.9 + 3;
+  // The stream itself runs above, past the sublayer, and comes down where the two are added.
+  const fork = start - g.gap / 2;
+  scene.paint((p) => {
+    p.line([[fork, g.top + 6], [fork, g.skip], [plus, g.skip], [plus, g.top + 4]], { color: p.theme.muted, width: 2, radius: 9 });
+    p.line([[plus, g.top], [plus, g.bottom]], { color: p.theme.muted, width: 1.5 });
+    p.plus(plus, g.top - 2, 8);
+  });
+  scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
+  flow(plus, after);
+  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${KINDS[sublayer.kind].toLowerCase()}`, tokens);
+  const end = after + g.strip;
+  scene.label(KINDS[sublayer.kind], start, 14, { size: 15, weight: 650, most: end - start });
+  scene.label(WORDS[sublayer.kind], start, 34, { size: 13, color: "muted", most: end - start });
+  sublayer.span = [start - g.gap, end];
+  scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
+  return end;
+}
+
+function heads(scene, where, place, g, sublayer, x, wide) {
+  const n = sublayer.heads.length;
+  const height = g.bottom - g.top;
+  let best = { size: 0 };
+  for (let cols = 1; cols <= n; cols++) {
+    const down = Math.ceil(n / cols);
+    const size = Math.min((wide - (cols - 1) * 5) / cols, height / down - 18);
+    if (0.88 * size > best.size) best = { cols, down, size }; // a column, unless a grid is much larger
+  }
+  const { cols, down, size } = best;
+  const step = height / down;
+  const left = x + (wide - cols * size - (cols - 1) * 5) / 2;
+  scene.paint((p) => p.box(x, g.top - 3, wide, height + 6, { fill: stackTint(where, p.theme), edge: p.theme.edge }));
+  const shape = sublayer.heads[0].weights;
+  const keys = sublayer.kind === "cross-attention";
+  sublayer.heads.forEach((head, h) => {
+    const [tx, ty] = [left + (h % cols) * (size + 5), g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14];
+    scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
+    scene.label(size > 50 ? `head ${h + 1}` : String(h + 1), tx, ty - 9, { size: 12, color: "muted" });
+    scene.button([tx - 2, ty - 16, size + 4, size + 18], `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`, { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` }, [
+      `${KINDS[sublayer.kind]}, head ${h + 1}`, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
+      strongest(head, where.stack.tokens, keys ? scene.sources : where.stack.tokens),
+    ]);
+  });
+  if (keys) {
+    scene.labels.push((p) => {
+      p.line([[x + wide / 2, 44], [x + wide / 2, g.skip], [x + wide / 2, g.top - 5]], { color: p.theme.key, width: 2.5, arrow: true });
+      p.text("memory", x + wide / 2 + 8, 51, { size: 12, color: p.theme.key });
+    });
+  }
+}
+
+const stackTint = ({ stack }, theme) => (stack.name === "encoder" ? theme.tint : theme.warm);
+
+function strongest(head, queries, keys) {
+  const { data, cols } = head.weights;
+  let best = head.causal ? cols : 0;
+  for (let i = best; i < data.length; i++) if (data[i] > data[best]) best = i;
+  const [row, col] = [Math.floor(best / cols), best % cols];
+  return `most: “${queries[row]}” to “${keys[col]}”, ${number(data[best])}`;
+}
+
+function hidden(scene, g, sublayer, x, wide, tokens) {
+  const one = sublayer.hidden;
+  const slope = wide * 0.14;
+  scene.paint((p) => {
+    for (let row = 0; row < one.rows; row++) funnel(p, x, g.y(row), wide, g.pitch, slope);
+    p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
+  });
+  const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
+  scene.label(`${sublayer.hiddenWidth} wide`, x + wide / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: wide + 8 });
+  scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
+    ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
+    share > 0.3 ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
+  ].filter(Boolean));
+}
+
+// One token's vector, widened and narrowed again: each token goes through alone.
+function funnel(p, x, y, wide, pitch, slope) {
+  const { context, theme } = p;
+  const [low, high] = [pitch * 0.3, pitch * 0.43];
+  context.beginPath();
+  context.moveTo(x, y - low);
+  for (const [dx, dy] of [[slope, -high], [wide - slope, -high], [wide, -low], [wide, low], [wide - slope, high], [slope, high], [0, low]]) context.lineTo(x + dx, y + dy);
+  context.closePath();
+  context.fillStyle = theme.edge;
+  context.fill();
+}
+
+const DOES = {
+  "self-attention": "Each head lets every token collect from all tokens; W_O joins the heads.",
+  "masked-self-attention": "Each head lets a token collect from itself and from earlier tokens; W_O joins the heads.",
+  "cross-attention": "The decoder’s queries meet keys and values made from the encoder’s output.",
+  "feed-forward": "The feed-forward network widens each vector, applies a ReLU and narrows it again.",
+};
+
+function layerBeats(scene, g, sublayers, width, room) {
+  scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, room]);
+  for (const { kind, span: [from, to] } of sublayers) {
+    const last = 2 * g.strip + 2.4 * g.gap;
+    scene.beat(DOES[kind], [from, g.top - 8, to - from - last + g.strip, room], [from, 0, to - from - last + g.strip, 40]);
+    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [from, 0, to - from + 2, room]);
+  }
+}

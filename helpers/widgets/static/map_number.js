@@ -1,0 +1,134 @@
+// The map, fourth depth: one number. A query and a key, product by product, to a score and a weight.
+
+import { Scene, number, percent } from "./map_scene.js";
+import { colourOf } from "./map_paint.js";
+import { rowOf, valueAt } from "./map_trace.js";
+import { clamp } from "./text.js";
+
+export function numberScene(where, place, width, room) {
+  const { head, query, key, keys, stack } = where;
+  const names = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
+  const [q, k] = [rowOf(head.q, query), rowOf(head.k, key)];
+  const products = Array.from(q, (value, i) => value * k[i]);
+  const sums = products.reduce((all, one) => [...all, (all[all.length - 1] || 0) + one], []);
+  const scene = new Scene(width, room, `One score: the query of ${names[0]} and the key of ${names[1]}, product by product`);
+  const g = layout(width, room, q.length);
+  vectors(scene, head, query, key, names, g);
+  productBars(scene, products, g, q, k);
+  running(scene, sums, g);
+  outcome(scene, where, place, sums[sums.length - 1], names, g);
+
+  const across = (from, share) => [0, from, g.left + g.w * share + 2, room];
+  scene.beat(`The query of ${names[0]} and the key of ${names[1]}: ${q.length} numbers each.`, [0, 0, width, g.bars - 6]);
+  scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [0, g.bars - 6, width, g.sum - g.bars]);
+  scene.beat(`Add the products up: ${number(sums[sums.length - 1])}.`, across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)));
+  scene.beat(`Divide by √${q.length}, compare with the other keys in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
+  scene.hint = "Point at an entry to read its product. A few large products usually decide the score.";
+  return scene;
+}
+
+function layout(width, room, n) {
+  const left = width < 620 ? 74 : 128;
+  const w = width - left - 8;
+  const strip = clamp(room * 0.06, 20, 32);
+  const q = 22;
+  const k = q + strip + 14;
+  const bars = k + strip + 22;
+  const high = clamp(room * 0.2, 70, 120);
+  const sum = bars + high + 20;
+  const sumHigh = clamp(room * 0.14, 50, 80);
+  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out: sum + sumHigh + 38, room };
+}
+
+function vectors(scene, head, query, key, names, g) {
+  const kinds = [["q", head.q, query, "query", "query of", names[0]], ["k", head.k, key, "key", "key of", names[1]]];
+  for (const [at, one, row, color, words, name] of kinds) {
+    const y = g[at];
+    scene.paint((p) => {
+      for (let i = 0; i < one.cols; i++) {
+        const [r, gr, b] = colourOf(one, valueAt(one, row, i), p.theme);
+        p.box(g.left + i * g.cell, y, Math.max(1, g.cell - 1), g.strip, { fill: `rgb(${r},${gr},${b})`, radius: 1 });
+      }
+    });
+    scene.label(words, g.left - 10, y + g.strip / 2 - 8, { size: 12, align: "right", color });
+    scene.label(name, g.left - 10, y + g.strip / 2 + 8, { size: 14, weight: 600, align: "right", most: g.left - 12 });
+  }
+  scene.label("×", g.left + g.w / 2, g.k - 7, { size: 14, align: "center", color: "muted" });
+}
+
+function productBars(scene, products, g, q, k) {
+  const most = Math.max(...products.map(Math.abs)) || 1;
+  const middle = g.bars + g.high * (Math.max(...products, 0) / (Math.max(...products, 0) - Math.min(...products, 0) || 1));
+  const unit = g.high / (Math.max(...products, 0) - Math.min(...products, 0) || 1);
+  scene.paint((p) => {
+    products.forEach((value, i) => {
+      const x = g.left + i * g.cell;
+      const [r, gr, b] = p.theme.signed[value < 0 ? 20 : 236];
+      p.box(x, value < 0 ? middle : middle - value * unit, Math.max(1, g.cell - 1), Math.max(0.5, Math.abs(value) * unit), { fill: `rgb(${r},${gr},${b})`, radius: 1 });
+    });
+    p.line([[g.left, middle], [g.left + g.w, middle]], { color: p.theme.edge, width: 1 });
+  });
+  scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
+  const one = { data: Float32Array.from(products), rows: 1, cols: products.length };
+  const tell = (_, row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
+  scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], one, "Query, key and their products, entry by entry", tell);
+  scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
+    p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, { edge: p.theme.ink, line: 1.5, radius: 2 });
+  };
+  return most;
+}
+
+function running(scene, sums, g) {
+  const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
+  const at = (value) => g.sum + g.sumHigh * (1 - (value - low) / (high - low || 1));
+  scene.paint((p) => {
+    const { context } = p;
+    p.line([[g.left, at(0)], [g.left + g.w, at(0)]], { color: p.theme.edge, width: 1 });
+    context.beginPath();
+    context.moveTo(g.left, at(0));
+    sums.forEach((value, i) => {
+      context.lineTo(g.left + i * g.cell, at(value));
+      context.lineTo(g.left + (i + 1) * g.cell, at(value));
+    });
+    context.strokeStyle = p.theme.query;
+    context.lineWidth = 2;
+    context.stroke();
+  });
+  scene.label("running sum", g.left - 10, g.sum + g.sumHigh / 2, { size: 13, align: "right" });
+  const one = { data: Float32Array.from(sums), rows: 1, cols: sums.length };
+  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, row, i) => [`after ${i + 1} products: ${number(sums[i])}`]);
+}
+
+// Sum, scaling, and the softmax over all keys of this query.
+function outcome(scene, { head, query, key, keys }, place, dot, names, g) {
+  const score = valueAt(head.scores, query, key);
+  const masked = !head.allowed(query, key);
+  const line = g.sum + g.sumHigh + 15;
+  const steps = [`q · k = ${number(dot)}`, `÷ √${head.q.cols} = ${number(score)}`, masked ? "masked: −∞" : `softmax: ${number(valueAt(head.weights, query, key), 3)}`];
+  steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size: 16, weight: 650, color: ["ink", "query", "query"][i], most: g.w / 3 - 6 }));
+  const n = keys.length;
+  const pitch = g.w / n;
+  const base = g.room - 24;
+  const high = base - g.out - 18;
+  scene.label("softmax over", g.left - 10, g.out + 12, { size: 13, align: "right" });
+  scene.label("all keys", g.left - 10, g.out + 28, { size: 13, align: "right" });
+  const weights = rowOf(head.weights, query);
+  const most = Math.max(...weights);
+  scene.paint((p) => {
+    weights.forEach((weight, s) => {
+      const x = g.left + s * pitch;
+      const own = s === key;
+      const size = Math.max(1, (high * weight) / most);
+      p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
+      if (pitch > 26 && (weight >= 0.01 || own)) p.text(number(weight), x + pitch / 2, base - size - 9, { size: 12, weight: own ? 650 : 400, align: "center" });
+    });
+  });
+  const every = Math.ceil(28 / pitch);
+  keys.forEach((token, s) => {
+    if (s % every && s !== key) return;
+    scene.label(token, g.left + (s + 0.5) * pitch, base + 13, { size: 13, weight: s === key ? 650 : 400, align: "center", most: pitch * every - 3, color: s === key ? "ink" : "muted" });
+  });
+  const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
+  const tell = (_, row, s) => [`${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
+  scene.grid([g.left, g.out, g.w, base - g.out], one, "Weights of all keys for this query", tell, (_, s) => place.replace(/\d+$/, s));
+}

@@ -1,0 +1,204 @@
+// The map, painting: colours of numbers, and the few shapes that every depth is drawn with.
+
+import { colourWords, THEMES, twoSided } from "./colour.js";
+import { FONT, shorten, textWidth } from "./text.js";
+
+const MORE = {
+  light: {
+    signed: twoSided("#0d3b86", "#f4f5f7", "#e2631a"),
+    value: "#1b7a55", lane: "#c9d2dc", box: "#f5f8fb", edge: "#c3cedb", tint: "#e9f1fa", warm: "#fbf1e6",
+    good: "#1b7a55", veil: "rgba(255,255,255,0.76)", masked: "#e4e8ed", hatch: "#b9c2cc", flow: "#1f6fb2",
+  },
+  dark: {
+    signed: twoSided("#5fa8ff", "#202a35", "#ffa24d"),
+    value: "#5fd0a0", lane: "#3a4856", box: "#18212b", edge: "#3d4c5b", tint: "#1a2a3a", warm: "#2c241b",
+    good: "#5fd0a0", veil: "rgba(18,24,31,0.72)", masked: "#232c36", hatch: "#465462", flow: "#6db3f2",
+  },
+};
+const themes = {};
+export function mapTheme(dark) {
+  const name = dark ? "dark" : "light";
+  return (themes[name] ||= { name, ...THEMES[name], ...MORE[name] });
+}
+
+// A matrix as a picture of one pixel a number, kept as long as the matrix lives.
+const pictures = { light: new WeakMap(), dark: new WeakMap() };
+function pictureOf(one, theme) {
+  const kept = pictures[theme.name].get(one);
+  if (kept) return kept;
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [one.cols, one.rows];
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(one.cols, one.rows);
+  const words = new Uint32Array(image.data.buffer);
+  const name = one.weights ? "rampWords" : "signedWords";
+  const colours = (theme[name] ||= colourWords(one.weights ? theme.ramp : theme.signed));
+  one.data.forEach((value, i) => (words[i] = colours[levelOf(one, value)]));
+  context.putImageData(image, 0, 0);
+  pictures[theme.name].set(one, canvas);
+  return canvas;
+}
+
+const within = (level) => Math.max(0, Math.min(255, Math.round(level)));
+const levelOf = (one, value) => within(one.weights ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
+export const colourOf = (one, value, theme) => (one.weights ? theme.ramp : theme.signed)[levelOf(one, value)];
+
+export class Paint {
+  constructor(context, theme) {
+    Object.assign(this, { context, theme });
+    context.imageSmoothingEnabled = false;
+  }
+
+  text(words, x, y, { size = 13, weight = 400, color = this.theme.ink, align = "left", most = 0, turn = 0 } = {}) {
+    const { context } = this;
+    const shown = most ? cut(words, most, size) : words;
+    context.font = `${weight} ${size}px ${FONT}`;
+    context.textAlign = align;
+    context.textBaseline = "middle";
+    context.fillStyle = color;
+    if (!turn) return void context.fillText(shown, x, y);
+    context.save();
+    context.translate(x, y);
+    context.rotate(turn);
+    context.fillText(shown, 0, 0);
+    context.restore();
+  }
+
+  // Vectors, one a row, each a strip of colours.
+  strips(one, x, y, width, pitch, { height = Math.max(2, Math.round(pitch * 0.68)), rows = one.rows, from = 0 } = {}) {
+    const picture = pictureOf(one, this.theme);
+    const top = y + (pitch - height) / 2;
+    for (let r = from; r < rows; r++) {
+      this.context.drawImage(picture, 0, r, one.cols, 1, x, top + r * pitch, width, height);
+    }
+  }
+
+  // A whole matrix, cells side by side.
+  matrix(one, x, y, width, height, { rows = one.rows, frame = true } = {}) {
+    const { context, theme } = this;
+    const picture = pictureOf(one, theme);
+    const part = (height * rows) / one.rows;
+    if (rows < one.rows) this.box(x, y, width, height, { fill: theme.masked, radius: 0 });
+    context.drawImage(picture, 0, 0, one.cols, rows, x, y, width, part);
+    if (frame) this.box(x - 0.5, y - 0.5, width + 1, height + 1, { edge: theme.edge, radius: 1 });
+  }
+
+  // Seams between the cells of a matrix.
+  seams(rows, cols, x, y, cell, high = cell) {
+    const { context, theme } = this;
+    context.fillStyle = theme.paper;
+    for (let c = 1; c < cols; c++) context.fillRect(x + c * cell - 0.5, y, 1, rows * high);
+    for (let r = 1; r < rows; r++) context.fillRect(x, y + r * high - 0.5, cols * cell, 1);
+  }
+
+  box(x, y, width, height, { fill, edge, radius = 7, line = 1, dash = [] } = {}) {
+    const { context } = this;
+    context.beginPath();
+    context.roundRect(x, y, width, height, radius);
+    if (fill) {
+      context.fillStyle = fill;
+      context.fill();
+    }
+    if (!edge) return;
+    context.strokeStyle = edge;
+    context.lineWidth = line;
+    context.setLineDash(dash);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  line(points, { color = this.theme.lane, width = 1.5, arrow = false, radius = 10, alpha = 1 } = {}) {
+    const { context } = this;
+    context.globalAlpha = alpha;
+    context.strokeStyle = context.fillStyle = color;
+    context.lineWidth = width;
+    context.lineJoin = context.lineCap = "round";
+    context.beginPath();
+    context.moveTo(...points[0]);
+    for (let i = 1; i < points.length - 1; i++) context.arcTo(...points[i], ...points[i + 1], radius);
+    context.lineTo(...points[points.length - 1]);
+    context.stroke();
+    if (arrow) this.arrowHead(points[points.length - 2], points[points.length - 1], 4 + width);
+    context.globalAlpha = 1;
+  }
+
+  arrowHead([x0, y0], [x, y], size) {
+    const { context } = this;
+    const angle = Math.atan2(y - y0, x - x0);
+    context.beginPath();
+    context.moveTo(x, y);
+    for (const side of [2.6, -2.6]) context.lineTo(x + size * Math.cos(angle + side), y + size * Math.sin(angle + side));
+    context.fill();
+  }
+
+  // A band whose width says how much flows.
+  ribbon(x0, y0, x1, y1, width, color, alpha) {
+    const { context } = this;
+    const bend = (x1 - x0) * 0.45;
+    context.globalAlpha = alpha;
+    context.strokeStyle = color;
+    context.lineWidth = width;
+    context.lineCap = "butt";
+    context.beginPath();
+    context.moveTo(x0, y0);
+    context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  // The addition of a residual connection.
+  plus(x, y, size = 7, sign = "+") {
+    const { context, theme } = this;
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.fillStyle = theme.paper;
+    context.fill();
+    context.lineWidth = 1.5;
+    context.strokeStyle = theme.muted;
+    context.stroke();
+    this.line([[x - size * 0.5, y], [x + size * 0.5, y]], { color: theme.muted });
+    if (sign === "+") this.line([[x, y - size * 0.5], [x, y + size * 0.5]], { color: theme.muted });
+    else this.line([[x - size * 0.35, y - size * 0.35], [x + size * 0.35, y + size * 0.35]], { color: theme.muted });
+  }
+
+  // The feed-forward network: it widens every vector and narrows it again.
+  lens(one, x, y, width, height) {
+    const { context, theme } = this;
+    const inset = height * 0.16;
+    const outline = () => {
+      context.beginPath();
+      context.moveTo(x, y + inset);
+      context.lineTo(x + width * 0.34, y);
+      context.lineTo(x + width * 0.66, y);
+      context.lineTo(x + width, y + inset);
+      context.lineTo(x + width, y + height - inset);
+      context.lineTo(x + width * 0.66, y + height);
+      context.lineTo(x + width * 0.34, y + height);
+      context.lineTo(x, y + height - inset);
+      context.closePath();
+    };
+    context.save();
+    outline();
+    context.clip();
+    context.drawImage(pictureOf(one, theme), x, y, width, height);
+    context.restore();
+    outline();
+    context.strokeStyle = theme.edge;
+    context.lineWidth = 1;
+    context.stroke();
+  }
+}
+
+// As many letters as fit.
+const fitted = new Map();
+export function cut(words, most, size) {
+  const key = `${words}/${most}/${size}`;
+  if (fitted.has(key)) return fitted.get(key);
+  let length = [...words].length;
+  let shown = words;
+  while (length > 2 && textWidth(shown, size) > most) shown = shorten(words, --length);
+  if (fitted.size > 2000) fitted.clear();
+  fitted.set(key, shown);
+  return shown;
+}
+

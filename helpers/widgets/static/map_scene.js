@@ -1,0 +1,80 @@
+// The map, a scene: what one depth consists of. It is painted, pointed at, lit in parts and played.
+
+import { valueAt } from "./map_trace.js";
+
+export class Scene {
+  constructor(width, height, title) {
+    Object.assign(this, { width, height, title });
+    Object.assign(this, { painters: [], labels: [], flows: [], targets: [], parts: {}, beats: [] });
+  }
+
+  // Painted under the veil that dims what is not lit; labels stay above it.
+  paint(work) {
+    this.painters.push(work);
+  }
+  label(words, x, y, style = {}) {
+    this.labels.push((p) => p.text(words, x, y, { ...style, color: style.color ? p.theme[style.color] : p.theme.ink }));
+  }
+
+  // A named part: what `here` and the tour light.
+  part(names, ...rect) {
+    for (const name of [names].flat()) (this.parts[name] ||= []).push(rect);
+  }
+
+  // Something to press: it opens a place, or lets a token be followed.
+  button(rect, name, act, tip = []) {
+    this.targets.push({ rect, name, ...act, tip: () => tip });
+  }
+
+  // A matrix on the page: its cells can be pointed at and walked through.
+  grid(rect, one, name, tell, open = null, rows = one.rows) {
+    this.targets.push({ rect, name, one, rows, cols: one.cols, grid: true, tell, open });
+  }
+
+  // One moment of playing: what it says, and what it reveals from left to right.
+  beat(words, ...rects) {
+    this.beats.push({ words, rects });
+  }
+
+  // Everything at a point, the smallest first.
+  targetsAt(x, y) {
+    const hit = ({ rect: [left, top, w, h] }) => x >= left && x < left + w && y >= top && y < top + h;
+    return this.targets.filter(hit).sort((a, b) => area(a) - area(b));
+  }
+}
+
+const area = ({ rect }) => rect[2] * rect[3];
+
+export function cellAt({ rect: [x, y, w, h], rows, cols }, px, py) {
+  const row = Math.min(rows - 1, Math.max(0, Math.floor(((py - y) / h) * rows)));
+  const col = Math.min(cols - 1, Math.max(0, Math.floor(((px - x) / w) * cols)));
+  return [row, col];
+}
+
+export function cellRect({ rect: [x, y, w, h], rows, cols }, [row, col]) {
+  return [x + (col * w) / cols, y + (row * h) / rows, w / cols, h / rows];
+}
+
+// ---- words for what is pointed at ------------------------------------------------------------
+
+export const number = (value, n = 2) => {
+  const text = Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(n);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+};
+export const percent = (share) => {
+  if (share >= 0.9995) return "100%";
+  if (share < 0.0005) return "under 0.1%";
+  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
+};
+
+// Words for an entry of a vector: its token, which entry it is, the number.
+export const tellVector = (tokens, what) => (one, row, col) => [
+  `“${tokens[row]}” ${what}`,
+  `entry ${(one.entries ? one.entries[col] : col) + 1}: ${number(valueAt(one, row, col))}`,
+];
+
+// Words for a weight: who attends to whom, and how much.
+export const tellWeight = (queries, keys) => (one, row, col) => [
+  `“${queries[row]}” to “${keys[col]}”`,
+  `weight ${number(valueAt(one, row, col), 3)}`,
+];

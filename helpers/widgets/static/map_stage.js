@@ -1,0 +1,242 @@
+// The map, the stage: a scene on a canvas, what is lit, what is pointed at, by hand or by keys.
+
+import { fitCanvas, make } from "./page.js";
+import { Paint } from "./map_paint.js";
+import { cellAt, cellRect } from "./map_scene.js";
+import { clamp } from "./text.js";
+
+export class Stage {
+  // `acts`: open(place), follow(token), back(), say(text)
+  constructor(acts) {
+    Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
+    this.base = make("canvas", { "aria-hidden": "true" });
+    this.over = make("canvas", { "aria-hidden": "true", class: "mm-over" });
+    this.full = document.createElement("canvas");
+    this.targets = make("div", { class: "mm-targets" });
+    this.tip = make("div", { class: "mm-tip", "aria-hidden": "true", hidden: "" });
+    this.root = make("div", { class: "mm-stage", role: "group" }, this.base, this.over, this.targets, this.tip);
+    this.root.addEventListener("pointermove", (event) => this.onPoint(event));
+    this.root.addEventListener("pointerleave", () => this.point(null));
+    this.root.addEventListener("click", (event) => this.onClick(event));
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.root.addEventListener("focusin", (event) => this.onFocus(event.target));
+    this.root.addEventListener("focusout", () => this.leaveGrid());
+  }
+
+  // ---- painting ----------------------------------------------------------------------------
+
+  // Show a scene. `lit`: rectangles that stay in full colour, or null for all of it.
+  show(scene, theme, { lit = null, flows = null, height = scene.height } = {}) {
+    Object.assign(this, { scene, theme, lit, flows, height });
+    this.root.style.height = `${height}px`;
+    this.root.setAttribute("aria-label", scene.title);
+    this.scale = fitCanvas(this.full, scene.width, height);
+    const p = this.painter(this.full);
+    p.box(0, 0, scene.width, height, { fill: theme.paper, radius: 0 });
+    for (const work of scene.painters) work(p);
+    this.place();
+    this.paint();
+  }
+
+  painter(canvas) {
+    const scale = fitCanvas(canvas, this.scene.width, this.height);
+    const context = canvas.getContext("2d");
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    return new Paint(context, this.theme);
+  }
+
+  paint() {
+    const { scene, theme, lit, flows, height, scale } = this;
+    const p = this.painter(this.base);
+    const { context } = p;
+    context.drawImage(this.full, 0, 0, scene.width, height);
+    if (lit) {
+      context.fillStyle = theme.veil;
+      context.fillRect(0, 0, scene.width, height);
+      for (const rect of lit) {
+        const [x, y, w, h] = this.onCanvas(rect);
+        if (w > 0 && h > 0) context.drawImage(this.full, x * scale, y * scale, w * scale, h * scale, x, y, w, h);
+      }
+    }
+    if (flows) flows(p);
+    for (const label of scene.labels) label(p);
+    this.paintPointed();
+    this.root.dataset.painted = String(Number(this.root.dataset.painted || 0) + 1);
+  }
+
+  onCanvas([x, y, w, h]) {
+    const [left, top] = [Math.max(0, x), Math.max(0, y)];
+    return [left, top, Math.min(this.scene.width, x + w) - left, Math.min(this.height, y + h) - top];
+  }
+
+  paintPointed() {
+    const p = this.painter(this.over);
+    p.context.clearRect(0, 0, this.scene.width, this.height);
+    const { pointed, theme } = this;
+    if (!pointed) return;
+    const { target, cell } = pointed;
+    const [x, y, w, h] = target.rect;
+    if (!target.grid) return p.box(x + 0.5, y + 0.5, w - 1, h - 1, { edge: theme.query, line: 2, radius: 6 });
+    const rect = cellRect(target, cell);
+    if (target.marks) target.marks(p, cell);
+    else {
+      p.box(x, rect[1], w, rect[3], { edge: theme.query, radius: 1 });
+    }
+    p.box(rect[0] - 1, rect[1] - 1, rect[2] + 2, rect[3] + 2, { edge: theme.ink, line: 2, radius: 2 });
+  }
+
+  // ---- what can be pressed: a real button for every target, one of them in the tab order ----
+
+  place() {
+    const list = [...this.scene.targets].sort((a, b) => b.rect[2] * b.rect[3] - a.rect[2] * a.rect[3]);
+    while (this.hits.length < list.length) {
+      const hit = make("button", { type: "button", class: "mm-hit", tabindex: -1 });
+      this.targets.append(hit);
+      this.hits.push(hit);
+    }
+    this.hits.forEach((hit, i) => {
+      const target = list[i];
+      hit.hidden = !target;
+      hit.target = target;
+      if (!target) return;
+      const [x, y, w, h] = target.rect.map(Math.round);
+      const style = `left:${x}px;top:${y}px;width:${w}px;height:${h}px`;
+      if (hit.getAttribute("style") !== style) hit.setAttribute("style", style);
+      const name = target.grid ? `${target.name}, ${target.rows} by ${target.cols} numbers; Enter to read them` : target.name;
+      if (hit.getAttribute("aria-label") !== name) hit.setAttribute("aria-label", name);
+    });
+    this.list = list;
+    const home = this.hits.find((hit) => hit.tabIndex === 0 && !hit.hidden);
+    if (!home) this.setHome(this.first());
+    if (this.pointed) this.pointed = list.includes(this.pointed.target) ? this.pointed : null;
+    if (!this.pointed) this.tip.hidden = true;
+    this.cursor = null;
+  }
+
+  // Reading order: from the left, then from the top.
+  first() {
+    return this.hits.filter((hit) => !hit.hidden).sort((a, b) => a.target.rect[0] - b.target.rect[0] || a.target.rect[1] - b.target.rect[1])[0];
+  }
+
+  setHome(chosen) {
+    for (const hit of this.hits) hit.tabIndex = hit === chosen ? 0 : -1;
+  }
+
+  // After a step deeper or back: what was left, or the first thing there is.
+  focus(place) {
+    const hit = this.hits.find((one) => !one.hidden && place && one.target.go === place) || this.first();
+    this.setHome(hit);
+    hit.focus({ preventScroll: true });
+  }
+
+  onFocus(hit) {
+    if (!hit.target) return;
+    this.setHome(hit);
+    if (!hit.matches(":focus-visible")) return;
+    this.point({ target: hit.target, cell: hit.target.grid ? [0, 0] : null, quiet: true });
+  }
+
+  // ---- pointing ----------------------------------------------------------------------------
+
+  onPoint(event) {
+    const box = this.root.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const [target] = this.scene.targetsAt(x, y);
+    this.point(target ? { target, cell: target.grid ? cellAt(target, x, y) : null } : null);
+  }
+
+  point(next) {
+    const key = (one) => (one ? `${one.target.name}/${one.cell}` : "");
+    if (key(next) === key(this.pointed)) return;
+    this.pointed = next;
+    this.root.style.cursor = next && (next.target.go !== undefined || next.target.follow || next.target.open) ? "pointer" : "";
+    this.paintPointed();
+    this.drawTip();
+    if (next && next.cell && !next.quiet) this.acts.say(this.words().join(", "));
+  }
+
+  words() {
+    const { target, cell } = this.pointed;
+    return target.grid ? target.tell(target.one, ...cell) : target.tip();
+  }
+
+  drawTip() {
+    const words = this.pointed ? this.words() : [];
+    this.tip.hidden = !words.length;
+    if (!words.length) return;
+    this.tip.replaceChildren(...words.map((line, i) => make("div", { class: i ? "mm-more" : "" }, line)));
+    const { target, cell } = this.pointed;
+    const [x, y, w, h] = target.grid ? cellRect(target, cell) : target.rect;
+    const { offsetWidth: wide, offsetHeight: high } = this.tip;
+    const left = clamp(x + w / 2 - wide / 2, 2, this.scene.width - wide - 2);
+    const above = y - high - 8;
+    const top = above >= 0 ? above : Math.min(y + h + 8, this.height - high);
+    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+
+  // ---- acting ------------------------------------------------------------------------------
+
+  onClick(event) {
+    if (event.detail === 0) return this.act(event.target.target, this.cursor); // by key or reader
+    const box = this.root.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    // What is only there to be read lets the press through to what lies around it.
+    const target = this.scene.targetsAt(x, y).find((one) => one.follow || one.go !== undefined || one.open);
+    if (target) this.act(target, target.grid ? cellAt(target, x, y) : null);
+  }
+
+  act(target, cell) {
+    if (!target) return;
+    if (target.follow) this.acts.follow(target.follow);
+    else if (target.go !== undefined) this.acts.open(target.go);
+    else if (target.open && cell) this.acts.open(target.open(...cell));
+    else if (target.grid && !cell) this.enterGrid(target);
+  }
+
+  enterGrid(target) {
+    this.cursor = this.pointed && this.pointed.target === target && this.pointed.cell ? this.pointed.cell : [0, 0];
+    this.pointed = null;
+    this.point({ target, cell: this.cursor });
+  }
+
+  leaveGrid() {
+    this.cursor = null;
+    this.point(null);
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const hit = event.target.closest(".mm-hit");
+    if (!hit) return;
+    if (event.key === "Escape" && this.cursor) {
+      this.cursor = null;
+      this.acts.say(hit.getAttribute("aria-label"));
+    } else if (move && this.cursor) {
+      const { rows, cols } = hit.target;
+      this.cursor = [clamp(this.cursor[0] + move[0], 0, rows - 1), clamp(this.cursor[1] + move[1], 0, cols - 1)];
+      this.point({ target: hit.target, cell: this.cursor });
+    } else if (move) this.moveFocus(hit, move);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // To the nearest target in that direction.
+  moveFocus(from, [down, right]) {
+    const centre = ({ target: { rect: [x, y, w, h] } }) => [x + w / 2, y + h / 2];
+    const [x, y] = centre(from);
+    let best = null;
+    let least = Infinity;
+    for (const hit of this.hits) {
+      if (hit.hidden || hit === from) continue;
+      const [dx, dy] = centre(hit).map((value, i) => value - [x, y][i]);
+      const ahead = dx * right + dy * down;
+      const aside = Math.abs(dx * down) + Math.abs(dy * right);
+      if (ahead < 2) continue;
+      const far = ahead + 2.5 * aside;
+      if (far < least) [best, least] = [hit, far];
+    }
+    if (best) best.focus({ preventScroll: true });
+  }
+}

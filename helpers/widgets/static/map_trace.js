@@ -1,0 +1,184 @@
+// The map, what came from Python: numbers, places in the model, and attention worked out again.
+
+// Two numbers lie in three bytes; STEPS is zero.
+const STEPS = 2047;
+
+function unpack(view) {
+  const bytes = new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
+  const codes = new Int16Array((bytes.length / 3) * 2);
+  for (let i = 0, at = 0; at < bytes.length; at += 3) {
+    const both = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16);
+    codes[i++] = (both & 4095) - STEPS;
+    codes[i++] = (both >> 12) - STEPS;
+  }
+  return codes;
+}
+
+// A matrix: rows × cols numbers. `entries` says which entry of the whole vector a column is.
+export function matrix(data, rows, cols, more = {}) {
+  return { data, rows, cols, most: typical(data), ...more };
+}
+
+// What the darkest colour stands for: few numbers are larger, and one huge one hides no other.
+function typical(data) {
+  const sizes = Float32Array.from(data, Math.abs).sort();
+  return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1;
+}
+
+export const valueAt = (one, row, col) => one.data[row * one.cols + col];
+export const rowOf = (one, row) => one.data.subarray(row * one.cols, (row + 1) * one.cols);
+
+export function readTrace(described, view) {
+  const codes = unpack(view);
+  const numbers = ({ at, shape, scale }) =>
+    Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
+  const strip = (place) => matrix(numbers(place), ...place.shape, { entries: place.entries });
+  const perHead = (place) => {
+    const [heads, rows, cols] = place.shape;
+    const all = numbers(place);
+    const size = rows * cols;
+    return Array.from({ length: heads }, (_, h) => matrix(all.subarray(h * size, (h + 1) * size), rows, cols));
+  };
+  const sublayer = (part) => {
+    const read = { kind: part.kind, causal: part.causal };
+    for (const name of ["read", "found", "after"]) read[name] = strip(part[name]);
+    if (!part.query) return { ...read, hidden: strip(part.hidden), hiddenWidth: part.hiddenWidth };
+    const [query, key, value] = ["query", "key", "value"].map((name) => perHead(part[name]));
+    return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], part.causal)) };
+  };
+  const stack = (one, name) => {
+    if (!one) return null;
+    const parts = { name, tokens: one.tokens, n: one.tokens.length };
+    for (const part of ["embeddings", "positions", "entered", "output"]) parts[part] = strip(one[part]);
+    return { ...parts, layers: one.layers.map((layer) => layer.map(sublayer)) };
+  };
+  const [encoder, decoder] = [stack(described.encoder, "encoder"), stack(described.decoder, "decoder")];
+  return { ...described, encoder, decoder, stacks: [encoder, decoder].filter(Boolean) };
+}
+
+// One head. Scores, weights and mixture are computed here from q, k and v, when they are wanted.
+class Head {
+  constructor(q, k, v, causal) {
+    Object.assign(this, { q, k, v, causal, root: Math.sqrt(q.cols) });
+  }
+  allowed(query, key) {
+    return !this.causal || key <= query;
+  }
+  get dots() {
+    return (this._dots ||= this.worked(this.q.rows, this.k.rows, (t, s) => dot(rowOf(this.q, t), rowOf(this.k, s))));
+  }
+  get scores() {
+    return (this._scores ||= this.worked(this.q.rows, this.k.rows, (t, s) => valueAt(this.dots, t, s) / this.root));
+  }
+  get weights() {
+    if (this._weights) return this._weights;
+    const { rows, cols } = this.scores;
+    const found = new Float32Array(rows * cols);
+    for (let t = 0; t < rows; t++) {
+      const seen = Array.from({ length: cols }, (_, s) => (this.allowed(t, s) ? valueAt(this.scores, t, s) : -Infinity));
+      const most = Math.max(...seen);
+      const powers = seen.map((score) => Math.exp(score - most));
+      const sum = powers.reduce((a, b) => a + b, 0);
+      powers.forEach((power, s) => (found[t * cols + s] = power / sum));
+    }
+    const even = Math.min(1, 4 / cols);
+    let largest = even;
+    for (const w of found) if (w > largest) largest = w;
+    return (this._weights = { ...matrix(found, rows, cols), most: largest, weights: true });
+  }
+  get context() {
+    const { v } = this;
+    return (this._context ||= this.worked(this.q.rows, v.cols, (t, j) => {
+      let sum = 0;
+      for (let s = 0; s < v.rows; s++) sum += valueAt(this.weights, t, s) * valueAt(v, s, j);
+      return sum;
+    }));
+  }
+  worked(rows, cols, entry) {
+    const found = new Float32Array(rows * cols);
+    for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) found[r * cols + c] = entry(r, c);
+    return matrix(found, rows, cols);
+  }
+}
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+// The mean over the heads of how much each query attends to each key.
+export function meanWeights(sublayer) {
+  if (sublayer.mean) return sublayer.mean;
+  const all = sublayer.heads.map((head) => head.weights);
+  const { rows, cols } = all[0];
+  const sum = new Float32Array(rows * cols);
+  for (const one of all) one.data.forEach((w, i) => (sum[i] += w / all.length));
+  return (sublayer.mean = { ...matrix(sum, rows, cols), weights: true });
+}
+
+// ---- places: "", "encoder/0", "encoder/0/self-attention/2", "encoder/0/self-attention/2/3,4",
+// ---- and beside the layers "encoder/embedding", "decoder/embedding", "decoder/output".
+
+export const KINDS = {
+  "self-attention": "Self-attention",
+  "masked-self-attention": "Masked self-attention",
+  "cross-attention": "Cross-attention",
+  "feed-forward": "Feed-forward",
+};
+
+export function readPlace(text, model) {
+  const [name, layer, kind, head, cell] = text.split("/");
+  const stack = model[name];
+  if (!stack || layer === undefined) return { depth: 0 };
+  if (layer === "embedding" || layer === "output") return { depth: 1, stack, section: layer };
+  const sublayers = stack.layers[layer];
+  if (!sublayers) return { depth: 0 };
+  const place = { depth: 1, stack, layer: Number(layer), sublayers };
+  const sublayer = sublayers.find((one) => one.kind === kind && one.heads);
+  if (!sublayer || !sublayer.heads[head]) return place;
+  Object.assign(place, { depth: 2, sublayer, kind, head: sublayer.heads[head], headIndex: Number(head) });
+  place.keys = kind === "cross-attention" ? model.encoder.tokens : stack.tokens;
+  const [query, key] = (cell || "").split(",").map(Number);
+  if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
+  return { ...place, depth: 3, query, key };
+}
+
+// The same place from the model down, each with its words: what the breadcrumb shows.
+export function trail(text, model) {
+  const place = readPlace(text, model);
+  const parts = text.split("/");
+  const steps = [{ place: "", words: "The model" }];
+  if (place.section === "embedding") steps.push({ place: text, words: `${title(place.stack.name)}: embedding and position` });
+  else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
+  else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${title(place.stack.name)} layer ${place.layer + 1}` });
+  if (place.depth > 1) steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
+  if (place.depth > 2) steps.push({ place: text, words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
+  return steps;
+}
+
+export const title = (word) => word[0].toUpperCase() + word.slice(1);
+
+// One step deeper where nothing was pointed at: the first layer, its sharpest head, the head's
+// largest weight.
+export function deeper(text, model) {
+  const place = readPlace(text, model);
+  if (place.depth === 0) return `${model.stacks[0].name}/0`;
+  if (place.section) return text;
+  if (place.depth === 1) {
+    const { sublayer, head } = sharpest(place.sublayers);
+    return `${text}/${sublayer.kind}/${head}`;
+  }
+  if (place.depth > 2) return text;
+  const { data, cols } = place.head.weights;
+  const first = place.head.causal ? cols : 0; // the first token can only attend to itself
+  let best = first;
+  for (let i = first; i < data.length; i++) if (data[i] > data[best]) best = i;
+  return `${text}/${Math.floor(best / cols)},${best % cols}`;
+}
+
+function sharpest(sublayers) {
+  const sublayer = sublayers.filter((one) => one.heads).pop();
+  const sharpness = sublayer.heads.map(({ weights }) => weights.data.reduce((sum, w) => sum + w * w, 0));
+  return { sublayer, head: sharpness.indexOf(Math.max(...sharpness)) };
+}

@@ -1,0 +1,201 @@
+// The map: its state, its keys, and the talk with Python. Traits: place, follow, written, beat, stop.
+
+import { isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
+import { beatsBefore } from "./map_flow.js";
+import { Bars } from "./map_bars.js";
+import { lightOf } from "./map_light.js";
+import { mapTheme } from "./map_paint.js";
+import { ROOM, sceneOf } from "./map_depths.js";
+import { Stage } from "./map_stage.js";
+import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
+
+const TRAITS = ["place", "follow", "written", "beat", "stop", "everything"];
+
+class MapView {
+  constructor(model, el) {
+    this.model = model;
+    this.trace = readTrace(model.get("_trace"), model.get("_data"));
+    this.tour = model.get("_tour");
+    this.stage = new Stage({
+      open: (place) => this.open(place),
+      follow: (token) => this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true }),
+      say: (words) => this.say(words),
+    });
+    this.bars = new Bars(this);
+    this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
+    const { head, foot } = this.bars;
+    this.root = make("div", { class: "mm", role: "group", "aria-label": "Map of the model" }, head, this.stage.root, foot, this.live);
+    el.append(this.root);
+    this.redraw = eachFrame(() => this.draw());
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    const changes = TRAITS.map((name) => `change:${name}`).join(" ");
+    model.on(changes, this.redraw);
+    const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
+    this.end = () => {
+      model.off(changes, this.redraw);
+      this.pause();
+      clearTimeout(this.saying);
+      for (const end of ends) end();
+    };
+  }
+
+  // ---- state: the traits, read anew each time ----------------------------------------------
+
+  get place() {
+    return this.model.get("place");
+  }
+  get follow() {
+    return this.model.get("follow");
+  }
+  get beat() {
+    return this.model.get("beat");
+  }
+  get stop() {
+    return this.model.get("stop");
+  }
+  get here() {
+    return this.model.get("everything") ? "" : this.model.get("here");
+  }
+  // How many rows of the decoder are written; while it plays, the beat says it.
+  get rows() {
+    const { decoder } = this.trace;
+    if (!decoder) return 0;
+    const first = beatsBefore(this.trace);
+    if (this.beat >= 0 && !this.place) return Math.max(1, Math.min(decoder.n, this.beat - first + 1));
+    return Math.max(1, Math.min(decoder.n, this.model.get("written") + 1));
+  }
+
+  set(changes) {
+    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
+    this.model.save_changes();
+    this.redraw();
+  }
+
+  open(place) {
+    this.pause();
+    const held = this.root.contains(document.activeElement) && this.stage.root.contains(document.activeElement);
+    const from = this.place;
+    this.set({ place, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
+    this.draw();
+    if (held) this.stage.focus(from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : null);
+  }
+  back() {
+    const steps = trail(this.place, this.trace);
+    if (steps.length > 1) return this.open(steps[steps.length - 2].place);
+    this.pause();
+    this.set({ follow: "", beat: -1, stop: -1 });
+  }
+  toDepth(depth) {
+    let { place } = this;
+    const steps = trail(place, this.trace);
+    if (depth < steps.length) return this.open(steps[depth].place);
+    if (readPlace(place, this.trace).section) place = "";
+    for (let d = readPlace(place, this.trace).depth; d < depth; d++) place = deeper(place, this.trace);
+    this.open(place);
+  }
+
+  // ---- the tour ----------------------------------------------------------------------------
+
+  goTo(stop) {
+    this.pause();
+    if (stop < 0 || stop >= this.tour.length) return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
+    const { text, parts, ...state } = this.tour[stop];
+    const written = state.written === undefined ? this.model.get("written") : state.written;
+    this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
+    this.say(text);
+  }
+
+  // ---- playing -----------------------------------------------------------------------------
+
+  play() {
+    if (this.playing) return this.pause();
+    const { beats } = this.scene;
+    const start = this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat;
+    this.set({ beat: start, follow: "", stop: -1 });
+    let began = performance.now();
+    const tick = (now) => {
+      const lasts = 1100 * (this.beat === beatsBefore(this.trace) ? 2 : 1);
+      this.progress = Math.min(1, (now - began) / lasts);
+      if (now - began > lasts + 500) {
+        if (this.beat >= this.scene.beats.length - 1) return this.pause();
+        began = now;
+        this.progress = 0;
+        this.set({ beat: this.beat + 1 });
+        this.draw();
+      } else this.light();
+      this.playing = requestAnimationFrame(tick);
+    };
+    this.progress = prefersStillness() ? 1 : 0;
+    this.playing = requestAnimationFrame(tick);
+    this.bars.show();
+  }
+  pause() {
+    cancelAnimationFrame(this.playing);
+    this.playing = null;
+    this.progress = 1;
+    this.redraw();
+  }
+  step(by) {
+    this.pause();
+    const last = this.scene.beats.length - 1;
+    const next = this.beat < 0 ? (by > 0 ? 0 : last) : this.beat + by;
+    this.set({ beat: next > last ? -1 : next, follow: "", stop: -1 });
+  }
+
+  // ---- drawing -----------------------------------------------------------------------------
+
+  draw() {
+    const width = Math.floor(this.root.clientWidth - 2 * parseFloat(getComputedStyle(this.root).paddingLeft));
+    if (width < 100) return;
+    const dark = isDark();
+    this.root.dataset.theme = dark ? "dark" : "light";
+    this.root.classList.toggle("mm-narrow", width < 600);
+    const [name, row] = this.follow.split(":");
+    const current = name === "decoder" && row < this.rows ? Number(row) : this.rows - 1;
+    const whole = sceneOf(this.trace, "", width, this.rows, { current });
+    const narrow = width < 600;
+    this.height = narrow && this.place ? ROOM : Math.max(whole.height, ROOM);
+    this.scene = this.place ? sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height }) : whole;
+    this.theme = mapTheme(dark);
+    const { lit, flows } = lightOf(this);
+    const height = Math.max(this.height, this.scene.height);
+    this.stage.show(this.scene, this.theme, { lit, flows, height });
+    this.bars.show();
+  }
+
+  // The same scene, lit otherwise: what every frame of playing does.
+  light() {
+    Object.assign(this.stage, lightOf(this));
+    this.stage.paint();
+  }
+
+  // For screen readers, after a moment's rest, so that a passing pointer does not chatter.
+  say(words) {
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => (this.live.textContent = words), 300);
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
+    const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!act) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  next(by) {
+    return this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by);
+  }
+}
+
+export default {
+  render({ model, el }) {
+    if (model.get("_problem")) {
+      el.append(make("div", { class: "mm mm-problem", role: "note" }, model.get("_problem")));
+      return;
+    }
+    const view = new MapView(model, el);
+    return () => view.end();
+  },
+};

@@ -1,0 +1,304 @@
+"""The map: its trace holds the model's own numbers, and they reach the browser."""
+
+import base64
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+
+import numpy
+import pytest
+import torch
+from ipywidgets import embed
+
+from helpers.bert import BertConfig, BertEncoder
+from helpers.pretrained.trace import trace_encoder, trace_translation
+from helpers.pretrained.translator import load_translator
+from helpers.transformer import Transformer, TransformerConfig
+from helpers.widgets.map_data import pack_trace
+from helpers.widgets.map_tours import STEPS, TOURS
+from helpers.widgets.model_map import HERE, ModelMap, model_map
+from helpers.widgets.modules import STATIC
+
+GOOD_PLACES = [
+    "encoder/0", "encoder/2/self-attention/3", "decoder/1/cross-attention/0/2,11",
+    "decoder/0/masked-self-attention/1/0,0", "encoder/embedding", "decoder/output", "",
+]  # fmt: skip
+BAD_PLACES = [
+    "encoder/3", "middle/0", "encoder/0/cross-attention/0", "encoder/0/self-attention",
+    "encoder/0/self-attention/4", "decoder/0/cross-attention/0/0,12", "encoder/-1",
+    "encoder/0/self-attention/0/1", "encoder/output",
+]  # fmt: skip
+SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return load_translator()
+
+
+@pytest.fixture(scope="module")
+def trace(translator):
+    return translator.trace(SENTENCE)
+
+
+def names(ids):
+    return [f"t{int(i)}" for i in ids]
+
+
+def small_trace(norm_first=False, n=5, tokens_of=names):
+    """Trace a small untrained model on n tokens."""
+    torch.manual_seed(0)
+    config = TransformerConfig(
+        src_vocab_size=20, tgt_vocab_size=20, norm_first=norm_first, d_model=16, n_heads=2,
+        n_layers=2, d_ff=32, max_len=600,
+    )  # fmt: skip
+    model = Transformer(config)
+    source, target = torch.randint(1, 20, (n,)), torch.randint(1, 20, (n + 1,))
+    return model, source, target, trace_translation(model, source, target, tokens_of, "small")
+
+
+def parts(stack):
+    return [part for layer in stack.layers for part in layer]
+
+
+# ---- the trace: the model's own numbers ------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_trace_holds_what_the_model_computes(norm_first):
+    model, source, target, found = small_trace(norm_first)
+    model.eval()
+    with torch.no_grad():
+        memory = model.encode(source[None])[0]
+        logits = model(source[None], target[None, :-1])[0]
+    maps = model.attention_maps(source[None], target[None, :-1])
+    torch.testing.assert_close(found.encoder.output, memory)
+    for row, candidates in enumerate(found.candidates):
+        best = logits[row].topk(len(candidates))
+        assert [c.token for c in candidates] == names(best.indices)
+        assert numpy.allclose([c.logit for c in candidates], best.values, atol=1e-5)
+        shares = logits[row].softmax(-1)[best.indices]
+        assert numpy.allclose([c.probability for c in candidates], shares, atol=1e-6)
+    for layer in range(2):
+        own, cross, _ = found.decoder.layers[layer]
+        torch.testing.assert_close(found.encoder.layers[layer][0].heads.weights, maps[0][0, layer])
+        torch.testing.assert_close(own.heads.weights, maps[1][0, layer])
+        torch.testing.assert_close(cross.heads.weights, maps[2][0, layer])
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_parts_of_a_trace_fit_together(norm_first):
+    model, _, _, found = small_trace(norm_first)
+    for stack in (found.encoder, found.decoder):
+        torch.testing.assert_close(stack.embeddings + stack.positions, stack.entered)
+        stream = stack.entered
+        for part in parts(stack):
+            torch.testing.assert_close(part.before, stream)
+            if norm_first:
+                torch.testing.assert_close(part.after, part.before + part.found)
+            else:
+                torch.testing.assert_close(part.read, part.before)
+                assert part.after.mean(-1).abs().max() < 1e-5  # normalised
+            stream = part.after
+            if part.heads:
+                heads = part.heads
+                torch.testing.assert_close(heads.context, heads.weights @ heads.value)
+                allowed = heads.mask.expand_as(heads.weights)
+                assert (heads.weights[~allowed] == 0).all()
+    assert not found.decoder.layers[0][0].heads.mask.all()
+
+
+def test_a_model_keeps_its_mode_and_a_trace_has_no_dropout():
+    model, source, target, first = small_trace()
+    model.train()
+    second = trace_translation(model, source, target, names, "small")
+    assert model.training
+    torch.testing.assert_close(first.encoder.output, second.encoder.output)
+
+
+def test_an_encoder_alone_is_traced_too():
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=30, d_model=16, n_heads=2, n_layers=2, d_ff=32, max_len=20)
+    model = BertEncoder(config).eval()
+    ids = torch.randint(1, 30, (6,))
+    found = trace_encoder(model, ids, names(ids), "small BERT")
+    with torch.no_grad():
+        torch.testing.assert_close(found.encoder.output, model(ids[None])[0])
+    assert found.decoder is None
+    assert not found.encoder.output.requires_grad
+    assert model_map(found)._problem == ""
+    with pytest.raises(ValueError, match="no part 'cross-attention'"):
+        model_map(found, here="cross-attention")
+
+
+def test_the_translators_trace_is_that_of_its_own_translation(translator, trace):
+    maps = translator.attend(SENTENCE).maps
+    found = torch.stack([layer[1].heads.weights for layer in trace.decoder.layers])
+    torch.testing.assert_close(found, maps["cross"][0])
+    assert trace.written == maps["cross"][1]
+    assert trace.decoder.tokens == ["<bos>", *trace.written[:-1]]
+    assert [row[0].token for row in trace.candidates] == trace.written  # greedy
+    other = translator.trace(SENTENCE, "A dog.")
+    assert other.written == ["▁A", "▁dog", ".", "<eos>"]
+
+
+# ---- the way to the browser ------------------------------------------------------------------
+
+
+def unpacked(data, place):
+    """Read an array back as the browser does."""
+    packed = numpy.frombuffer(data, numpy.uint8).reshape(-1, 3).astype(numpy.int32)
+    both = packed[:, 0] | packed[:, 1] << 8 | packed[:, 2] << 16
+    codes = numpy.stack([both & 4095, both >> 12], axis=1).ravel() - 2047
+    size = int(numpy.prod(place["shape"]))
+    return (codes[place["at"] : place["at"] + size] * place["scale"]).reshape(place["shape"])
+
+
+def test_what_is_packed_is_right_to_half_a_step(trace):
+    described, data = pack_trace(trace)
+    pairs = [(described["encoder"]["layers"][0][0], parts(trace.encoder)[0])]
+    pairs.append((described["decoder"]["layers"][2][1], trace.decoder.layers[2][1]))
+    for place, part in pairs:
+        for name in ("query", "key", "value"):
+            exact = getattr(part.heads, name).numpy()
+            step = place[name]["scale"]
+            assert abs(unpacked(data, place[name]) - exact).max() <= 0.501 * step
+            assert step < 0.004
+        chosen = place["after"]["entries"]
+        close = unpacked(data, place["after"]) - part.after[:, chosen].numpy()
+        assert abs(close).max() <= 0.501 * place["after"]["scale"]
+    assert {entry % 2 for entry in described["encoder"]["positions"]["entries"]} == {0, 1}
+
+
+NODE = shutil.which("node")
+REPLY = """
+import { readTrace } from "MODULE";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { described, data } = JSON.parse(text);
+const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+const model = readTrace(described, new DataView(bytes.buffer));
+const found = model.stacks.flatMap((stack) => stack.layers.flat().filter((one) => one.heads).map(
+  ({ heads }) => heads.map((one) => [one.scores, one.weights, one.context].map((m) => [...m.data]))
+));
+console.log(JSON.stringify(found));
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+def test_the_browser_computes_the_models_own_attention(trace):
+    described, data = pack_trace(trace)
+    feed = json.dumps({"described": described, "data": base64.b64encode(data).decode()})
+    script = REPLY.replace("MODULE", str(STATIC / "map_trace.js"))
+    done = subprocess.run(
+        [NODE, "--input-type=module", "-e", script], input=feed, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    exact = [part for part in parts(trace.encoder) + parts(trace.decoder) if part.heads]
+    assert len(found) == len(exact)
+    for theirs, part in zip(found, exact, strict=True):
+        for h, (scores, weights, context) in enumerate(theirs):
+            heads = part.heads
+            assert numpy.allclose(scores, heads.scores[h].ravel(), atol=0.02)
+            assert numpy.allclose(weights, heads.weights[h].ravel(), atol=0.005)
+            assert numpy.allclose(context, heads.context[h].ravel(), atol=0.02)
+
+
+def test_twelve_tokens_stay_under_700_kb_in_the_notebook(trace):
+    assert len(trace.encoder.tokens) == 12
+    view = model_map(trace, tour="00")
+    state = len(json.dumps(embed.dependency_state([view], drop_defaults=False)))
+    output = len(json.dumps(view._repr_mimebundle_()))
+    assert len(view._data) < state  # the numbers are in it
+    assert state + output <= 700_000
+
+
+# ---- state, words, errors --------------------------------------------------------------------
+
+
+def test_places_tokens_and_parts_that_are_not_there_are_refused(trace):
+    view = model_map(trace)
+    for place in GOOD_PLACES:
+        view.place = place
+        assert view.place == place
+    for place in BAD_PLACES:
+        with pytest.raises(ValueError, match="there is no place"):
+            view.place = place
+    view.follow = "decoder:11"
+    with pytest.raises(ValueError, match="there is no token 'decoder:12'"):
+        view.follow = "decoder:12"
+    for here in HERE:
+        assert model_map(trace, here=here).here == here
+    with pytest.raises(ValueError, match="has: embeddings, positions"):
+        model_map(trace, here="crossattention")
+    with pytest.raises(TypeError, match="model_map has no layer"):
+        model_map(trace, layer=2)
+
+
+@pytest.mark.parametrize("tour", [*TOURS, list(STEPS)])
+def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
+    view = model_map(trace, tour=tour)
+    wanted = TOURS[tour] if isinstance(tour, str) else tour
+    assert len(view._tour) == len(wanted)
+    for step in view._tour:
+        text = step["text"]
+        assert not re.search(r"[{}]|None|nan", text)
+        assert len(text) <= 200, text
+        view.place = step.get("place", "")
+        view.follow = step.get("follow", "")
+        assert set(step) <= {"text", "place", "follow", "written", "beat", "parts"}
+
+
+def test_the_tour_speaks_of_this_trace(trace):
+    view = model_map(trace, tour=["embeddings", "follow-target", "loss"])
+    first, second, third = (step["text"] for step in view._tour)
+    assert "12 tokens" in first
+    assert "256 learned numbers" in first
+    row = view._tour[1]["written"]
+    mean = trace.decoder.layers[-1][1].heads.weights.mean(0)[row]
+    key = trace.encoder.tokens[int(mean.argmax())].removeprefix("▁")
+    assert f"“{key}” gets {100 * mean.max():.0f}% of the weight" in second
+    best = trace.candidates[row][0].probability
+    assert f"{-numpy.log(best):.3f} nats" in third
+    assert model_map(trace, tour="")._tour == []
+    with pytest.raises(ValueError, match="no tour '17'"):
+        model_map(trace, tour="17")
+    with pytest.raises(ValueError, match="no step 'jump'"):
+        model_map(trace, tour=["jump"])
+
+
+def test_nothing_too_much_and_nan_give_a_sentence_instead_of_a_picture(trace):
+    long = small_trace(n=500)[3]
+    assert "500 tokens, and the map draws up to 64" in model_map(long)._problem
+    empty = dataclasses.replace(trace.encoder, tokens=[])
+    assert "no tokens" in model_map(dataclasses.replace(trace, encoder=empty))._problem
+    broken = small_trace()[3]
+    broken.decoder.layers[1][1].found[0, 0] = float("nan")
+    view = model_map(broken)
+    assert "decoder layer 2, cross attention" in view._problem
+    assert view.static_html() == f"<p>{view._problem}</p>"
+    assert view._data == b""
+
+
+def test_the_static_picture_says_what_it_shows_and_tokens_are_only_text(trace):
+    view = model_map(trace)
+    found = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', view.static_html())
+    alt, svg = found[1], base64.b64decode(found[2]).decode()
+    assert "Un chien noir court" in alt
+    assert "3 encoder layers with 4 heads each" in alt
+    assert all(f">{word}</text>" in svg for word in ("chien", "black", "memory"))
+    bad = small_trace(tokens_of=lambda ids: ['<script>alert("1")</script>' for _ in ids])[3]
+    found = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', model_map(bad).static_html())
+    assert "<" not in found[1]
+    assert "<script" not in base64.b64decode(found[2]).decode()
+
+
+def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):
+    view = model_map(trace)
+    assert repr(view) == "ModelMap()"
+    assert isinstance(view, ModelMap)
+    assert view.static_html() == model_map(trace).static_html()
+    assert repr(trace) == "Trace(the translator, 12 source tokens, 12 target tokens)"
