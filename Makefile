@@ -4,18 +4,18 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-COLAB := .venv-colab
-COLAB_STAMP := $(COLAB)/.installed
+COLAB_STAMP := .venv-colab/.installed
 LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test notebooks minutes images bench colab format clean
+.PHONY: help lab quick test notebooks minutes images bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
-	@echo "make test                   everything that CI checks"
+	@echo "make quick                  code style, the package and the exercises: a minute"
+	@echo "make test                   everything that CI checks: a few minutes"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make images                 redraw the pictures"
@@ -28,17 +28,17 @@ lab: $(STAMP)
 	$(PY) -m jupyter lab $(AS_ROOT) $(if $(PORT),--port=$(PORT)) \
 		--ServerApp.root_dir="$(CURDIR)" notebooks/00_start_here.ipynb
 
-# One worker a core would be more, but two fit the smallest machine the course promises to run on.
+quick: $(STAMP)
+	$(PY) tests/stages.py --quick
+
 test: $(STAMP) $(COLAB_STAMP)
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark --durations=10
+	$(PY) tests/stages.py
 
 notebooks: $(STAMP)
 	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force)
 
 minutes: $(STAMP)
-	$(PY) notebooks/minutes.py $(ONLY)
+	$(PY) -m notebooks.minutes $(ONLY)
 
 images: $(STAMP)
 	$(PY) -m images.draw
@@ -79,11 +79,6 @@ $(STAMP): requirements.txt requirements-minilm.txt
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json
 	@touch $@
 
-# A second environment that looks into the first one after its own packages, so that only the few
-# that differ are there twice.
-$(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt
-	$(PY) -m venv $(COLAB)
-	$(COLAB)/bin/python -m pip install --quiet --no-deps -r tests/colab/requirements.txt
-	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-		> "$$($(COLAB)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/course.pth"
+$(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
+	$(PY) tests/colab/environment.py
 	@touch $@

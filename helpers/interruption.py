@@ -1,5 +1,6 @@
 """Ctrl-C and the stop button, met at a good moment."""
 
+import contextlib
 import signal
 import threading
 
@@ -7,24 +8,70 @@ import threading
 class StopBetweenSteps:
     """Turn Ctrl-C, or the notebook's stop button, into a request that is met after the step.
 
-    An exception in the middle of an update would leave half the weights new and half old.
+    An exception in the middle of an update would leave half the weights new and half old. So the
+    first press is only noted: look at ``stop.asked`` after each step. A second press raises
+    KeyboardInterrupt, unless `protect` encloses what runs.
 
-    Use it as ``with StopBetweenSteps() as stop:`` and look at ``stop.asked`` after each step.
+    One press ends everything inside the block, because whatever uses this class inside shares the
+    outermost one. Several trainings in one cell are stopped together like this::
+
+        with StopBetweenSteps() as stop:
+            for name, model in models.items():
+                histories[name] = train(model, pairs, validation_pairs, settings)
+                if stop.asked:
+                    break
     """
 
-    asked = False
+    _outermost = None
+
+    def __init__(self):
+        self.presses, self.protected = 0, False
+
+    @property
+    def asked(self):
+        """Whether somebody asked to stop."""
+        return self.presses > 0
 
     def __enter__(self):
         # Only the main thread may set signal handlers; elsewhere an interrupt stays an exception.
-        self.in_main_thread = threading.current_thread() is threading.main_thread()
-        if self.in_main_thread:
-            self.previous = signal.signal(signal.SIGINT, self.ask)
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        if StopBetweenSteps._outermost is not None:
+            return StopBetweenSteps._outermost
+        StopBetweenSteps._outermost = self
+        self.previous = signal.signal(signal.SIGINT, self.press)
         return self
 
-    def ask(self, *_):
-        """Note that a stop is wanted."""
-        self.asked = True
+    def press(self, *_):
+        """Note that a stop is wanted; be told twice and raise, where that does no harm."""
+        self.presses += 1
+        self._raise_if_impatient()
+
+    def _raise_if_impatient(self):
+        if self.presses > 1 and not self.protected:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def protect(self, protected=True):
+        """Let no second press break into the block; with `protected` false, let it break in again.
+
+        Parameters
+        ----------
+        protected : bool, default=True
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the block may be broken into, on the second press, or at once if there were two.
+        """
+        before, self.protected = self.protected, protected
+        try:
+            self._raise_if_impatient()
+            yield
+        finally:
+            self.protected = before
 
     def __exit__(self, kind, *_):
-        if self.in_main_thread:
+        if StopBetweenSteps._outermost is self:
+            StopBetweenSteps._outermost = None
             signal.signal(signal.SIGINT, self.previous)

@@ -67,40 +67,6 @@ def exact_match(hypotheses, references):
     return sum(list(one) == list(other) for one, other in pairs) / len(hypotheses)
 
 
-def distinct_n(sentences, n=2):
-    """Measure how varied a set of sentences is: different n-grams among all n-grams.
-
-    Parameters
-    ----------
-    sentences : list of str
-        Words are separated by spaces.
-    n : int, default=2
-
-    Returns
-    -------
-    share : float
-        From 0 (or where no sentence has n words) to 1, where no n-gram comes twice.
-
-    Raises
-    ------
-    ValueError
-        If n is below 1, or one string came instead of a list.
-
-    Source
-    ------
-    Li et al. (2016), "A Diversity-Promoting Objective Function for Neural Conversation Models".
-    """
-    _check_list("distinct_n", sentences)
-    if n < 1:
-        raise ValueError(f"n counts the words of an n-gram, 1 or more; got {n}.")
-    grams = [
-        tuple(words[i : i + n])
-        for words in map(str.split, sentences)
-        for i in range(len(words) - n + 1)
-    ]
-    return len(set(grams)) / len(grams) if grams else 0.0
-
-
 def _check_list(what, sentences):
     if isinstance(sentences, str):  # a string is a list of letters: it would score them
         raise ValueError(f"{what} takes a list of sentences; got the single string {sentences!r}.")

@@ -333,9 +333,18 @@ def _write_numbers(ax, weights, image):
         weight = weights[row, column]
         dark = image.norm(weight) > 0.5
         ax.text(
-            column, row, f"{weight:.2f}".replace("0.", ".", 1) if weight < 1 else f"{weight:.0f}",
+            column, row, _short(weight),
             ha="center", va="center", fontsize=SMALLEST_TEXT, color="white" if dark else INK,
         )  # fmt: skip
+
+
+def _short(number):
+    """Write a number with two decimals; whole ones have none, and zero before the point goes."""
+    whole = abs(number) >= 1 and float(number).is_integer()
+    text = f"{number:.0f}" if whole else f"{number:.2f}"
+    sign, digits = ("−" if text.startswith("-") else ""), text.lstrip("-")
+    digits = digits.removeprefix("0").replace("inf", "∞")
+    return digits if digits == ".00" else sign + digits
 
 
 def _add_scale(ax, image, label):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from helpers.atomic_writes import whole_file
+from helpers.byte_alphabet import BYTE_OF
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
@@ -159,18 +160,8 @@ def clean(text):
 def _readable(piece):
     if piece in SPECIALS:
         return piece
-    raw = bytes(_BYTE_OF[c] for c in piece)
+    raw = bytes(BYTE_OF[c] for c in piece)
     try:
         return raw.decode("utf-8").replace(" ", "▁")
     except UnicodeDecodeError:
         return "".join(f"<{b:02X}>" for b in raw)
-
-
-def _byte_alphabet():
-    """Map the printable stand-ins of byte-level pieces back to bytes (Radford et al. 2019)."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in printable]
-    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
-
-
-_BYTE_OF = _byte_alphabet()

@@ -3,19 +3,18 @@
 import contextlib
 import math
 import time
-import zlib
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.atomic_writes import whole_file
+from helpers.averages import MovingAverage, copy_of
 from helpers.batches import pad_batch, token_batches
+from helpers.checkpoints import Checkpoint, random_states, set_random_states
 from helpers.fast import cross_entropy_sum
 from helpers.interruption import StopBetweenSteps
+from helpers.processes import Processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +81,8 @@ class History:
     """What happened: one entry a step in `losses`, one an epoch in the other lists.
 
     `losses` and `validation_losses` are mean nats per target token; `scores` are what the best
-    weights were chosen by. `seconds` counts earlier parts of a resumed run; `stopped_early` says
-    that somebody stopped it.
+    weights were chosen by. An epoch counts once it is whole and validated. `seconds` counts
+    earlier parts of a resumed run; `stopped_early` says that somebody stopped it.
     """
 
     losses: list = field(default_factory=list)
@@ -183,11 +182,13 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
     model.eval()
     device = next(model.parameters()).device
     total = count = 0
-    for batch in token_batches(pairs, batch_tokens):
-        ids = [x.to(device) for x in pad_batch(batch, pad_id)]
-        loss, n_tokens = batch_loss(model, *ids, pad_id)
-        total, count = total + loss.item(), count + n_tokens
-    model.train(was_training)
+    try:
+        for batch in token_batches(pairs, batch_tokens):
+            ids = [x.to(device) for x in pad_batch(batch, pad_id)]
+            loss, n_tokens = batch_loss(model, *ids, pad_id)
+            total, count = total + loss.item(), count + n_tokens
+    finally:
+        model.train(was_training)
     return total / count
 
 
@@ -219,8 +220,14 @@ def train(
 ):
     """Train a model; keep its best weights; survive an interruption.
 
-    Stop it with Ctrl-C or the notebook's stop button whenever you like: the model then holds the
-    best weights so far. With a `checkpoint`, calling again goes on where it stopped.
+    Stop it with Ctrl-C or the notebook's stop button whenever you like: after the current step,
+    the model holds the best weights so far, or its latest ones if no epoch has been validated yet.
+    Press twice to leave out a validation that is running. To stop several trainings with one
+    press, see `interruption.StopBetweenSteps`.
+
+    With a `checkpoint`, calling again goes on where it stopped, with the same batches and the same
+    dropout. Two things are not saved: random numbers that `encode` and `score` draw elsewhere than
+    from PyTorch, and under ``torchrun`` those of all processes but the first.
 
     Parameters
     ----------
@@ -230,10 +237,10 @@ def train(
         Ids of source and target; the target with begin and end of sentence.
     settings : TrainingSettings
     score : function (model) -> float, default=None
-        Run after every epoch; the weights with the highest score are kept. None: the validation
-        loss, negated.
+        Run after every epoch; the weights with the highest score are kept, and any number is
+        better than NaN. None: the validation loss, negated.
     checkpoint : path, default=None
-        A file to go on from, if it is there, and to write after every epoch.
+        A file to go on from, if it is there, and to write after every epoch and when stopped.
     encode : function (epoch) -> list of pairs, default=None
         Makes the epoch's training pairs anew, for instance with other subword cuts.
     progress : bool, default=True
@@ -248,34 +255,26 @@ def train(
     FloatingPointError
         If loss or gradient stops being a number. The model then holds its last good weights.
     ValueError
-        If there are no training pairs, or the checkpoint is damaged or of another training.
+        If there are no training pairs, or the checkpoint is damaged or of another training. The
+        model is then as it was.
+    OSError
+        If the checkpoint can't be written. The model then holds its best weights so far.
     """
     if not train_pairs:
         raise ValueError("got no training pairs.")
-    return _Run(model, train_pairs, validation_pairs, settings, score, checkpoint, encode).run(
-        progress
-    )
+    run = _Run(model, train_pairs, validation_pairs, settings, score, encode)
+    return run.run(Checkpoint(checkpoint, settings, train_pairs) if checkpoint else None, progress)
 
 
 class _Run:
     """The state of one training run; everything in it that changes is in the checkpoint."""
 
-    def __init__(self, model, train_pairs, validation_pairs, settings, score, checkpoint, encode):
-        self.model, self.settings, self.score = model, settings, score
+    def __init__(self, model, train_pairs, validation_pairs, settings, score, encode):
+        self.model, self.settings, self.score, self.encode = model, settings, score, encode
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
-        self.checkpoint = Path(checkpoint) if checkpoint else None
-        if checkpoint:  # by what it is known again
-            self.marks = {
-                "settings": asdict(settings) | {"betas": list(settings.betas)},
-                "pairs": zlib.crc32(repr(train_pairs).encode()),
-            }
-        self.encode = encode
         self.device = next(model.parameters()).device
-        self.rank, self.world = 0, 1
-        self.forward = model
-        if dist.is_available() and dist.is_initialized():
-            self.rank, self.world = dist.get_rank(), dist.get_world_size()
-            self.forward = nn.parallel.DistributedDataParallel(model)
+        self.processes = Processes(self.device)
+        self.forward = self.processes.wrap(model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=0.0,
@@ -285,81 +284,93 @@ class _Run:
             fused=True,
         )
         self.step, self.epoch, self.batch, self.history = 0, 0, 0, History()
-        self.average = _copy(model) if settings.average_decay else None
-        self.best = None
-        use_bf16 = settings.precision == "bf16" or (
-            settings.precision == "auto" and bf16_pays(self.device)
-        )
-        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=use_bf16)
-        self.steps_per_epoch = len(self.batches(0, self.epoch_pairs(0)))
+        decay = settings.average_decay
+        self.average = MovingAverage(model, decay) if decay else None
+        self.best = None  # (score, weights)
+        self.encoded = None  # the pairs of the current epoch, where `encode` makes them
+        self.total = self.bf16 = None  # known from the start on, or from the checkpoint
 
-    def epoch_pairs(self, epoch):
-        if not self.encode:
-            return self.train_pairs
-        pairs = [self.encode(epoch) if self.rank == 0 else None]
-        if self.world > 1:  # random subword cuts must be the same in every process
-            dist.broadcast_object_list(pairs)
-        return pairs[0]
-
-    def batches(self, epoch, pairs):
-        s = self.settings
-        return token_batches(pairs, s.batch_tokens, s.pad_multiple, seed=s.seed * 1000 + epoch)
-
-    def run(self, progress):
-        self.load()
-        total = self.settings.epochs * self.steps_per_epoch
-        show = progress and self.rank == 0
-        start = time.perf_counter() - self.history.seconds
-        with tqdm(total=total, initial=self.step, disable=not show, unit="step") as bar:
-            with StopBetweenSteps() as self.stop:
-                while self.epoch < self.settings.epochs and not self.stop.asked:
-                    self.train_epoch(bar, total)
-                    self.history.seconds = time.perf_counter() - start
-                    if self.batch == 0 or not self.best:
-                        self.validate()
-                    self.save()
-            if self.stop.asked:
-                self.history.stopped_early = True
-                bar.set_postfix_str("stopped; the model keeps its best weights so far")
-        if self.best:
-            self.model.load_state_dict(self.best[1])
-        self.model.eval()
+    def run(self, checkpoint, progress):
+        state = checkpoint.read(self.model, self.device) if checkpoint else None
+        show = progress and self.processes.rank == 0
+        with StopBetweenSteps() as self.stop, self.stop.protect():
+            try:
+                self.load(state) if state else self.begin()
+                with tqdm(
+                    total=self.total, initial=self.step, disable=not show, unit="step"
+                ) as bar:
+                    while self.epoch < self.settings.epochs and not self.stopping():
+                        self.run_epoch(bar)
+                        self.save(checkpoint)
+                    if self.stopping():
+                        bar.set_postfix_str("stopped; the model keeps its best weights so far")
+            except KeyboardInterrupt:  # a second press, while `encode` made the next pairs
+                self.stop.presses = 2
+            except FloatingPointError:
+                self.best = self.average = None  # the model keeps its last good weights
+                raise
+            finally:
+                self.keep_best()
+            self.history.stopped_early = self.stopping()
         return self.history
 
-    def train_epoch(self, bar, total):
+    def keep_best(self):
+        if self.best:
+            self.model.load_state_dict(self.best[1])
+        elif self.average:
+            self.model.load_state_dict(self.average.weights)
+        self.model.eval()
+
+    def stopping(self):
+        """Whether somebody asked any of the processes to stop."""
+        return self.processes.any(self.stop.asked)
+
+    def begin(self):
+        self.bf16 = self.settings.precision == "bf16"
+        if self.settings.precision == "auto":
+            self.bf16 = self.processes.from_first(lambda: bf16_pays(self.device))
+        self.total = self.settings.epochs * len(self.epoch_batches())
+
+    def epoch_batches(self):
+        """Return the current epoch's batches, the same whenever it is asked in that epoch."""
+        if self.encode and self.encoded is None:
+            # Random subword cuts must be the same in every process.
+            with self.stop.protect(self.processes.world > 1):
+                self.encoded = self.processes.from_first(lambda: self.encode(self.epoch))
+        pairs, s = self.encoded if self.encode else self.train_pairs, self.settings
+        seed = s.seed * 1000 + self.epoch
+        return token_batches(pairs, s.batch_tokens, s.pad_multiple, seed)
+
+    def run_epoch(self, bar):
+        """Train on the rest of an epoch's batches and validate, unless somebody stops it."""
+        start = time.perf_counter()
         self.model.train()
-        batches = self.batches(self.epoch, self.epoch_pairs(self.epoch))
-        for batch in batches[self.batch :]:
-            if self.stop.asked:
-                return
-            loss = self.train_step(batch, total)
+        for batch in self.epoch_batches()[self.batch :]:
+            if self.stopping():
+                break
+            loss = self.train_step(batch)
             self.batch += 1
             self.history.losses.append(loss)
             if self.step % 10 == 1:
                 bar.set_postfix(epoch=self.epoch + 1, loss=f"{loss:.3f}", refresh=False)
             bar.update()
-        self.epoch, self.batch = self.epoch + 1, 0
+        else:
+            if self.validate():
+                self.epoch, self.batch, self.encoded = self.epoch + 1, 0, None
+        self.history.seconds += time.perf_counter() - start
 
-    def train_step(self, batch, total):
+    def train_step(self, batch):
         s = self.settings
-        rate = learning_rate(self.step + 1, s, total)
-        # Each process takes every world-th sentence and divides by all processes' tokens, so that
-        # the averaged gradient is the one a single process would have found.
+        rate = learning_rate(self.step + 1, s, self.total)
         n_tokens = sum(len(target) - 1 for _, target in batch)
-        src_ids, tgt_ids = pad_batch(batch, s.pad_id, s.pad_multiple)
-        if self.world > 1:
-            share = torch.arange(len(batch)) % self.world == self.rank
-            if not share.any():  # fewer sentences than processes: take one, count no token of it
-                share[0], tgt_ids = True, tgt_ids.clone()
-                tgt_ids[0, 1:] = s.pad_id
-            src_ids, tgt_ids = src_ids[share], tgt_ids[share]
-        src_ids, tgt_ids = src_ids.to(self.device), tgt_ids.to(self.device)
-        with self.autocast:
+        ids = self.processes.share(*pad_batch(batch, s.pad_id, s.pad_multiple), s.pad_id)
+        src_ids, tgt_ids = (x.to(self.device) for x in ids)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             loss, _ = batch_loss(self.forward, src_ids, tgt_ids, s.pad_id, s.label_smoothing)
-            loss = loss * (self.world / n_tokens)
+            loss = loss * (self.processes.world / n_tokens)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), s.clip_norm)
-        value = self.mean(loss.detach())
+        value = self.processes.mean(loss.detach())
         if not math.isfinite(value) or not math.isfinite(norm.item()):
             self.optimizer.zero_grad()
             raise FloatingPointError(
@@ -372,96 +383,69 @@ class _Run:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.step += 1
-        self.update_average()
+        if self.average:
+            self.average.update(self.step)
         return value
 
-    def mean(self, value):
-        if self.world > 1:
-            dist.all_reduce(value)
-            value /= self.world
-        return value.item()
-
-    def update_average(self):
-        if self.average is None:
-            return
-        # Early on the average would be mostly the random start; let it forget faster then.
-        decay = min(self.settings.average_decay, (1 + self.step) / (10 + self.step))
-        with torch.no_grad():
-            state = self.model.state_dict()
-            averages = [self.average[name] for name in state]
-            torch._foreach_lerp_(averages, list(state.values()), 1 - decay)
-
     def validate(self):
-        with self.averaged_weights():
-            score = None
-            if self.validation_pairs:
-                loss = evaluate(self.model, self.validation_pairs, pad_id=self.settings.pad_id)
+        """Score the weights and keep the best; returns False if a second press ended it."""
+        with self.average.in_place() if self.average else contextlib.nullcontext():
+            try:
+                with self.stop.protect(False):
+                    loss, score = self.measure()
+            except KeyboardInterrupt:
+                self.stop.presses = 2
+            if self.processes.any(self.stop.presses > 1):
+                return False
+            if loss is not None:
                 self.history.validation_losses.append(loss)
-                score = -loss
-            if self.score:
-                self.model.eval()
-                score = self.score(self.model)
             self.history.scores.append(score)
-            if score is None or self.best is None or score >= self.best[0]:
-                self.best = score, _copy(self.model)
+            if self.best is None or _at_least(score, self.best[0]):
+                self.best = score, copy_of(self.model)
+        return True
 
-    @contextlib.contextmanager
-    def averaged_weights(self):
-        if self.average is None:
-            yield
-            return
-        live = _copy(self.model)
-        self.model.load_state_dict(self.average)
-        try:
-            yield
-        finally:
-            self.model.load_state_dict(live)
+    def measure(self):
+        loss = score = None
+        if self.validation_pairs:
+            loss = evaluate(self.model, self.validation_pairs, pad_id=self.settings.pad_id)
+            score = -loss
+        if self.score:
+            self.model.eval()
+            score = float(self.score(self.model))
+        return loss, score
 
-    def save(self):
-        if not self.checkpoint or self.rank:
+    def save(self, checkpoint):
+        if not checkpoint or self.processes.rank:
             return
-        state = {
-            **self.marks,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "average": self.average,
-            "best": self.best,
-            "step": self.step,
-            "epoch": self.epoch,
-            "batch": self.batch,
-            "history": asdict(self.history),
-            "random": torch.get_rng_state(),
-        }
-        self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.checkpoint) as partial:
-            torch.save(state, partial)
+        checkpoint.write(
+            {
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "average": self.average.weights if self.average else None,
+                "best": self.best,
+                "step": self.step,
+                "epoch": self.epoch,
+                "batch": self.batch,
+                "total": self.total,
+                "epoch_pairs": self.encoded,
+                "bf16": self.bf16,
+                "history": asdict(self.history),
+                "random": random_states(self.device),
+            }
+        )
 
-    def load(self):
-        if not self.checkpoint or not self.checkpoint.exists():
-            return
-        try:
-            state = torch.load(self.checkpoint, weights_only=True, map_location=self.device)
-            marks = {name: state[name] for name in self.marks}
-            self.model.load_state_dict(state["model"])
-        except Exception as error:
-            raise ValueError(
-                f"{self.checkpoint} is no checkpoint of this model ({error}). Move it away to "
-                f"start afresh, or build the model it belongs to."
-            ) from error
-        if marks != self.marks:
-            old, new = marks["settings"], self.marks["settings"]
-            changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
-            raise ValueError(
-                f"{self.checkpoint} comes from another training: "
-                f"{', '.join(changed) or 'on other pairs'}. Move it away to start afresh, or train "
-                f"as it was begun."
-            )
+    def load(self, state):
         self.optimizer.load_state_dict(state["optimizer"])
-        self.average, self.best = state["average"], state["best"]
+        self.model.load_state_dict(state["model"])
+        if self.average:
+            self.average.weights = state["average"]
+        self.best = state["best"]
         self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
+        self.total, self.bf16, self.encoded = state["total"], state["bf16"], state["epoch_pairs"]
         self.history = History(**state["history"])
-        torch.set_rng_state(state["random"].cpu())
+        set_random_states(state["random"], self.device)
 
 
-def _copy(model):
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+def _at_least(score, best):
+    """Compare two scores: without any, the newest weights win, and any number beats NaN."""
+    return score is None or math.isnan(best) or score >= best

@@ -10,6 +10,7 @@ from helpers.plots import GREY, INK, tint
 from helpers.widgets.svg import TEXT, Sheet, number
 
 WIDE = 920  # pixels: the width of a notebook's page
+PALE = "#c3cad1"  # what is not there yet, or not meant now
 LINE = 22  # pixels from one line of text to the next
 
 

@@ -4,10 +4,9 @@ import torch
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.pretrained import toy_models
-from images.kit import WIDE, Sheet, box, cells, token
+from images.kit import PALE, WIDE, Sheet, box, cells, token
 
 FRENCH = "le chat noir voit le chien ."
-PALE = "#c3cad1"
 
 
 def _trained():

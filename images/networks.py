@@ -1,9 +1,7 @@
 """Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import WIDE, Sheet, box, elbow, token
-
-PALE = "#c3cad1"
+from images.kit import PALE, WIDE, Sheet, box, elbow, token
 
 
 def unrolled_rnn():

@@ -8,9 +8,7 @@ from helpers import plots
 from helpers.attention import scaled_dot_product_attention
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.positions import sinusoidal_positions
-from images.kit import WIDE, Sheet, box, cells, token
-
-PALE = "#c3cad1"
+from images.kit import PALE, WIDE, Sheet, box, cells, token
 
 
 def sinusoids():

@@ -10,12 +10,20 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 - ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
 - ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing.
 
+After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
+``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
+an output when its cell is run. VS Code ignores this mark, so only a copy without outputs keeps
+the secret there.
+
 What a learner waits for is kept in the notebook's metadata, for `minutes.py`: the seconds that each
 slow cell took, by its id.
 """
 
 import argparse
+import os
+import re
 import sys
+import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -32,6 +40,8 @@ NOTEBOOKS = ROOT / "notebooks"
 SOURCES = NOTEBOOKS / "source"
 CELL_TIMEOUT = 900  # seconds
 FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
+PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
+REVEAL = re.compile(r"""\bexercises\.reveal\(\s*["'](\w+)["']""")
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -59,6 +69,7 @@ def assemble(source):
     title, _, rest = cells[0].source.partition("\n")
     cells[0].source = f"{title}\n\n[Open in Colab]({_colab_address(source.stem)})\n{rest}"
     _name_cells(cells)
+    _fold_answers(cells)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=dict(METADATA))
     notebook.metadata["course"] = {"source_hash": fingerprint(nbformat.writes(notebook))}
     return notebook
@@ -107,6 +118,47 @@ def _assemble_cell(cell):
     if "hide-input" in tags:
         made.metadata["jupyter"] = {"source_hidden": True}
     return made
+
+
+def predictions(cells):
+    """Find where a notebook asks for predictions and where it reveals the results.
+
+    Parameters
+    ----------
+    cells : list of NotebookNode
+
+    Returns
+    -------
+    found : list of (str, int, int)
+        A prediction's name, the index of the cell that asks and of the one that reveals.
+
+    Raises
+    ------
+    ValueError
+        If a prediction is not revealed in a later cell, or something is revealed that was never
+        asked.
+    """
+    found, asked = [], {}
+    for i, cell in enumerate(cells):
+        if cell.cell_type == "code":
+            for name in REVEAL.findall(cell.source):
+                if name not in asked:
+                    raise ValueError(f"{name!r} is revealed, but no cell before asks for it.")
+                found.append((name, asked[name], i))
+            asked |= dict.fromkeys(PREDICT.findall(cell.source), i)
+    revealed = {name for name, _, _ in found}
+    if asked.keys() - revealed:
+        raise ValueError(f"Never revealed: {', '.join(sorted(asked.keys() - revealed))}.")
+    return sorted(found, key=lambda one: one[1:])
+
+
+def _fold_answers(cells):
+    for _, ask, reveal in predictions(cells):
+        for cell in cells[ask + 1 : reveal + 1]:
+            # What asks for another prediction in between tells nothing, and has to be seen.
+            if cell.cell_type == "code" and not PREDICT.search(cell.source):
+                cell.metadata["collapsed"] = True  # the older of two names for the same mark
+                cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
 
 
 def _name_cells(cells):
@@ -166,7 +218,9 @@ def execute(notebook):
         on_cell_executed=stop,
     )
     kernelspec, language_info = (dict(METADATA[key]) for key in ("kernelspec", "language_info"))
-    client.execute()
+    with tempfile.TemporaryDirectory() as folder:
+        # What a maintainer has answered is no part of the lesson.
+        client.execute(env={**os.environ, "COURSE_PROGRESS": folder})
     notebook.metadata.update(kernelspec=kernelspec, language_info=language_info)
     # Whole seconds: what is quicker is no wait, and a rebuild changes little in the file.
     notebook.metadata["course"]["seconds"] = {name: s for name, s in seconds.items() if s}

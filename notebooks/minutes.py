@@ -11,14 +11,10 @@ cells tagged ``notes``, ``answer``, ``set-up`` or ``hide-input``, and ``<details
 
 import argparse
 import re
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import jupytext
 import nbformat
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from helpers.exercises import model
 from notebooks import build

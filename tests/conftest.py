@@ -1,13 +1,18 @@
 """What all tests share: one thread a worker, and the same random numbers every time."""
 
+import functools
+import json
 import os
 import random
+import tempfile
 
 # Before torch is imported, and for the kernels that notebooks run in: with two workers, two
 # threads each would only stand in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A test that reaches for a model hub should fail at once, not wait for the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Notebooks that the tests run mustn't show what somebody on this machine has answered.
+os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 
 import numpy
 import pytest
@@ -16,12 +21,26 @@ import torch
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
-    """Leave out what needs the real captions where nobody has said where they are."""
+    """Leave out what this machine lacks, and share the notebooks out among the workers."""
     if not os.environ.get("COURSE_DATA"):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(pytest.mark.skip(reason="COURSE_DATA is not set"))
+    for item in items:
+        if item.path.suffix == ".ipynb":  # its cells share a kernel, so they stay together
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: -seconds(item.path))  # the longest first; stable
+
+
+@functools.cache
+def seconds(path):
+    """Say how long a notebook took when it was built; 0 for everything else."""
+    if path.suffix != ".ipynb":
+        return 0
+    course = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("course", {})
+    return sum(course.get("seconds", {}).values())
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +49,12 @@ def same_random_numbers():
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - code under test may read the old state
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def progress_in_the_own_folder(monkeypatch):
+    """Let tests keep progress where they work; the kernels of notebooks still don't."""
+    monkeypatch.delenv("COURSE_PROGRESS")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -13,7 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 HELPERS = sorted(path for path in (ROOT / "helpers").rglob("*.py") if path.stat().st_size)
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 # The files of the exercises' package whose names its __init__ passes on.
-PASSED_ON = {"__init__.py", "checking.py", "progress.py", "quizzes.py"}
+PASSED_ON = {
+    "__init__.py",
+    "checking.py",
+    "progress.py",
+    "quizzes.py",
+    "predictions.py",
+    "warm_up.py",
+}
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 
 # What the lessons teach: torch and each other, nothing else.
@@ -23,7 +30,7 @@ MATHEMATICS = {
 }  # fmt: skip
 LONGEST_FILE = 490  # lines; training.py, with its long docstrings, is the longest
 LONGEST_FUNCTION = 40  # lines of code, without the docstring
-SLOWEST_IMPORT = 3.0  # seconds, torch included
+SLOWEST_IMPORT = 1.0  # times what Python and torch take, whose import nobody can do without
 
 
 def module_of(path):
@@ -155,7 +162,54 @@ def test_importing_every_helper_is_quick_and_quiet():
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1, f"an import prints: {done.stdout}"
     spent = json.loads(done.stdout)
-    assert spent["torch"] + max(spent[name] for name in modules) < SLOWEST_IMPORT, spent
+    assert max(spent[name] for name in modules) < SLOWEST_IMPORT * spent["torch"], spent
+
+
+def without_encoding(tree):
+    """List the lines that read or write text in whatever encoding the machine prefers."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        words = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if is_text(a)]
+        if any(keyword.arg == "encoding" for keyword in node.keywords) or "utf-8" in words:
+            continue
+        reads = name in ("read_text", "write_text")
+        opens = isinstance(node.func, ast.Name) and name == "open"
+        if reads or (opens and not any("b" in word for word in words[-1:])):
+            yield node.lineno
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*HELPERS, *(ROOT / "notebooks").glob("*.py"), *(ROOT / "images").glob("*.py")],
+    ids=label,
+)
+def test_text_is_read_and_written_as_utf_8(path):
+    lines = list(without_encoding(parse(path)))
+    assert not lines, f"say encoding='utf-8' in lines {lines}: Windows would take another"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("open('a')", [1]),
+        ("open('a', 'w')", [1]),
+        ("path.read_text()", [1]),
+        ("path.write_text('word')", [1]),
+        ("open('a', 'rb')", []),
+        ("open('a', mode='wb')", []),
+        ("open('a', encoding='utf-8')", []),
+        ("path.read_text('utf-8')", []),
+        ("browser.open(page)", []),
+    ],
+)
+def test_the_guard_knows_text_without_an_encoding(code, found):
+    assert list(without_encoding(ast.parse(code))) == found
 
 
 # A test asserts by one of these, or by calling something so named.

@@ -248,6 +248,85 @@ def test_dropout_on_weights_is_off_in_eval():
     torch.testing.assert_close(layer(x, x, x)[0], layer(x, x, x)[0])
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_dropout_drops_a_share_of_the_weights_and_scales_the_rest(need_weights):
+    n = 200
+    layer = attention.MultiHeadAttention(n, 1, dropout=0.25)
+    with torch.no_grad():  # equal weights 1/n, and values that show them
+        layer.query_proj.weight.zero_()
+        layer.value_proj.weight.copy_(torch.eye(n))
+        layer.out_proj.weight.copy_(torch.eye(n))
+    x = torch.eye(n)[None]
+    output, weights = layer(x, x, x, need_weights=need_weights)
+    assert (output == 0).float().mean().item() == pytest.approx(0.25, abs=0.02)
+    assert output.max().item() == pytest.approx(4 / 3 / n, rel=1e-4)
+    if need_weights:  # as they were before dropout
+        torch.testing.assert_close(weights, torch.full((1, 1, n, n), 1 / n))
+    assert (layer.eval()(x, x, x, need_weights=need_weights)[0] > 0).all()
+
+
+@pytest.mark.parametrize("n_axes", [0, 1])
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("wants_gradient", [False, True])
+def test_a_mask_may_have_few_axes(n_axes, need_weights, wants_gradient):
+    layer = attention.MultiHeadAttention(8, 2).requires_grad_(wants_gradient)
+    x = torch.randn(2, 3, 8)
+    mask = torch.tensor([True, False, True]) if n_axes else torch.tensor(True)
+    found, _ = layer(x, x, x, mask, need_weights)
+    torch.testing.assert_close(found, layer(x, x, x, mask.expand(2, 2, 3, 3), need_weights)[0])
+
+
+def test_projections_start_as_glorot_and_bengio_say():
+    layer = attention.MultiHeadAttention(64, 4)
+    limit = math.sqrt(6 / (64 + 64))
+    for linear in (layer.query_proj, layer.key_proj, layer.value_proj, layer.out_proj):
+        assert limit * 0.98 < linear.weight.abs().max() <= limit
+        assert (linear.bias == 0).all()
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_cache_gives_all_keys_and_values_so_far(grows):
+    layer, x = attention.MultiHeadAttention(8, 2), torch.randn(3, 4, 8)
+    cache = attention.KeyValueCache(grows)
+    cache.reorder(torch.tensor([2, 0]))  # nothing to reorder yet
+    first = cache.update(layer, x[:, :3], x[:, :3])
+    for found, expected in zip(first, layer.project_key_value(x[:, :3], x[:, :3]), strict=True):
+        torch.testing.assert_close(found, expected)
+    rows = torch.tensor([2, 0])
+    cache.reorder(rows)
+    new = x[rows, 3:]
+    after = cache.update(layer, new, new)
+    whole = x[rows] if grows else x[rows, :3]
+    for found, expected in zip(after, layer.project_key_value(whole, whole), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_recorded_weights_come_in_the_order_of_the_layers_and_only_inside_the_block():
+    layers = nn.ModuleList([attention.MultiHeadAttention(8, n) for n in (1, 2, 4)])
+    x = torch.randn(2, 3, 8)
+    with attention.recorded_weights(layers) as maps:
+        outputs = [layer(x, x, x)[0] for layer in layers]
+    for layer, output in zip(layers, outputs, strict=True):
+        torch.testing.assert_close(layer(x, x, x)[0], output)
+        assert layer(x, x, x)[1] is None
+    assert [weights.shape[1] for weights in maps] == [1, 2, 4]
+    torch.testing.assert_close(maps[1], layers[1](x, x, x, need_weights=True)[1])
+
+
+def test_recurrent_attention_takes_a_mask():
+    keys, mask = torch.randn(2, 4, 6), torch.tensor([[True] * 4, [True, True, False, False]])
+    additive = attention.AdditiveAttention(6, 6, 5)
+    for layer in (additive, attention.MultiplicativeAttention(6, 6)):
+        context, weights = layer(torch.ones(2, 6), keys, mask)
+        assert (weights[1, 2:] == 0).all()
+        alone = layer(torch.ones(1, 6), keys[1:, :2])[0]
+        torch.testing.assert_close(context[1:], alone)
+    luong = attention.MultiplicativeAttention(6, 6)
+    context, weights = luong(torch.ones(2, 3, 6), keys, mask)
+    assert (weights[1, :, 2:] == 0).all()
+    torch.testing.assert_close(context[:, 1], luong(torch.ones(2, 6), keys, mask)[0])
+
+
 def test_heads_off_silences_and_restores():
     torch.manual_seed(0)
     layer = attention.MultiHeadAttention(8, 2)

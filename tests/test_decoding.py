@@ -74,6 +74,88 @@ def test_scores_are_log_probabilities_over_the_length_norm(seed, penalty):
             assert h.score == pytest.approx(h.log_prob / norm, abs=1e-4)
 
 
+def plain_beam(seed, max_len, beam_size, penalty):
+    """Beam search on one `table_model`, on lists, sorting everything and never stopping early.
+
+    Returns the best (ids, score), and per step what was kept, as a trace has it.
+    """
+    step, finished, steps = table_model(seed), [], []
+    live = [([], 0.0)]
+    for _ in range(max_len):
+        candidates = []
+        for parent, (ids, total) in enumerate(live):
+            log_probs = step(torch.tensor([[BOS, *ids]]))[0].log_softmax(-1).tolist()
+            candidates += [
+                (total + p, parent, token) for token, p in enumerate(log_probs) if p > -math.inf
+            ]
+        candidates.sort(reverse=True)
+        going_on = [c for c in candidates if c[2] != EOS][:beam_size]
+        ending = [c for c in candidates[:beam_size] if c[2] == EOS]
+        steps.append(sorted(going_on + ending, reverse=True))
+        for total, parent, _ in ending:
+            ids = [*live[parent][0], EOS]
+            finished.append((ids, total / ((5 + len(ids)) / 6) ** penalty))
+        live = [([*live[parent][0], token], total) for total, parent, token in going_on]
+        if beam_size == 1 and finished:
+            break
+    for ids, total in live:
+        if len(finished) < beam_size:
+            finished.append((ids, total / ((5 + len(ids)) / 6) ** penalty))
+    return sorted(finished, key=lambda one: -one[1])[:beam_size], steps
+
+
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0, 2.5])
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
+def test_beam_against_a_plain_search(beam_size, penalty):
+    for seed in range(40):
+        for max_len in (2, 4, 7):
+            trace = decoding.BeamTrace()
+            request = BOS, EOS, max_len, beam_size, penalty
+            found = decoding.beam(table_model(seed), 1, *request, trace=trace)[0]
+            best, steps = plain_beam(seed, max_len, beam_size, penalty)
+            assert [h.ids for h in found] == [ids for ids, _ in best]
+            assert [h.score for h in found] == pytest.approx([score for _, score in best], abs=1e-4)
+            for kept, expected in zip(trace.steps, steps, strict=False):  # it may stop early
+                assert [(parent, token) for parent, token, _ in kept] == [c[1:] for c in expected]
+                assert [p for *_, p in kept] == pytest.approx([c[0] for c in expected], abs=1e-4)
+
+
+def test_beam_stops_when_nothing_better_can_come():
+    calls = []
+
+    def surely_ends(prefix, rows=None):
+        calls.append(len(prefix))
+        logits = torch.full((len(prefix), V), -8.0)
+        logits[:, EOS] = 0.0
+        return logits
+
+    found = decoding.beam(surely_ends, 2, BOS, EOS, 50, beam_size=2, length_penalty=0.0)
+    assert [some[0].ids for some in found] == [[EOS], [EOS]]
+    assert len(calls) <= 3
+
+
+def test_top_p_in_half_precision_keeps_what_full_precision_keeps():
+    logits = torch.randn(3, 8000, generator=torch.Generator().manual_seed(0)).bfloat16()
+    kept = ~decoding.top_p_filter(logits, 0.9).isinf()
+    assert torch.equal(kept, ~decoding.top_p_filter(logits.float(), 0.9).isinf())
+    assert decoding.top_p_filter(logits, 0.9).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("search", [decoding.greedy, decoding.sample])
+def test_rows_are_named_only_when_they_change(search):
+    asked = []
+
+    def step(prefix, rows=None):
+        asked.append(rows if rows is None else rows.tolist())
+        logits = torch.full((len(prefix), V), -100.0)
+        for i, ids in enumerate(prefix.tolist()):
+            logits[i, EOS if len(ids) == 3 and i == 0 else 4] = 100.0
+        return logits
+
+    search(step, 2, BOS, EOS, 5)
+    assert asked == [None, None, None, [1], None]
+
+
 def test_length_norm_by_hand():
     assert decoding.length_norm(7, 1.0) == 2.0
     assert decoding.length_norm(19, 2.0) == 16.0
@@ -166,6 +248,12 @@ def test_top_p_by_hand():
     assert kept(0.79) == [False, True, True]
     assert kept(0.9) == [True, True, True]
     assert kept(1.0) == [True, True, True]
+
+
+def test_top_p_stops_at_exactly_p():
+    quarters = torch.zeros(4)  # each token has a quarter, exactly
+    for p, n_kept in [(0.25, 1), (0.5, 2), (0.75, 3), (0.8, 4)]:
+        assert (~decoding.top_p_filter(quarters, p).isinf()).sum() == n_kept
 
 
 @few

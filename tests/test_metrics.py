@@ -26,8 +26,6 @@ def test_one_string_is_not_a_list_of_letters():
     for score in (metrics.bleu, metrics.exact_match):
         with pytest.raises(ValueError, match="takes a list of sentences"):
             score("a b", "a b")
-    with pytest.raises(ValueError, match="takes a list of sentences"):
-        metrics.distinct_n("a b")
 
 
 def test_signature_names_the_settings():
@@ -40,15 +38,6 @@ def test_exact_match_by_hand():
     assert metrics.exact_match([["a", "b"]], [("a", "b")]) == 1  # tokens, list or tuple
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         metrics.exact_match(["a"], ["a", "b"])
-
-
-def test_distinct_n_by_hand():
-    sentences = ["a b a b", "a b"]  # ab, ba, ab and ab: two of four differ
-    assert metrics.distinct_n(sentences) == 0.5
-    assert metrics.distinct_n(sentences, n=1) == pytest.approx(2 / 6)
-    assert metrics.distinct_n(sentences, n=5) == 0
-    with pytest.raises(ValueError, match="got 0"):
-        metrics.distinct_n(sentences, n=0)
 
 
 def test_perplexity_of_a_diverged_model_is_infinite():

@@ -78,6 +78,23 @@ def test_small_maps_show_their_numbers_and_large_ones_a_scale():
     assert len(large.child_axes) == 1
 
 
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (-10.05, "−10.05"), (1.7, "1.70"), (10.02, "10.02"), (-0.25, "−.25"),
+        (0.25, ".25"), (0.0, ".00"), (-0.001, ".00"), (1.0, "1"), (-3.0, "−3"),
+        (0.999, "1.00"), (20.0, "20"), (float("-inf"), "−∞"), (float("nan"), "nan"),
+    ],
+)  # fmt: skip
+def test_scores_can_be_drawn_too_and_are_written_as_they_are(number, written):
+    assert plots._short(number) == written
+
+
+def test_a_map_of_scores_shows_them():
+    ax = plots.attention_heatmap([[-10.05, 1.7]], "a", "xy")
+    assert [text.get_text() for text in ax.texts] == ["−10.05", "1.70"]
+
+
 def test_numbers_stand_out_from_their_cells():
     ax = plots.attention_heatmap([[0.02, 0.98]], "a", "xy")
     pale, dark = ax.texts

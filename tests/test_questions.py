@@ -3,12 +3,13 @@
 import html
 import re
 import sys
-from pathlib import Path
 
+import ipywidgets as widgets
 import pytest
 
 from helpers import exercises
 from helpers.exercises import quizzes
+from helpers.exercises.content import Question
 from helpers.exercises.model import catalogue
 from helpers.exercises.quizzes import NO_CHOICE
 from notebooks import build
@@ -129,7 +130,7 @@ def test_a_right_answer_is_marked_right_and_kept(name):
     answer_rightly(quiz)
     quiz.button.click()
     assert "✓" in quiz.said.value
-    assert progress.load()["questions"] == {name: "done"}
+    assert progress.load()["questions"] == {name: {"state": "done", "tries": 1}}
 
 
 @self_marking
@@ -140,7 +141,8 @@ def test_every_wrong_answer_is_explained(name):
         quiz.button.click()
         assert "✗" in quiz.said.value
         assert why in said(quiz)
-    assert progress.load()["questions"] == {name: "attempted"}
+    tried = {"state": "attempted", "tries": len(answers)}
+    assert progress.load()["questions"] == {name: tried}
 
 
 @every_question
@@ -177,13 +179,41 @@ def test_the_static_view_and_the_live_view_are_in_one_bundle(name):
     assert "Question" in bundle["text/html"]
 
 
-def test_the_right_option_is_not_always_the_first():
-    firsts = [
-        exercises.quiz(name).options[0].right
-        for name, question in QUESTIONS.items()
-        if question.kind == "single"
+def shares(feature):
+    """Say for which share of the single-choice questions the right option has a feature.
+
+    `feature` gets the options in the order shown and returns those that have it; where several
+    have it, a guess among them is right as often as chance allows.
+    """
+    won = []
+    for name in QUESTIONS:
+        if QUESTIONS[name].kind == "single":
+            chosen = feature(exercises.quiz(name).options)
+            won.append(sum(option.right for option in chosen) / len(chosen))
+    return sum(won) / len(won)
+
+
+def of_length(pick):
+    return lambda options: [
+        option for option in options if len(option.text) == pick(len(o.text) for o in options)
     ]
-    assert 0.1 < sum(firsts) / len(firsts) < 0.5
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        of_length(max),
+        of_length(min),
+        lambda options: options[:1],
+        lambda options: options[1:2],
+        lambda options: options[-1:],
+    ],
+    ids=["longest", "shortest", "first", "second", "last"],
+)
+def test_nothing_but_its_content_tells_the_right_option(feature):
+    chance = shares(lambda options: options)
+    assert 0.25 < chance < 0.34
+    assert 0.5 * chance < shares(feature) < 1.35 * chance
 
 
 def test_an_order_or_a_match_does_not_come_ready():
@@ -211,7 +241,13 @@ def test_letters_where_numbers_are_asked_are_told():
     assert "numbers are asked for" in quiz.said.value
 
 
-@pytest.mark.parametrize("text", ["80000", "80,000", "8e4", "80 000", "80000.0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "80000", "80,000", "8e4", "80 000", "80000.0",
+        "80\u00a0000", "80\u202f000", "80'000", "80’000", "80_000",
+    ],
+)  # fmt: skip
 def test_a_number_may_be_written_in_any_way(text):
     quiz = exercises.quiz("how_many_scores")
     quiz.field.value = text
@@ -223,7 +259,44 @@ def test_what_is_no_number_is_told():
     quiz = exercises.quiz("how_many_scores")
     quiz.field.value = "many"
     quiz.button.click()
-    assert "not a number" in said(quiz)
+    assert "isn't a number" in said(quiz)
+
+
+@pytest.mark.parametrize("text", ["−5", "-5", "–5", "− 5.0"])
+def test_a_negative_number_may_have_the_courses_own_minus_sign(text):
+    quiz = quizzes.KINDS["number"](Question("five", "?", "number", [], -5.0, "Yes."))
+    quiz.field.value = text
+    quiz.button.click()
+    assert "✓" in quiz.said.value
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("(10², 10)", "Not that shape"),
+        ("10 10", "Put commas between"),
+        ("10 11", "Put commas between"),
+        ("9" * 5000, "You gave 1 axis"),
+    ],
+)
+def test_a_shape_that_is_oddly_written_gets_a_true_reply(text, reply):
+    quiz = exercises.quiz("shapes_in_the_paper")
+    quiz.field.value = text
+    quiz.button.click()
+    assert reply in said(quiz)
+
+
+def test_a_power_in_a_shape_is_worked_out():
+    assert quizzes._axes("(3², 2³, D²)") == ["9", "8", "D*D"]
+
+
+@every_question
+def test_a_question_can_be_asked_again_after_all_widgets_were_closed(name):
+    exercises.quiz(name)
+    widgets.Widget.close_all()
+    quiz = exercises.quiz(name)
+    quiz.button.click()
+    assert "○" in quiz.said.value
 
 
 @pytest.mark.parametrize(
@@ -251,72 +324,3 @@ def test_a_model_answer_waits_for_ones_own():
 
 def test_letters_of_a_shape_may_stand_between_crosses():
     assert quizzes._axes("B x T x D") == quizzes._axes("(b, t, d)") == ["B", "T", "D"]
-
-
-# Progress.
-
-
-def test_progress_that_cannot_be_read_now_is_not_overwritten(monkeypatch):
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    kept = progress._path().read_bytes()
-
-    def locked(*_, **__):
-        raise PermissionError("in use by another program")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_text", locked)
-        progress.record("exercises", "padding_mask", True)
-        assert progress.load() == {"exercises": {}, "questions": {}}
-    assert progress._path().read_bytes() == kept
-
-
-def test_progress_counts_and_knows_the_minutes_left():
-    before = {row[0]: row for row in exercises.progress().rows}["04"]
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    exercises.check("padding_mask", lambda ids, pad: ids)
-    after = {row[0]: row for row in exercises.progress().rows}["04"]
-    minutes = catalogue()[0]["causal_mask"].minutes
-    assert after[1:] == (before[1] + 1, before[2] + 1, before[3] - 2, before[4] - minutes)
-    assert "04" in repr(exercises.progress())
-    assert "<table>" in exercises.progress()._repr_html_()
-
-
-def test_what_is_done_stays_done():
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    exercises.check("causal_mask", lambda length: None or length)
-    assert progress.load()["exercises"] == {"causal_mask": "done"}
-
-
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"exercises": 3, "questions": {}}', "\x00"])
-def test_a_damaged_file_is_set_aside(damage, tmp_path, capsys):
-    (tmp_path / progress.FILE).write_text(damage)
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    assert progress.load()["exercises"] == {"causal_mask": "done"}
-    (aside,) = tmp_path.glob(f"{progress.FILE}.damaged-*")
-    assert aside.read_text() == damage
-    assert "damaged" in capsys.readouterr().out
-
-
-def test_a_folder_that_cannot_be_written_stops_nothing(monkeypatch):
-    def refuse(*arguments):
-        raise PermissionError
-
-    monkeypatch.setattr(progress.os, "replace", refuse)
-    assert exercises.check("causal_mask", exercises.reference("causal_mask")).passed
-
-
-def test_nothing_half_written_is_left(tmp_path):
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    assert [path.name for path in tmp_path.iterdir()] == [progress.FILE]
-
-
-def test_export_and_import_carry_everything(tmp_path, monkeypatch):
-    exercises.check("causal_mask", exercises.reference("causal_mask"))
-    text = exercises.export_progress()
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    exercises.check("causal_mask", lambda length: length)
-    exercises.import_progress(text)
-    assert progress.load()["exercises"] == {"causal_mask": "done"}
-    with pytest.raises(ValueError, match="export_progress"):
-        exercises.import_progress("nonsense")

@@ -12,10 +12,10 @@ SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
 TGT = torch.tensor([[1, 5, 9], [1, 7, 3], [1, 4, 0]])
 
 
-def small(attention="additive", cell="gru"):
+def small(attention="additive", cell="gru", **more):
     torch.manual_seed(0)
     sizes = {"src_vocab_size": 12, "tgt_vocab_size": 11, "d_embedding": 6, "d_hidden": 8}
-    return Seq2Seq(Seq2SeqConfig(**sizes, attention=attention, cell=cell)).double().eval()
+    return Seq2Seq(Seq2SeqConfig(**sizes, attention=attention, cell=cell, **more)).double().eval()
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
@@ -182,6 +182,55 @@ def test_learns_a_tiny_task_and_decodes_it(attention):
     with torch.no_grad():
         ids = decoding.greedy(model.eval().decoder_step(src), 3, 1, 2, 5)
     assert ids == tgt[:, 1:].tolist()
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_the_context_is_the_last_hidden_state_of_each_direction(cell):
+    states, context, _ = small("none", cell).encode(SRC)
+    for b, length in enumerate([4, 3, 2]):
+        expected = torch.cat([states[b, length - 1, :4], states[b, 0, 4:]])
+        torch.testing.assert_close(context[b], expected)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_decoder_starts_from_a_tanh_of_the_context(cell):
+    model = small("none", cell)
+    context = torch.randn(3, 8).double()
+    hidden = model.decoder.begin(context)
+    expected = torch.tanh(context @ model.decoder.start.weight.T + model.decoder.start.bias)
+    torch.testing.assert_close((hidden[0] if cell == "lstm" else hidden)[0], expected)
+    if cell == "lstm":
+        assert (hidden[1] == 0).all()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_embeddings_are_dropped_while_training_and_not_while_decoding(attention):
+    model = small(attention, dropout=0.5).train()
+    assert not torch.allclose(model(SRC, TGT), model(SRC, TGT))
+    found = [model.decoder_step(SRC)(TGT[:, :1]) for _ in range(2)]
+    assert torch.equal(*found)
+    assert not found[0].requires_grad
+    assert model.training
+    model.encoder.dropout.p = 0.0
+    assert not torch.allclose(model(SRC, TGT), model(SRC, TGT))  # the decoder's own
+    model.encoder.dropout.p, model.decoder.dropout.p = 0.5, 0.0
+    assert not torch.allclose(model(SRC, TGT), model(SRC, TGT))  # the encoder's own
+
+
+def test_padding_before_or_between_words_is_refused():
+    model = small()
+    for row in ([0, 5, 6, 2], [5, 0, 6, 2]):
+        with pytest.raises(ValueError, match="must come after a sentence; .* Pad on the right"):
+            model(torch.tensor([row, [5, 6, 2, 0]]), TGT[:2])
+    with pytest.raises(ValueError, match="no tokens: every id is pad_id=0"):
+        model(torch.tensor([[0, 0], [5, 2]]), TGT[:2])
+
+
+def test_the_pad_id_is_the_configured_one():
+    model = small(pad_id=9)
+    src = torch.tensor([[5, 6, 9], [0, 6, 7]])
+    torch.testing.assert_close(model(src, TGT[:2])[:1], model(src[:1, :2], TGT[:1]))
+    assert model.encode(src)[2].tolist() == [[True, True, False], [True] * 3]
 
 
 def test_errors():

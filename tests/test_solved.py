@@ -1,5 +1,10 @@
-"""Every lesson with all solutions put in: every check is green. (nbval runs them untouched.)"""
+"""Every lesson with all solutions put in: every check is green. (nbval runs them untouched.)
 
+What the solutions cannot change ran untouched already and is left out: of each lesson, only the
+cells with a check run, those that use what they define, and whatever these need.
+"""
+
+import ast
 import re
 import tempfile
 
@@ -16,12 +21,97 @@ LESSONS = sorted(
 )
 
 
+def names(source):
+    """Collect the names that a cell uses, those that it binds, and those whose inside it changes.
+
+    A cell that is not plain Python (a magic, say) gives None.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:
+        return None
+    used, bound, changed = set(), set(), set()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            used.add(node.target.id)
+        inside = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            inside = node.value  # x.y = …, x[y] = …
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            inside = node.value.func  # x.append(…), x.weight.copy_(…)
+        while isinstance(inside, ast.Attribute | ast.Subscript | ast.Call):
+            inside = inside.func if isinstance(inside, ast.Call) else inside.value
+        if isinstance(inside, ast.Name):
+            changed.add(inside.id)
+    return used, bound, changed
+
+
+def touched(sources, checked):
+    """Choose the cells that solutions can change, and what those need; give their numbers.
+
+    Parameters
+    ----------
+    sources : list of str
+    checked : set of int
+        The cells in which solutions are put.
+    """
+    known = [names(source) for source in sources]
+    needed, tainted = set(checked), set()
+    for i, found in enumerate(known):
+        if found is None:
+            needed.add(i)
+            continue
+        used, bound, changed = found
+        if i in checked or used & tainted:
+            needed.add(i)
+            tainted |= bound | (changed & used) - imported(sources[:i])
+    left = list(needed)
+    while left:
+        user = left.pop()
+        for name in known[user][0] if known[user] else ():
+            for cell in makers(known, sources, name, user) - needed:
+                needed.add(cell)
+                left.append(cell)
+    return needed
+
+
+def makers(known, sources, name, user):
+    """Find the cells that make what a cell finds under a name: the last that binds it, and changes.
+
+    A function may use what is bound below it; then it is the first of those.
+    """
+    bind = [i for i, found in enumerate(known) if found and name in found[1]]
+    above = [i for i in bind if i < user]
+    if not above:
+        return set(bind[:1])
+    change = [i for i in range(above[-1], user) if known[i] and name in known[i][2]]
+    return {above[-1], *(i for i in change if name not in imported(sources[:i]))}
+
+
+def imported(sources):
+    """Collect the names of modules and of what comes from them: calls on them change nothing."""
+    found = set()
+    for source in sources:
+        for line in re.findall(r"^\s*(?:from|import) .*(?:\([^)]*\))?", source, re.MULTILINE):
+            found |= set(re.findall(r"\w+", line))
+    return found
+
+
 def solve(name):
-    """Put the solutions into a lesson, run it, and collect the checks' cells."""
+    """Put the solutions into a lesson, run what they touch, and collect the checks' cells."""
     notebook = build.assemble(build.SOURCES / f"{name}.py")
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.source = exercises.solved(cell.source)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    checked = {i for i, cell in enumerate(cells) if CHECK.search(cell.source)}
+    for cell in cells:
+        cell.source = exercises.solved(cell.source)
+    needed = touched([cell.source for cell in cells], checked)
+    notebook.cells = [cell for i, cell in enumerate(cells) if i in needed]
     # A folder of its own, so that nobody's progress file says that all this was done by hand.
     with tempfile.TemporaryDirectory(dir=build.NOTEBOOKS, prefix=".solved-") as folder:
         client = NotebookClient(
@@ -45,6 +135,24 @@ def test_a_solved_lesson_is_green(name):
         said = [text for text in texts(cell) if text]
         assert said, cell.source
         assert all(text.startswith("✓ right") for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("cells", "kept"),
+    [
+        (["y = 1", "check", "print(y)"], [1]),  # nothing to do with the solution
+        (["x = 1", "check", "y = f(x)", "print(y)"], [0, 1, 2, 3]),  # uses it, and is used
+        (["import a", "x = a.b()", "x.append(1)", "check", "f(x)"], [0, 1, 2, 3, 4]),
+        (["import a", "a.seed(0)", "check", "f(a)"], [0, 2, 3]),
+        (["x = []", "check", "x.append(f)", "len(x)"], [0, 1, 2, 3]),
+        (["def g():\n    return h", "h = 3", "check", "f(g())"], [0, 1, 2, 3]),
+        (["%time 3", "check"], [0, 1]),
+    ],
+)
+def test_only_what_solutions_can_change_runs_again(cells, kept):
+    place = cells.index("check")
+    cells[place] = "def f(x):\n    return x"
+    assert sorted(touched(cells, {place})) == kept
 
 
 def test_every_stub_is_checked_in_its_own_cell():

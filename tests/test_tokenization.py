@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import pre_tokenizers
 
+from helpers.byte_alphabet import BYTE_OF
 from helpers.tokenization import BOS, EOS, PAD, UNK, BytePairTokenizer, WordVocabulary, clean
 
 TEXTS = ["le chat dort .", "le chien dort .", "l'été, le garçon mange une crème brûlée."] * 3
@@ -44,6 +46,14 @@ def test_a_special_token_that_is_typed_is_text(pieces, text):
     ids = pieces.encode(text, bos=True, eos=True)
     assert min(ids[1:-1]) > EOS
     assert pieces.decode(ids) == text
+
+
+def test_the_byte_alphabet_is_that_of_the_library():
+    assert set(BYTE_OF) == set(pre_tokenizers.ByteLevel.alphabet())
+    assert sorted(BYTE_OF.values()) == list(range(256))
+    text = "é\u00adÿ 語"
+    pieces = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text)
+    assert bytes(BYTE_OF[c] for piece, _ in pieces for c in piece) == text.encode()
 
 
 def test_half_a_character_is_shown_as_bytes(pieces):

@@ -1,5 +1,8 @@
 """The toy translators load, translate as well as the lessons say, and can be made again."""
 
+import os
+import signal
+
 import pytest
 import torch
 
@@ -94,3 +97,18 @@ def test_the_command_line_trains_and_writes(tmp_path, monkeypatch, capsys, split
     recipe.main(["rnn", "--epochs", "1"])
     assert "rnn: " in capsys.readouterr().out
     assert toy_models.load_toy("rnn").card["epochs"] == 1
+
+
+def test_a_stopped_command_writes_nothing_half_trained(tmp_path, monkeypatch, capsys, splits):
+    few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
+    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(recipe, "toy_data", lambda: few)
+
+    def press_and_train(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return toy_models.train_toy(*arguments)
+
+    monkeypatch.setattr(recipe, "train_toy", press_and_train)
+    recipe.main(["rnn", "gru", "--epochs", "1"])
+    assert capsys.readouterr().out == "rnn: stopped, and its file is as it was\n"
+    assert not list(tmp_path.iterdir())

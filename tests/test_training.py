@@ -1,11 +1,8 @@
-"""Batches, losses, schedule, and a loop that can be stopped, resumed, shared and broken."""
+"""Batches, losses, schedule, and the loop: what it learns, keeps and refuses."""
 
 import math
-import os
-import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import losses, training
+from helpers import training
 from helpers.batches import pad_batch, token_batches
 from helpers.pretrained.recipes import translator as train_translator
+from helpers.pretrained.translator import load_translator
 from helpers.training import TrainingSettings, train
 from helpers.transformer import Transformer, TransformerConfig
 
@@ -34,12 +32,12 @@ def copy_task(n, seed=0):
     return pairs
 
 
-def small_model(dropout=0.0):
+def small_model(dropout=0.0, d_ff=32):
     torch.manual_seed(0)
     return Transformer(
         TransformerConfig(
             src_vocab_size=12, tgt_vocab_size=12, norm_first=True, d_model=16, n_heads=2,
-            n_layers=1, d_ff=32, dropout=dropout, max_len=16,
+            n_layers=1, d_ff=d_ff, dropout=dropout, max_len=16,
         )
     )  # fmt: skip
 
@@ -83,6 +81,31 @@ def test_batches_are_shuffled_by_seed_and_pad_little():
     assert padded < 1.1 * real
 
 
+def test_the_budget_counts_the_longer_side():
+    pairs = [([5, 2], [1, *[6] * 9, 2])] * 6  # 2 source tokens, 10 to predict
+    assert [len(batch) for batch in token_batches(pairs, 20)] == [2, 2, 2]
+    turned = [(target[1:], [1, 5, 2]) for _, target in pairs]
+    assert [len(batch) for batch in token_batches(turned, 20)] == [2, 2, 2]
+    assert [len(batch) for batch in token_batches(pairs, 24, multiple=4)] == [2, 2, 2]
+
+
+def test_both_shuffles():
+    # Pairs of one length, told apart by their first id, and pairs of many lengths.
+    same = [([4 + i, 2], [1, 2]) for i in range(40)]
+    in_order = [pair for batch in token_batches(same, 8) for pair in batch]
+    assert in_order == same
+    shuffled = token_batches(same, 8, seed=1)
+    # Neighbours differ, so that other sentences come together in each epoch ...
+    assert {frozenset(pair[0][0] for pair in batch) for batch in shuffled} != {
+        frozenset(pair[0][0] for pair in batch) for batch in token_batches(same, 8)
+    }
+    # ... and short sentences do not always come first.
+    lengths = [len(batch[0][0]) for batch in token_batches(copy_task(100), 32, seed=1)]
+    assert lengths != sorted(lengths)
+    plain = [len(batch[0][0]) for batch in token_batches(copy_task(100), 32)]
+    assert plain == sorted(plain)
+
+
 def test_empty_batch_and_empty_sentence_are_refused():
     with pytest.raises(ValueError, match="empty batch"):
         pad_batch([])
@@ -93,28 +116,6 @@ def test_empty_batch_and_empty_sentence_are_refused():
 
 
 # Losses and schedule
-
-
-def test_cross_entropy_equals_pytorch_and_padding_does_not_count():
-    torch.manual_seed(0)
-    logits, targets = torch.randn(2, 4, 7), torch.tensor([[3, 1, 0, 0], [2, 6, 5, 0]])
-    ours = losses.cross_entropy(logits, targets, pad_id=0)
-    expected = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0)
-    torch.testing.assert_close(ours, expected)
-    changed = logits.clone()
-    changed[targets == 0] += 5 * torch.randn(7)
-    torch.testing.assert_close(losses.cross_entropy(changed, targets, 0), ours)
-    assert losses.cross_entropy(logits, torch.zeros_like(targets), 0) == 0
-
-
-def test_smoothed_targets_equal_pytorch():
-    torch.manual_seed(0)
-    logits, targets = torch.randn(5, 7), torch.randint(0, 7, (5,))
-    smoothed = losses.smooth_targets(targets, 7, 0.1)
-    torch.testing.assert_close(smoothed.sum(-1), torch.ones(5))
-    assert smoothed[0, targets[0]].item() == pytest.approx(0.9 + 0.1 / 7)
-    ours = -(smoothed * logits.log_softmax(-1)).sum(-1).mean()
-    torch.testing.assert_close(ours, F.cross_entropy(logits, targets, label_smoothing=0.1))
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -131,18 +132,6 @@ def test_batch_loss_equals_pytorch(smoothing):
         expected = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-3)
     assert n_tokens == (tgt[:, 1:] != 0).sum()
-
-
-def test_cross_entropy_where_padding_was_made_impossible():
-    logits, targets = torch.randn(2, 3, 5), torch.tensor([[1, 2, 3], [4, 0, 0]])
-    logits[..., 0] = -math.inf
-    logits.requires_grad_()
-    ours = losses.cross_entropy(logits, targets, 0)
-    expected = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0)
-    torch.testing.assert_close(ours, expected)
-    assert torch.autograd.grad(ours, logits)[0].isfinite().all()
-    moved = torch.where(targets == 0, -100, targets)  # the id that PyTorch leaves out by default
-    torch.testing.assert_close(losses.cross_entropy(logits, moved, -100), expected)
 
 
 def test_warmup_rate_by_hand():
@@ -216,6 +205,162 @@ def test_averaged_weights_are_validated_and_returned():
     assert not torch.allclose(weights_of(model), weights_of(plain))
 
 
+def plain_loop(model, pairs, s):
+    """Train as the settings say, written down once more: the averaged weights of every epoch."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=0.0, betas=s.betas, eps=1e-9, weight_decay=s.weight_decay
+    )
+    total = s.epochs * len(token_batches(pairs, s.batch_tokens, s.pad_multiple, seed=0))
+    average, step = weights_of(model), 0
+    for epoch in range(s.epochs):
+        seed = s.seed * 1000 + epoch
+        for batch in token_batches(pairs, s.batch_tokens, s.pad_multiple, seed):
+            step += 1
+            optimizer.param_groups[0]["lr"] = training.learning_rate(step, s, total)
+            src, tgt = pad_batch(batch, 0, s.pad_multiple)
+            F.cross_entropy(
+                model(src, tgt[:, :-1])[tgt[:, 1:] != 0],
+                tgt[:, 1:][tgt[:, 1:] != 0],
+                label_smoothing=s.label_smoothing,
+            ).backward()
+            norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
+            for p in model.parameters():
+                p.grad *= min(1.0, s.clip_norm / norm.item())
+            optimizer.step()
+            optimizer.zero_grad()
+            decay = min(s.average_decay, (1 + step) / (10 + step))
+            average = decay * average + (1 - decay) * weights_of(model)
+    return average if s.average_decay else weights_of(model)
+
+
+EVERYTHING = {
+    "clip_norm": 0.3, "label_smoothing": 0.2, "weight_decay": 0.5, "betas": (0.5, 0.7),
+    "average_decay": 0.9, "seed": 3, "peak_rate": 2e-2, "epochs": 2,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def with_everything():
+    model = small_model().double()  # so that no rounding error looks like a gradient to Adam
+    train(model, copy_task(60), [], quick(**EVERYTHING), progress=False)
+    return weights_of(model)
+
+
+def test_every_setting_reaches_the_loop(with_everything):
+    expected = plain_loop(small_model().double(), copy_task(60), quick(**EVERYTHING))
+    torch.testing.assert_close(with_everything, expected)
+
+
+@pytest.mark.parametrize("name", ["clip_norm", "label_smoothing", "weight_decay", "betas", "seed"])
+def test_every_setting_matters(with_everything, name):
+    without = {key: value for key, value in EVERYTHING.items() if key != name}
+    other = plain_loop(small_model().double(), copy_task(60), quick(**without))
+    assert (other - with_everything).abs().max() > 0.01
+
+
+def test_every_epoch_has_an_order_of_its_own():
+    model, seen = small_model(), []
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(str(inputs[0].tolist())))
+    train(model, copy_task(60), [], quick(epochs=2), progress=False)
+    first, second = seen[: len(seen) // 2], seen[len(seen) // 2 :]
+    assert first != second
+
+
+def test_every_epoch_is_encoded_once():
+    epochs = []
+
+    def encode(epoch):
+        epochs.append(epoch)
+        return copy_task(60, seed=epoch)
+
+    train(small_model(), copy_task(60), [], quick(epochs=3), encode=encode, progress=False)
+    assert epochs == [0, 1, 2]
+
+
+def test_any_number_is_better_than_nan():
+    scores, kept = iter([math.nan, 1.0, math.nan]), []
+
+    def score(model):
+        kept.append(weights_of(model))
+        return next(scores)
+
+    model = small_model()
+    history = train(model, copy_task(20), [], quick(), score=score, progress=False)
+    torch.testing.assert_close(weights_of(model), kept[1])
+    assert [math.isnan(score) for score in history.scores] == [True, False, True]
+
+
+def test_the_latest_of_equal_scores_is_kept():
+    model, kept = small_model(), []
+    train(
+        model, copy_task(20), [], quick(), progress=False,
+        score=lambda m: kept.append(weights_of(m)) or 1.0,
+    )  # fmt: skip
+    torch.testing.assert_close(weights_of(model), kept[-1])
+
+
+def test_the_validation_loss_chooses_where_there_is_no_score(monkeypatch):
+    losses_, kept = iter([2.0, 1.0, 3.0]), []
+
+    def evaluate(model, pairs, pad_id):
+        kept.append(weights_of(model))
+        return next(losses_)
+
+    monkeypatch.setattr(training, "evaluate", evaluate)
+    model = small_model()
+    history = train(model, copy_task(20), copy_task(5), quick(), progress=False)
+    torch.testing.assert_close(weights_of(model), kept[1])
+    assert history.scores == [-2.0, -1.0, -3.0]
+
+
+def test_evaluate_is_the_mean_over_tokens_without_dropout():
+    model, pairs = small_model(dropout=0.5).train(), copy_task(30)
+    loss = training.evaluate(model, pairs, batch_tokens=16)
+    assert model.training
+    src, tgt = pad_batch(pairs)
+    with torch.no_grad():
+        logits = model.eval()(src, tgt[:, :-1])
+    expected = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=0)
+    assert loss == pytest.approx(expected.item(), rel=1e-4)
+    with pytest.raises(ValueError, match="no pairs to measure"):
+        training.evaluate(model, [])
+
+
+def test_an_evaluation_that_fails_leaves_the_mode_as_it_was():
+    model = small_model().train()
+    with pytest.raises(ValueError, match="Leave empty sentences out"):
+        training.evaluate(model, [([], [1, 2])])
+    assert model.training
+
+
+@pytest.mark.parametrize(
+    ("fp32", "bf16", "pays"), [(3.0, 1.0, True), (1.4, 1.0, False), (1.0, 3.0, False)]
+)
+def test_bf16_pays_on_a_cpu_where_it_is_clearly_faster(monkeypatch, fp32, bf16, pays):
+    clock = iter([moment for time in (fp32, bf16) for i in range(5) for moment in (0, time + i)])
+    monkeypatch.setattr(training.time, "perf_counter", lambda: next(clock))
+    assert training.bf16_pays(torch.device("cpu")) is pays
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_bf16_pays_on_a_gpu_that_has_it(monkeypatch, has_it):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_it)
+    assert training.bf16_pays(torch.device("cuda")) is has_it
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_auto_takes_what_pays(monkeypatch, pays):
+    monkeypatch.setattr(training, "bf16_pays", lambda device: pays)
+    losses_ = {
+        precision: train(
+            small_model(), copy_task(20), [], quick(epochs=1, precision=precision), progress=False
+        ).losses
+        for precision in ("auto", "bf16", "fp32")
+    }
+    assert losses_["bf16"] != losses_["fp32"]
+    assert losses_["auto"] == losses_["bf16" if pays else "fp32"]
+
+
 def test_nan_stops_and_keeps_the_last_good_weights():
     model = small_model()
     before = []
@@ -237,99 +382,11 @@ def test_nan_stops_and_keeps_the_last_good_weights():
     torch.testing.assert_close(weights_of(model), before[3])
 
 
-class StopsAt:
-    """Presses the stop button during a given step."""
-
-    def __init__(self, step):
-        self.left = step
-
-    def __call__(self, module, inputs):
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout):
-    pairs, validation = copy_task(60), copy_task(10, 1)
-    whole = small_model(dropout)
-    torch.manual_seed(5)
-    expected = train(whole, pairs, validation, quick(average_decay=0.9), progress=False)
-
-    model = small_model(dropout)
-    handle = model.register_forward_pre_hook(StopsAt(6))  # in the middle of an epoch
-    torch.manual_seed(5)
-    checkpoint = tmp_path / "run" / "checkpoint.pt"
-    settings_ = quick(average_decay=0.9)
-    first = train(model, pairs, validation, settings_, checkpoint=checkpoint, progress=False)
-    handle.remove()
-    assert first.stopped_early
-    assert len(first.losses) == 6
-    model(*(x[:, :4] for x in pad_batch(pairs)))  # usable
-
-    torch.manual_seed(99)  # the checkpoint brings its own random state
-    again = small_model(dropout)
-    second = train(again, pairs, validation, settings_, checkpoint=checkpoint, progress=False)
-    assert second.losses == pytest.approx(expected.losses)
-    torch.testing.assert_close(weights_of(again), weights_of(whole))
-    assert not second.stopped_early
-
-
-def test_damaged_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "checkpoint.pt"
-    path.write_bytes(b"not a checkpoint")
-    with pytest.raises(ValueError, match="Move it away"):
-        train(small_model(), copy_task(5), [], quick(), checkpoint=path, progress=False)
-    assert path.read_bytes() == b"not a checkpoint"
-
-
-def test_checkpoint_of_another_training_is_refused(tmp_path):
-    path, pairs = tmp_path / "checkpoint.pt", copy_task(30)
-    train(small_model(), pairs, [], quick(), checkpoint=path, progress=False)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="seed was 0, is 3. Move it away"):
-        train(small_model(), pairs, [], quick(seed=3), checkpoint=path, progress=False)
-    with pytest.raises(ValueError, match="on other pairs"):
-        train(small_model(), pairs[1:], [], quick(), checkpoint=path, progress=False)
-    assert path.read_bytes() == before
-
-
 def test_bf16_runs_and_learns():
     model = small_model()
     history = train(model, copy_task(60), [], quick(epochs=5, precision="bf16"), progress=False)
     assert history.losses[-1] < history.losses[0]
     assert all(p.dtype == torch.float32 for p in model.parameters())
-
-
-TWO = """
-import sys, torch, torch.distributed as dist
-sys.path[:0] = {paths!r}
-from test_training import copy_task, quick, small_model
-from helpers.training import train
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-pairs = copy_task(61)
-encode = lambda epoch: copy_task(61, seed=dist.get_rank())  # all must take the first's
-history = train(small_model(), pairs, [], quick(batch_tokens=48), progress=False, encode=encode)
-if dist.get_rank() == 0:
-    torch.save(history.losses, {out!r})
-dist.destroy_process_group()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_reach_the_losses_of_one(tmp_path):
-    here = Path(__file__).parent
-    script, out = tmp_path / "two.py", tmp_path / "losses.pt"
-    code = TWO.format(paths=[str(here), str(here.parent)], out=str(out))
-    script.write_text(textwrap.dedent(code), encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
-         str(script)],
-        check=True, capture_output=True, timeout=120, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    expected = train(small_model(), copy_task(61), [], quick(batch_tokens=48), progress=False)
-    assert torch.load(out) == pytest.approx(expected.losses, abs=1e-4)
 
 
 def in_small(tmp_path, monkeypatch):
@@ -354,6 +411,19 @@ def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped
     assert translator.translate("un chat") is not None  # usable
 
 
+def test_a_recipe_stopped_in_its_first_epoch_still_writes_a_translator(
+    tmp_path, monkeypatch, capsys
+):
+    in_small(tmp_path, monkeypatch)
+    stopped = training.History(stopped_early=True)
+    monkeypatch.setattr(train_translator, "train", lambda *_, **__: stopped)
+    sizes = ["--d-model", "8", "--n-heads", "2", "--d-ff", "8", "--n-layers", "1"]
+    train_translator.main(["--out", str(tmp_path), "--vocab-size", "300", "--quiet", *sizes])
+    assert '"validation_bleu": null' in capsys.readouterr().out
+    translator = load_translator(tmp_path / "translator.safetensors")
+    assert translator.card["stopped_early"] == ["first"]
+
+
 def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypatch):
     (tmp_path / "second.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="holds second.pt, but not the stage they began from"):
@@ -376,7 +446,5 @@ def test_the_command_line_trains_saves_and_loads(tmp_path):
     assert '"test_bleu_greedy"' in run.stdout
     lines = [line for line in run.stdout.splitlines() if "validation BLEU" in line]
     assert [line.split(",")[0] for line in lines] == list(train_translator.STAGES)
-    from helpers.pretrained.translator import load_translator
-
     translator = load_translator(tmp_path / "translator.safetensors")
     assert translator.card["settings"]["d_model"] == 16

@@ -72,9 +72,12 @@ def test_decoder_layer_equals_pytorch(norm_first):
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # pre-norm has no faster path there
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_whole_transformer_equals_pytorch(norm_first):
-    ours = small(norm_first)
-    theirs = nn.Transformer(8, 2, 2, 2, 16, 0.0, batch_first=True, norm_first=norm_first).double()
+@pytest.mark.parametrize("norm_eps", [1e-5, 0.3])
+def test_whole_transformer_equals_pytorch(norm_first, norm_eps):
+    ours = small(norm_first, norm_eps=norm_eps)
+    theirs = nn.Transformer(
+        8, 2, 2, 2, 16, 0.0, layer_norm_eps=norm_eps, batch_first=True, norm_first=norm_first
+    ).double()
     if not norm_first:  # PyTorch adds a last norm to a post-norm stack as well; the paper has none
         theirs.encoder.norm = theirs.decoder.norm = None
     pairs = copy_weights(stack_pairs(theirs, ours))
@@ -116,6 +119,57 @@ def test_dropout_share_and_scale():
     assert (dropped == 0).float().mean().item() == pytest.approx(0.25, abs=0.005)
     assert torch.equal(Dropout(0.25).eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
+
+
+def test_dropout_refuses_what_is_no_share():
+    for p in (-0.1, 1.0, 1.5):
+        with pytest.raises(ValueError, match=f"not including, 1; got {p}"):
+            Dropout(p)
+    assert repr(Dropout(0.25)) == "Dropout(p=0.25)"
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_embeddings_are_dropped_while_training(side):
+    model = small(dropout=0.5, src_vocab_size=12)
+    embedding = getattr(model, f"{side}_embedding")
+    ids = torch.randint(3, 11, (40, 16))
+    assert (model.embed(ids, embedding) != 0).all()
+    dropped = model.train().embed(ids, embedding) == 0
+    assert dropped.double().mean().item() == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_every_sublayer_is_dropped_while_training(norm_first):
+    layer = DecoderLayer(8, 2, 16, 0.999, norm_first).train()
+    x, memory = torch.randn(1, 3, 8), torch.randn(1, 4, 8)
+    expected = x
+    if not norm_first:  # with all sublayers at zero three norms are left
+        for residual in (layer.residual_1, layer.residual_2, layer.residual_3):
+            expected = residual.norm(expected)
+    same = torch.isclose(layer(x, memory), expected, atol=1e-5).float().mean().item()
+    assert same > 0.8
+    encoder = EncoderLayer(8, 2, 16, 0.999, True).train()
+    assert torch.isclose(encoder(x), x).float().mean().item() > 0.8
+
+
+def test_weights_start_as_the_docstrings_say():
+    model = small(
+        src_vocab_size=500, tgt_vocab_size=400, d_model=64, d_ff=100, tie_embeddings=False
+    )
+    for matrix in (model.src_embedding, model.tgt_embedding, model.output_proj):
+        assert matrix.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
+    network = model.encoder_layers[0].feed_forward
+    for linear in (network.linear_1, network.linear_2):
+        limit = (6 / (64 + 100)) ** 0.5
+        assert limit * 0.98 < linear.weight.abs().max() <= limit
+        assert (linear.bias == 0).all()
+
+
+def test_defaults_are_the_paper_s():
+    config = TransformerConfig(src_vocab_size=5, tgt_vocab_size=5, norm_first=False)
+    assert (config.d_model, config.n_heads, config.n_layers, config.d_ff) == (512, 8, 6, 2048)
+    assert (config.dropout, config.norm_eps, config.activation) == (0.1, 1e-5, "relu")
+    assert small(tie_embeddings=True).output_proj.bias is None
 
 
 @few
@@ -201,6 +255,54 @@ def test_searches_find_the_same_with_and_without_a_cache(search):
             else:
                 found.append([h[0].ids for h in decoding.beam(step, 3, 1, 2, 8, beam_size=3)])
     assert found[0] == found[1]
+
+
+def test_decoding_has_no_dropout_and_no_gradients_and_leaves_the_mode_alone():
+    model = small(dropout=0.5).train()
+    runs = []
+    for _ in range(3):
+        step = model.decoder_step(SRC)
+        logits = step(torch.full((3, 1), 1))
+        assert not logits.requires_grad
+        runs.append(logits)
+    assert model.training
+    assert all(layer.training for layer in model.modules())
+    assert torch.equal(runs[0], runs[1])
+    assert torch.equal(runs[0], runs[2])
+    torch.testing.assert_close(runs[0], model.eval()(SRC, torch.full((3, 1), 1))[:, 0])
+    assert not model.training
+    step(torch.full((3, 2), 1))
+    assert not model.training
+
+
+def test_each_step_computes_only_the_new_position():
+    model = small()
+    lengths = []
+    model.decoder_layers[0].register_forward_pre_hook(
+        lambda layer, given: lengths.append(given[0].shape[1])
+    )
+    projected = []
+    model.decoder_layers[0].cross_attention.key_proj.register_forward_hook(
+        lambda linear, given, out: projected.append(out.shape[1])
+    )
+    decoding.greedy(model.decoder_step(SRC), 3, 1, -1, 4)
+    assert lengths == [1, 1, 1, 1]
+    assert projected == [SRC.shape[1]]  # the memory once, not at every step
+    lengths.clear()
+    decoding.greedy(model.decoder_step(SRC, cached=False), 3, 1, -1, 4)
+    assert lengths == [1, 2, 3, 4]
+
+
+def test_attention_maps_are_those_of_the_layers():
+    model = small()
+    maps = model.attention_maps(SRC, TGT)
+    layer = model.encoder_layers[0]
+    x = layer.residual_1.norm(model.embed(SRC, model.src_embedding))
+    mask = masks.padding_mask(SRC, 0)
+    _, weights = layer.self_attention(x, x, x, mask, need_weights=True)
+    torch.testing.assert_close(maps.encoder[:, 0], weights)
+    assert (maps.decoder.triu(1) == 0).all()
+    assert (maps.cross[..., :2] > 0).all()
 
 
 def test_attention_maps_have_rows_that_sum_to_one_and_leave_the_mode_alone():

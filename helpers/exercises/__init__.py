@@ -1,4 +1,4 @@
-"""The exercises' public face: check, hint, solution, quiz, heading, progress.
+"""The exercises' public face: check, hint, solution, quiz, predict, reveal, progress.
 
 The one place in the package that passes names on: a lesson writes ``exercises.check(...)`` and
 need not know which file does what. The exercises of a lesson are in ``lesson_NN.py``, its questions in
@@ -13,18 +13,29 @@ import textwrap
 import ipywidgets as widgets
 
 from helpers.exercises import panels
-from helpers.exercises.checking import Verdict, check
 from helpers.exercises.model import find
+from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, progress
 from helpers.exercises.quizzes import quiz
+from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
-    "Verdict", "check", "export_progress", "heading", "hint", "import_progress", "progress", "quiz",
-    "reference", "solution", "solved",
+    "Verdict", "check", "export_progress", "guess", "heading", "hint", "import_progress", "predict",
+    "progress", "quiz", "reference", "reveal", "solution", "solved",
+    "warm_up",
 ]  # fmt: skip
 
 _hints_given = {}
+
+
+def __getattr__(name):
+    """Import the check when it's first used: it needs torch, and questions don't."""
+    if name in ("Verdict", "check"):
+        from helpers.exercises import checking
+
+        return getattr(checking, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Shown:

@@ -83,8 +83,9 @@ def check(name, answer):
         verdict = Verdict(
             False, "wrong type", f"this result cannot be compared: {type(error).__name__}."
         )
-    if verdict.mistake != "not attempted":
-        record("exercises", name, verdict.passed)
+    attempted = verdict.mistake != "not attempted"
+    if attempted and (note := record("exercises", name, verdict.passed, verdict.mistake)):
+        print(note)
     if not in_notebook():
         print(verdict)
     return verdict

@@ -55,6 +55,63 @@ class Question:
     lesson: int = -1
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """What a learner commits to before the lesson measures it.
+
+    There are two kinds. With `options` one of them is chosen; otherwise a number is typed, or set
+    with a slider. Which answer is right isn't written here: `reveal` is given the measurement.
+    Prompts, options and explanations can hold `code` and *emphasis*.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the course.
+    prompt : str
+        The question. It mustn't hint at the answer.
+    options : dict of str to (str, str), default={}
+        Two to four. The key is what `measured` can be; then the option's text, and what to say to
+        whoever chose it, right or wrong.
+    explain : str, default=""
+        Said with the measured result, whatever was predicted.
+    too_low, too_high : str, default=""
+        For a number: said to whoever predicted too little or too much.
+    unit : str, default=""
+        Written after numbers: "%", "words", "steps". With "%" all numbers are in percent.
+    low, high : float, default=None
+        What a number can be; with `slider`, the ends of the slider.
+    slider : bool, default=False
+        Set the number with a slider from `low` to `high`.
+    step : float, default=1.0
+        How far one press of an arrow key moves the slider.
+    close : float, default=0.1
+        A number counts as right up to this far off, as a share of the measured number, or with a
+        slider as a share of the slider.
+    ask_why : bool, default=False
+        Offer a line for the reason.
+    recall : str, default=""
+        A question on the same idea. Warm-ups bring it back to whoever missed or guessed.
+    lesson : int, default=-1
+        Filled in from the file that holds it.
+    """
+
+    name: str
+    prompt: str
+    options: dict = field(default_factory=dict)
+    explain: str = ""
+    too_low: str = ""
+    too_high: str = ""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    slider: bool = False
+    step: float = 1.0
+    close: float = 0.1
+    ask_why: bool = False
+    recall: str = ""
+    lesson: int = -1
+
+
 def right(text, why):
     """An option that is right."""
     return Option(text, why, True)
@@ -71,11 +128,11 @@ def catalogue(kind):
 
     Parameters
     ----------
-    kind : {"question"}
+    kind : {"question", "prediction"}
 
     Returns
     -------
-    items : dict of str to Question
+    items : dict of str to Question or Prediction
 
     Raises
     ------
@@ -96,12 +153,12 @@ def catalogue(kind):
 
 
 def find(name, kind):
-    """Find a question by its name.
+    """Find a question or a prediction by its name.
 
     Parameters
     ----------
     name : str
-    kind : {"question"}
+    kind : {"question", "prediction"}
 
     Raises
     ------
@@ -122,6 +179,9 @@ def nearest(name, known):
 
 def _elsewhere(name):
     """Say how to show what has this name but is of another kind."""
+    for kind, call in (("question", "quiz"), ("prediction", "predict")):
+        if name in catalogue(kind):
+            return f' It is a {kind}, so exercises.{call}("{name}") shows it.'
     from helpers.exercises import model  # imports torch, which only this error message needs
 
     if name in model.catalogue()[0]:

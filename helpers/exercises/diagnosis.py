@@ -184,7 +184,7 @@ class Search:
     @functools.cached_property
     def edits(self):
         """The known mistakes that are edits of the solution."""
-        return [mistake for mistake in self.exercise.mistakes if mistake.changes]
+        return [m for m in self.exercise.mistakes if m.changes and m.why]
 
     @functools.cached_property
     def pairs(self):

@@ -8,75 +8,31 @@ from helpers.exercises.model import Exercise, Mistake
 
 
 def rnn_step(x, hidden, w_x, w_h, bias):
-    """Take one word into the hidden state.
-
-    Parameters
-    ----------
-    x : Tensor of shape (B, D_in)
-        The words that come in now, one for each sentence.
-    hidden : Tensor of shape (B, D_h)
-        What is remembered of the words before.
-    w_x, w_h : Tensor of shape (D_in, D_h) and (D_h, D_h)
-    bias : Tensor of shape (D_h,)
-
-    Returns
-    -------
-    hidden : Tensor of shape (B, D_h)
-    """
+    """Update the hidden state with one word per sentence: (B, D_in), (B, D_h) -> (B, D_h)."""
     return torch.tanh(x @ w_x + hidden @ w_h + bias)
 
 
 def teacher_forcing(target_ids, bos_id):
-    """Give the decoder, at every place, the true word before the one it is to write.
-
-    Parameters
-    ----------
-    target_ids : integer Tensor of shape (B, T)
-        What the decoder is to write.
-    bos_id : int
-        Begin of sentence.
-
-    Returns
-    -------
-    decoder_input_ids : integer Tensor of shape (B, T)
-    """
+    """Give the decoder the previous target word at every position: (B, T) -> (B, T)."""
     bos = torch.full_like(target_ids[:, :1], bos_id)
     return torch.cat([bos, target_ids[:, :-1]], dim=1)
 
 
 def receptive_field(kernel_size, dilations):
-    """Count how far one output of a stack of convolutions sees, from the first position to the last.
-
-    With dilations that leave no gap, such as 1, 2, 4, it depends on every position in between.
+    """Count the positions that one output of a stack of dilated convolutions spans.
 
     Parameters
     ----------
     kernel_size : int
         The same in every layer.
     dilations : list of ints
-        One for each layer: the step from one tap (a place that the kernel looks at) to the next.
-
-    Returns
-    -------
-    positions : int
+        One per layer: the step from one tap (a position that the kernel reads) to the next.
     """
     return 1 + sum((kernel_size - 1) * dilation for dilation in dilations)
 
 
 def layers_needed(distance, kernel_size):
-    """Count the layers of a plain convolution that link two positions.
-
-    Parameters
-    ----------
-    distance : int
-        Steps from one position to the other.
-    kernel_size : int
-        At least 2. Every layer looks at a position and at the kernel_size − 1 before it.
-
-    Returns
-    -------
-    layers : int
-    """
+    """Count the layers of a plain convolution that link two positions `distance` steps apart."""
     return math.ceil(distance / (kernel_size - 1))
 
 
@@ -88,17 +44,6 @@ def _draw_rnn(generator):
         tuple(normal(*shape) for shape in [(b, i), (b, h), (i, h), (h, h), (h,)])
         for b, i, h in [(1, 2, 2), (3, 4, 2), (2, 3, 5)]
     ]
-
-
-def _rnn(activation=torch.tanh, bias=True, transposed=False, inside=True):
-    """Make a recurrent step that goes wrong in the ways asked for."""
-
-    def step(x, hidden, w_x, w_h, b):
-        b = b if bias else torch.zeros_like(b)
-        both = x @ w_x + hidden @ (w_h.T if transposed else w_h)
-        return activation(both + b) if inside else activation(both) + b
-
-    return step
 
 
 def _rnn_by_concatenation(x, hidden, w_x, w_h, bias):
@@ -118,7 +63,7 @@ def _draw_targets(generator):
     def ids(*shape):
         return torch.randint(4, 90, shape, generator=generator)
 
-    return [(ids(2, 3), 1), (ids(3, 5), 1), (ids(4, 6), 99)]
+    return [(ids(2, 3), 1), (ids(3, 5), 1), (ids(4, 6), 99), (ids(1, 7), 3)]
 
 
 def _shift_by_roll(target_ids, bos_id):
@@ -127,289 +72,149 @@ def _shift_by_roll(target_ids, bos_id):
     return shifted
 
 
-def _overwritten(target_ids, bos_id):
-    ids = target_ids.clone()
-    ids[:, 0] = bos_id
-    return ids
+def _offsets(kernel_size, dilations):
+    """List every distance that a path through the taps can have."""
+    taps = [torch.arange(kernel_size) * d for d in dilations]
+    paths = torch.cartesian_prod(*taps).reshape(-1, len(dilations))
+    return {sum(path) for path in paths.tolist()}
 
 
-def _with(column, ids, front=True):
-    both = [torch.full_like(ids[:, :1], column), ids]
-    return torch.cat(both if front else both[::-1], dim=1)
+TAKEN_APART = "tanh is applied to each product. Add first, then apply tanh once, to the sum."
+SHIFT_WAY = "Shifted the wrong way: each position now holds the word after the one to predict. "
 
-
+# fmt: off
 EXERCISES = [
     Exercise(
         name="rnn_step",
         title="one step of a recurrent network",
-        task="Add what the new word says and what the old state says, and squash the sum with tanh. Rows times matrices: x @ w_x.",
-        minutes=6,
-        difficulty=1,
-        importance=4,
+        task="Add what the new word and the old state contribute, and apply tanh to the sum. Rows times matrices: x @ w_x.",
+        minutes=6, difficulty=1, importance=4,
         reference=rnn_step,
         draw=_draw_rnn,
         mistakes=[
-            Mistake(
-                "no tanh",
-                _rnn(lambda z: z),
-                "The sum comes out as it is. Without tanh the whole loop is one linear map, and its numbers can grow without end. Put torch.tanh around the sum.",
-            ),
-            Mistake(
-                "sigmoid instead of tanh",
-                _rnn(torch.sigmoid),
-                "This squashes into 0 to 1. The state of this cell lives between −1 and 1: torch.tanh.",
-            ),
-            Mistake(
-                "ReLU instead of tanh",
-                _rnn(torch.relu),
-                "ReLU cuts off what is negative and lets the rest grow. This cell uses torch.tanh.",
-            ),
-            Mistake(
-                "bias forgotten",
-                _rnn(bias=False),
-                "The bias is not added. It goes into the sum, before tanh.",
-            ),
-            Mistake(
-                "bias outside the tanh",
-                _rnn(inside=False),
-                "The bias is added after tanh. It belongs into the sum that tanh squashes.",
-            ),
-            Mistake(
-                "old state ignored",
-                lambda x, h, w_x, w_h, b: torch.tanh(x @ w_x + b),
-                "The result does not depend on the old state, so nothing is remembered. Add hidden @ w_h.",
-            ),
-            Mistake(
-                "new word ignored",
-                lambda x, h, w_x, w_h, b: torch.tanh(h @ w_h + b),
-                "The result does not depend on x: the network does not read. Add x @ w_x.",
-            ),
-            Mistake(
-                "recurrent weights transposed",
-                _rnn(transposed=True),
-                "w_h is used the wrong way round. Rows times matrices: hidden @ w_h, without .T.",
-            ),
-            Mistake(
-                "old state added again",
-                lambda x, h, w_x, w_h, b: h + rnn_step(x, h, w_x, w_h, b),
-                "The old state is added once more outside tanh. That is a residual connection, and it comes in lesson 07; this cell has none.",
-            ),
-            Mistake(
-                "tanh of each product",
-                lambda x, h, w, u, b: torch.tanh(x @ w) + torch.tanh(h @ u) + b,
-                "tanh is taken of each product. Add first, then squash the sum once.",
-            ),
-            Mistake("no tanh + bias forgotten", _rnn(lambda z: z, bias=False)),
-            Mistake("recurrent weights transposed + no tanh", _rnn(lambda z: z, transposed=True)),
-            Mistake(
-                "tanh of each product, bias inside",
-                lambda x, h, w, u, b: torch.tanh(x @ w + b) + torch.tanh(h @ u),
-                "tanh is taken twice, of each part. Add all three first, then squash the sum once.",
-            ),
-            Mistake(
-                "old state outside the tanh",
-                lambda x, h, w, u, b: torch.tanh(x @ w + b) + h @ u,
-                "What the old state says is added after tanh. It belongs into the sum that tanh squashes.",
-            ),
-            Mistake(
-                "tanh of the new word only",
-                lambda x, h, w, u, b: torch.tanh(x @ w) + h @ u + b,
-                "Only x @ w_x goes through tanh. Add all three first, then squash the sum.",
-            ),
-            Mistake(
-                "old state without its matrix",
-                lambda x, h, w, u, b: torch.tanh(x @ w + h + b),
-                "The old state is added as it is. It goes through its own matrix first: hidden @ w_h.",
-            ),
+            Mistake("recurrent weights transposed", "@ w_h", "@ w_h.T",
+                    "w_h is used the wrong way round. Rows times matrices: hidden @ w_h, without .T."),
+            Mistake("no tanh", "torch.tanh", "",
+                    "The sum is returned as it is. Without tanh the whole loop is one linear map, and its numbers can grow without bound. Apply torch.tanh to the sum."),
+            Mistake("sigmoid instead of tanh", "tanh", "sigmoid",
+                    "A sigmoid squashes into the range 0 to 1. This cell's state lies between −1 and 1: torch.tanh."),
+            Mistake("ReLU instead of tanh", "tanh", "relu",
+                    "ReLU cuts off negative numbers and lets positive ones grow. This cell uses torch.tanh."),
+            Mistake("bias forgotten", " + bias", "",
+                    "The bias isn't added. It belongs in the sum, before tanh."),
+            Mistake("bias outside the tanh", " + bias)", ") + bias",
+                    "The bias is added after tanh. It belongs in the sum that tanh squashes."),
+            Mistake("old state ignored", " + hidden @ w_h", "",
+                    "The result doesn't depend on the old state, so the network remembers nothing. Add hidden @ w_h."),
+            Mistake("new word ignored", "x @ w_x + ", "",
+                    "The result doesn't depend on x, so the network ignores its input. Add x @ w_x."),
+            Mistake("old state added again", "return", "hidden + result",
+                    "The old state is added once more, outside tanh. That's a residual connection, which comes in lesson 07; this cell has none."),
+            Mistake("tanh of each product", "return", "torch.tanh(x @ w_x) + torch.tanh(hidden @ w_h) + bias", TAKEN_APART),
+            Mistake("tanh of each product, bias inside", "return", "torch.tanh(x @ w_x + bias) + torch.tanh(hidden @ w_h)",
+                    "tanh is applied twice, once to each part. Add all three first, then apply tanh once, to the sum."),
+            Mistake("old state outside the tanh", "return", "torch.tanh(x @ w_x + bias) + hidden @ w_h",
+                    "The old state's contribution is added after tanh. It belongs in the sum that tanh squashes."),
+            Mistake("tanh of the new word only", "return", "torch.tanh(x @ w_x) + hidden @ w_h + bias",
+                    "Only x @ w_x goes through tanh. Add all three first, then apply tanh to the sum."),
+            Mistake("old state without its matrix", "hidden @ w_h", "hidden",
+                    "The old state is added as it is. Multiply it by its own matrix first: hidden @ w_h."),
         ],
         also_right=[_rnn_by_concatenation, _rnn_by_loops],
         hints=[
-            "Two products of a row and a matrix, and a bias: three things to add, all of shape (B, D_h).",
-            "The word goes through w_x, the state through w_h. The batch is the rows, so nothing needs a transpose.",
+            "There are three things to add, all of shape (B, D_h): two products of a row and a matrix, and a bias.",
+            "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
             "torch.tanh(x @ w_x + hidden @ w_h + bias)",
         ],
-        look_at="The same w_x, w_h and bias serve every step: the network has no idea at which position it is, and the next step cannot start before this one has ended.",
+        look_at="Every step uses the same w_x, w_h and bias. So the network has no idea which position it's at, and the next step can't start before this one has ended.",
     ),
     Exercise(
         name="teacher_forcing",
         title="the decoder's input in training",
-        task="From the target ids make what the decoder is given: shifted one place to the right, begin of sentence in front, the same shape.",
-        minutes=6,
-        difficulty=2,
-        importance=5,
+        task="Turn the target ids into the decoder's input: shifted one position to the right, with begin of sentence in front, in the same shape.",
+        minutes=6, difficulty=2, importance=5,
         reference=teacher_forcing,
         draw=_draw_targets,
         mistakes=[
-            Mistake(
-                "not shifted",
-                lambda ids, bos: ids.clone(),
-                "This is the target itself: the decoder would be given the very word it is to predict. Shift one place to the right.",
-            ),
-            Mistake(
-                "shifted to the left",
-                lambda ids, bos: _with(bos, ids[:, 1:], front=False),
-                "Shifted the wrong way: each place now holds the word after the one to predict. The decoder is given the word before.",
-            ),
-            Mistake(
-                "first word overwritten",
-                _overwritten,
-                "The first word is replaced, the others have not moved. Everything moves one place to the right, and the last word drops out.",
-            ),
-            Mistake(
-                "last word not dropped",
-                lambda ids, bos: _with(bos, ids),
-                "There is one word too many. The last target is never an input, since nothing comes after it: target_ids[:, :-1].",
-            ),
-            Mistake(
-                "no begin of sentence",
-                lambda ids, bos: ids[:, :-1].clone(),
-                "The begin of sentence is missing in front, so the first word would have no input.",
-            ),
-            Mistake(
-                "last word put in front",
-                lambda ids, bos: ids.roll(1, dims=1),
-                "torch.roll brings the last word round to the front: the decoder starts with the end. Put bos_id there.",
-            ),
-            Mistake(
-                "rolled through the batch",
-                lambda ids, bos: ids.roll(1),
-                "roll without dims runs over all sentences as one row. Say dims=1, and put bos_id in front.",
-            ),
-            Mistake(
-                "first word kept",
-                lambda ids, bos: torch.cat([ids[:, :1], ids[:, :-1]], 1),
-                "Shifted rightly, but the first place still holds the first word. Put bos_id there.",
-            ),
-            Mistake(
-                "along the batch",
-                lambda ids, bos: torch.cat([torch.full_like(ids[:1], bos), ids[:-1]]),
-                "The shift goes from sentence to sentence. Positions are axis 1: dim=1, and [:, :-1].",
-            ),
-            Mistake(
-                "zero in front",
-                lambda ids, bos: _with(0, ids[:, :-1]),
-                "The first id is 0, which means padding in this course. Use bos_id.",
-            ),
-            Mistake(
-                "begin of sentence taken to be 1",
-                lambda ids, bos: _with(1, ids[:, :-1]),
-                "The first id is always 1. It is 1 in this course, but the function is told which it is: bos_id.",
-            ),
-            Mistake("last word not dropped + zero in front", lambda ids, bos: _with(0, ids)),
-            Mistake(
-                "copied while it is read",
-                lambda ids, bos: torch.cat(
-                    [torch.full_like(ids[:, :1], bos), ids[:, :1].expand(-1, ids.shape[1] - 1)], 1
-                ),
-                "The first word has run through the whole row: a tensor was shifted into itself, and what was to be read had been overwritten. Read from target_ids, write into a new tensor, or use torch.cat.",
-            ),
-            Mistake(
-                "rolled to the left",
-                lambda ids, bos: ids.roll(-1, dims=1),
-                "Shifted the wrong way: each place now holds the word after the one to predict. Shift to the right, and put bos_id in front.",
-            ),
-            Mistake(
-                "first word dropped",
-                lambda ids, bos: ids[:, 1:].clone(),
-                "The first word is gone. It is the last that drops out, [:, :-1]; and bos_id comes in front.",
-            ),
-            Mistake(
-                "begin of sentence at the end",
-                lambda ids, bos: _with(bos, ids[:, :-1], front=False),
-                "bos_id stands at the end, and nothing has moved. It belongs in front: torch.cat([bos, target_ids[:, :-1]], dim=1).",
-            ),
+            Mistake("not shifted", "return", "target_ids",
+                    "This is the target itself, so the decoder would be given the very word it is to predict. Shift one position to the right."),
+            Mistake("shifted to the left", "return", "torch.cat([target_ids[:, 1:], bos], dim=1)",
+                    SHIFT_WAY + "The decoder needs the word before."),
+            Mistake("first word overwritten", "target_ids[:, :-1]", "target_ids[:, 1:]",
+                    "The first word is replaced, but the others haven't moved. Everything moves one position to the right, and the last word drops out."),
+            Mistake("last word not dropped", "target_ids[:, :-1]", "target_ids",
+                    "There is one word too many. The last target is never an input, because nothing comes after it: target_ids[:, :-1]."),
+            Mistake("no begin of sentence", "return", "target_ids[:, :-1]",
+                    "The begin-of-sentence token is missing in front, so the first word would have no input."),
+            Mistake("last word put in front", "return", "target_ids.roll(1, dims=1)",
+                    "torch.roll moves the last word round to the front, so the decoder starts with the end. Put bos_id there."),
+            Mistake("rolled through the batch", "return", "target_ids.roll(1)",
+                    "roll without dims treats all sentences as one long row. Say dims=1, and put bos_id in front."),
+            Mistake("first word kept", "[bos,", "[target_ids[:, :1],",
+                    "The shift is right, but the first position still holds the first word. Put bos_id there."),
+            Mistake("along the batch", "[:, :1]", "[:1]",
+                    "The shift goes from sentence to sentence. Positions are dimension 1: dim=1, and [:, :-1].",
+                    also=(("target_ids[:, :-1]], dim=1", "target_ids[:-1]], dim=0"),)),
+            Mistake("zero in front", ", bos_id)\n", ", 0)\n",
+                    "The first id is 0, which means padding in this course. Use bos_id."),
+            Mistake("begin of sentence taken to be 1", ", bos_id)\n", ", 1)\n",
+                    "The first id is always 1. It's 1 in this course, but the function is told which id to use: bos_id."),
+            Mistake("copied while it is read", "target_ids[:, :-1]]", "target_ids[:, :1].expand(-1, target_ids.shape[1] - 1)]",
+                    "The first word has been copied along the whole row, because a tensor was shifted into itself and overwritten before it was read. Read from target_ids and write into a new tensor, or use torch.cat."),
+            Mistake("rolled to the left", "return", "target_ids.roll(-1, dims=1)",
+                    SHIFT_WAY + "Shift to the right, and put bos_id in front."),
+            Mistake("first word dropped", "return", "target_ids[:, 1:]",
+                    "The first word is gone. It's the last one that drops out, [:, :-1], and bos_id comes in front."),
+            Mistake("begin of sentence at the end", "return", "torch.cat([target_ids[:, :-1], bos], dim=1)",
+                    "bos_id is at the end, and nothing has moved. It belongs in front: torch.cat([bos, target_ids[:, :-1]], dim=1)."),
         ],
-        also_right=[
-            _shift_by_roll,
-            lambda ids, bos: torch.tensor([[bos, *row[:-1]] for row in ids.tolist()]),
-        ],
+        also_right=[_shift_by_roll, lambda ids, bos: torch.tensor([[bos, *row[:-1]] for row in ids.tolist()])],
         hints=[
             "Write it for one sentence: targets 5 8 2 need inputs 1 5 8, if 1 begins a sentence.",
-            "target_ids[:, :-1] is everything but the last word. What has to stand before it, and in which shape?",
+            "target_ids[:, :-1] is everything but the last word. What has to come before it, and in which shape?",
             "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
         ],
-        look_at="full_like takes over type and device. Inputs and targets are the same words, one place apart; that is all there is to teacher forcing.",
+        look_at="full_like copies dtype and device. Inputs and targets are the same words, one position apart, and that's all there is to teacher forcing.",
     ),
     Exercise(
         name="receptive_field",
         title="how far a stack of convolutions sees",
-        task="Return how far one output of the stack sees: from the earliest position it depends on to the last, both counted, and all between. (Dilations 1, 2, 4, … leave none of them out.)",
-        minutes=5,
-        difficulty=2,
-        importance=2,
+        task="Return how many positions one output of the stack spans: from the earliest position it depends on to the last, both included, and all in between. (Dilations 1, 2, 4, … leave none of them out.)",
+        minutes=5, difficulty=2, importance=2,
         reference=receptive_field,
-        draw=lambda generator: [(3, [1]), (2, [1, 2, 4]), (3, [1, 2, 4, 8]), (5, [1, 1])],
+        draw=lambda generator: [(3, [1]), (2, [1, 2, 4]), (3, [1, 2, 4, 8]), (5, [1, 1]), (4, [2, 3, 1])],
         mistakes=[
-            Mistake(
-                "dilation ignored",
-                lambda k, ds: 1 + (k - 1) * len(ds),
-                "Every layer counts the same here. A layer with dilation d reaches (kernel_size − 1) · d further.",
-            ),
-            Mistake(
-                "widths multiplied",
-                lambda k, ds: k ** len(ds),
-                "The widths are multiplied. Each layer adds to the reach; only because dilations double does the sum grow like a power.",
-            ),
-            Mistake(
-                "the position itself forgotten",
-                lambda k, ds: sum((k - 1) * d for d in ds),
-                "One too few: the position itself is seen too.",
-            ),
-            Mistake(
-                "kernel times dilations",
-                lambda k, ds: k * sum(ds),
-                "Each layer counts its k taps in full. Only the k − 1 gaps reach further; the position itself counts once, at the end.",
-            ),
-            Mistake(
-                "kernel one too wide",
-                lambda k, ds: 1 + sum(k * d for d in ds),
-                "A kernel of size k has k − 1 gaps between its taps, and only gaps reach further.",
-            ),
-            Mistake(
-                "last layer only",
-                lambda k, ds: 1 + (k - 1) * ds[-1],
-                "This is the reach of the last layer alone. The layers below add theirs.",
-            ),
-            Mistake(
-                "both sides counted",
-                lambda k, ds: 1 + 2 * sum((k - 1) * d for d in ds),
-                "The reach is counted twice. A kernel covers (k − 1) · d further positions in all, however they lie around the middle.",
-            ),
-            Mistake(
-                "widths added",
-                lambda k, ds: sum((k - 1) * d + 1 for d in ds),
-                "The position itself is counted once in every layer. It counts once in all: only what reaches further is added.",
-            ),
-            Mistake(
-                "kernel times layers",
-                lambda k, ds: k * len(ds),
-                "The kernels' taps are counted, layer by layer. They overlap, and dilation moves them apart: each layer reaches (kernel_size − 1) · d further.",
-            ),
-            Mistake(
-                "begins with the kernel",
-                lambda k, ds: k + (k - 1) * sum(ds),
-                "The count begins with a whole kernel, so the first layer counts twice. Begin with one position.",
-            ),
-            Mistake(
-                "kernel forgotten",
-                lambda k, ds: 1 + sum(ds),
-                "Every kernel is taken to have two taps. One of size k has k − 1 steps of d between its taps.",
-            ),
+            Mistake("dilation ignored", "(kernel_size - 1) * dilation", "kernel_size - 1",
+                    "Every layer counts the same here. A layer with dilation d reaches (kernel_size − 1) · d further."),
+            Mistake("widths multiplied", "return", "kernel_size ** len(dilations)",
+                    "The widths are multiplied. Each layer adds to the reach; the sum grows like a power only because the dilations double."),
+            Mistake("dilations multiplied", "return", "1 + (kernel_size - 1) * math.prod(dilations)",
+                    "The dilations are multiplied. Each layer adds its own reach, (kernel_size − 1) · d, so they are summed."),
+            Mistake("dilations taken to double", "return", "1 + (kernel_size - 1) * (2 ** len(dilations) - 1)",
+                    "This takes the dilations to be 1, 2, 4, …. They can be any list, so add them up."),
+            Mistake("the position itself forgotten", "1 + sum", "sum",
+                    "One too few: the output also depends on its own position."),
+            Mistake("kernel times dilations", "return", "kernel_size * sum(dilations)",
+                    "Each layer counts all its k taps. Only the k − 1 gaps reach further, and the position itself counts once, at the end."),
+            Mistake("kernel one too wide", "(kernel_size - 1)", "kernel_size",
+                    "A kernel of size k has k − 1 gaps between its taps, and only the gaps reach further."),
+            Mistake("last layer only", "return", "1 + (kernel_size - 1) * dilations[-1]",
+                    "This is the reach of the last layer alone. The layers below add theirs."),
+            Mistake("both sides counted", "1 + sum", "1 + 2 * sum",
+                    "The reach is counted twice. A kernel covers (k − 1) · d further positions in all, wherever its middle is."),
+            Mistake("widths added", "return", "sum((kernel_size - 1) * dilation + 1 for dilation in dilations)",
+                    "The position itself is counted once per layer. It counts once in all, because only what reaches further is added."),
+            Mistake("kernel times layers", "return", "kernel_size * len(dilations)",
+                    "The taps are counted, layer by layer. They overlap, and dilation moves them apart: each layer reaches (kernel_size − 1) · d further."),
+            Mistake("begins with the kernel", "1 + sum", "kernel_size + sum",
+                    "The count starts with a whole kernel, so the first layer counts twice. Start with one position."),
+            Mistake("kernel forgotten", "(kernel_size - 1) * dilation ", "dilation ",
+                    "Every kernel is taken to have two taps. One of size k has k − 1 steps of d between its taps."),
         ],
-        also_right=[
-            lambda k, ds: (k - 1) * sum(ds) + 1,
-            lambda k, ds: len(
-                {
-                    sum(t)
-                    for t in torch.cartesian_prod(*[torch.arange(k) * d for d in ds])
-                    .reshape(-1, len(ds))
-                    .tolist()
-                }
-            ),
-        ],
+        also_right=[lambda k, ds: (k - 1) * sum(ds) + 1, lambda k, ds: max(_offsets(k, ds)) + 1],
         hints=[
-            "One layer, kernel 3, dilation 1: three positions. With dilation 2 the taps (the places that the kernel looks at) are two apart, so from the first to the last it is five.",
-            "Each layer adds (kernel_size − 1) · dilation to what is seen already. Where do you start?",
+            "One layer with kernel 3 and dilation 1 spans three positions. With dilation 2 the taps (the positions that the kernel reads) are two apart, so the span is five.",
+            "Each layer adds (kernel_size − 1) · dilation to the span so far. Where do you start?",
             "1 + sum((kernel_size - 1) * dilation for dilation in dilations)",
         ],
         look_at="With dilations 1, 2, 4, … the sum doubles with each layer, so distance n takes about log n layers. Without dilation it takes n/(k − 1), and with attention one.",
@@ -417,78 +222,43 @@ EXERCISES = [
     Exercise(
         name="layers_needed",
         title="how many layers link two words",
-        task="A convolution looks at each position and at the kernel_size − 1 before it, without dilation. Return how many layers it takes until a position depends on the one that stands distance steps before it.",
-        minutes=4,
-        difficulty=2,
-        importance=2,
+        task="A convolution without dilation looks at each position and at the kernel_size − 1 before it. Return how many layers it takes until a position depends on the one that is distance steps before it.",
+        minutes=4, difficulty=2, importance=2,
         reference=layers_needed,
-        draw=lambda generator: [(1, 2), (4, 3), (5, 3), (12, 5), (13, 5), (40, 3)],
+        draw=lambda generator: [(1, 2), (4, 3), (5, 3), (12, 5), (13, 5), (40, 3), (11, 4), (3, 7), (10, 8)],
         mistakes=[
-            Mistake(
-                "divided by the kernel",
-                lambda n, k: math.ceil(n / k),
-                "A kernel of size k reaches only k − 1 steps back, since one of its taps is the position itself.",
-            ),
-            Mistake(
-                "rounded down",
-                lambda n, k: n // (k - 1),
-                "Rounded down (round() does it too, where the rest is half or less), the last layer stops short of the word. A part of a layer has to be a whole one.",
-            ),
-            Mistake(
-                "not rounded",
-                lambda n, k: n / (k - 1),
-                "There is no part of a layer: round up.",
-            ),
-            Mistake(
-                "one step too short",
-                lambda n, k: math.ceil((n - 1) / (k - 1)),
-                "The word stands distance steps before, so distance steps have to be covered, not distance − 1.",
-            ),
-            Mistake(
-                "one layer too many",
-                lambda n, k: n // (k - 1) + 1,
-                "One too many where the distance divides evenly: round up, and only then. (Or distance + 1 was divided: there are distance steps to go.)",
-            ),
-            Mistake(
-                "as if dilated",
-                lambda n, k: max(1, math.ceil(math.log(n + 1, k))),
-                "That is the count for dilations 1, k, k², …. Without dilation every layer adds the same k − 1 steps.",
-            ),
-            Mistake(
-                "one step a layer",
-                lambda n, k: n,
-                "That is a recurrent network, one step at a time. A kernel of size k goes k − 1 steps in a layer.",
-            ),
-            Mistake(
-                "kernel, rounded down",
-                lambda n, k: n // k,
-                "Divided by the kernel and rounded down: a layer reaches k − 1 steps back, and a part of a layer has to be a whole one.",
-            ),
-            Mistake(
-                "one more than needed",
-                lambda n, k: math.ceil(n / (k - 1)) + 1,
-                "Always one too many. The input is no layer; the first layer already reaches k − 1 steps back.",
-            ),
-            Mistake(
-                "multiplied",
-                lambda n, k: n * (k - 1),
-                "The longer the kernel, the fewer layers it takes: divide.",
-            ),
-            Mistake(
-                "half a kernel",
-                lambda n, k: math.ceil(n / (k // 2)),
-                "That is for a kernel that looks to both sides. This one looks back only, k − 1 steps.",
-            ),
+            Mistake("divided by the kernel", "(kernel_size - 1)", "kernel_size",
+                    "A kernel of size k reaches only k − 1 steps back, because one of its taps is the position itself."),
+            Mistake("rounded down", "math.ceil", "math.floor",
+                    "Rounded down (round() does so too, where the remainder is half or less), the last layer stops short of the word. A fraction of a layer has to become a whole one."),
+            Mistake("not rounded", "math.ceil", "",
+                    "There is no such thing as a fraction of a layer: round up."),
+            Mistake("one step too short", "ceil(distance", "ceil((distance - 1)",
+                    "The word is distance steps before, so distance steps have to be covered, not distance − 1."),
+            Mistake("one layer too many", "return", "distance // (kernel_size - 1) + 1",
+                    "One too many where the distance divides evenly: round up, and only then. (Or distance + 1 was divided, but there are distance steps to cover.)"),
+            Mistake("remainder added", "return", "distance // (kernel_size - 1) + distance % (kernel_size - 1)",
+                    "The remainder is added as it is. Whatever steps are left over, one more layer covers them: round up."),
+            Mistake("as if dilated", "return", "max(1, math.ceil(math.log(distance + 1, kernel_size)))",
+                    "That is the count for dilations 1, k, k², …. Without dilation every layer adds the same k − 1 steps."),
+            Mistake("one step a layer", "return", "distance",
+                    "That is a recurrent network, one step at a time. A kernel of size k covers k − 1 steps per layer."),
+            Mistake("kernel, rounded down", "return", "distance // kernel_size",
+                    "Divided by the kernel and rounded down. A layer reaches k − 1 steps back, and a fraction of a layer has to become a whole one."),
+            Mistake("one more than needed", "return", "result + 1",
+                    "Always one too many. The input isn't a layer; the first layer already reaches k − 1 steps back."),
+            Mistake("multiplied", "return", "distance * (kernel_size - 1)",
+                    "The longer the kernel, the fewer layers it takes: divide."),
+            Mistake("half a kernel", "(kernel_size - 1)", "(kernel_size // 2)",
+                    "That is for a kernel that looks to both sides. This one only looks back, k − 1 steps."),
         ],
-        also_right=[
-            lambda n, k: -(-n // (k - 1)),
-            lambda n, k: (n + k - 2) // (k - 1),
-        ],
+        also_right=[lambda n, k: -(-n // (k - 1)), lambda n, k: (n + k - 2) // (k - 1)],
         hints=[
             "One layer with a kernel of 3 reaches 2 steps back. Two layers?",
             "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
             "math.ceil(distance / (kernel_size - 1))",
         ],
-        look_at="The count grows in proportion to the distance, like n/(k − 1). Dilation makes it grow like a logarithm, and attention needs one layer at any distance.",
+        look_at="The count grows in proportion to the distance, like n/(k − 1). With dilation it grows like a logarithm, and attention needs one layer at any distance.",
     ),
 ]
+# fmt: on

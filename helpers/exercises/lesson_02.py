@@ -8,40 +8,13 @@ from helpers.exercises.model import Exercise, Mistake
 
 
 def additive_scores(query, keys, w_query, w_key, v):
-    """Score every encoder state against the decoder's state with a small network.
-
-    Parameters
-    ----------
-    query : Tensor of shape (B, D_q)
-        The decoder's state, one for each sentence.
-    keys : Tensor of shape (B, S, D_k)
-        The encoder's states.
-    w_query, w_key : Tensor of shape (D_q, A) and (D_k, A)
-    v : Tensor of shape (A,)
-
-    Returns
-    -------
-    scores : Tensor of shape (B, S)
-    """
+    """Score encoder states against the decoder's state: (B, D_q), (B, S, D_k) -> (B, S)."""
     hidden = torch.tanh((query @ w_query)[:, None] + keys @ w_key)
     return hidden @ v
 
 
 def attention_context(scores, values, mask=None):
-    """Turn scores into weights, and mix the values by them.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (B, S)
-    values : Tensor of shape (B, S, D_v)
-    mask : bool Tensor of shape (B, S), default=None
-        True where there is a word to look at.
-
-    Returns
-    -------
-    context : Tensor of shape (B, D_v)
-    weights : Tensor of shape (B, S)
-    """
+    """Turn scores (B, S) into weights, and mix the values (B, S, D_v) with them."""
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(dim=-1)
@@ -50,35 +23,19 @@ def attention_context(scores, values, mask=None):
 
 
 def general_scores(query, keys, w):
-    """Score every encoder state against the decoder's state with one matrix between them.
-
-    Parameters
-    ----------
-    query : Tensor of shape (B, D_q)
-    keys : Tensor of shape (B, S, D_k)
-    w : Tensor of shape (D_q, D_k)
-
-    Returns
-    -------
-    scores : Tensor of shape (B, S)
-    """
+    """Score with one matrix in between: (B, D_q), (B, S, D_k), (D_q, D_k) -> (B, S)."""
     return (keys @ (query @ w)[:, :, None]).squeeze(-1)
 
 
 def alignment_from_weights(weights):
-    """Say for every target word at which source word it looked most.
-
-    Parameters
-    ----------
-    weights : Tensor of shape (..., T, S)
-        Row t holds the weights with which target word t was written.
-
-    Returns
-    -------
-    positions : integer Tensor of shape (..., T)
-        Counted from 0.
-    """
+    """Find the source word with the most weight for every target word: (..., T, S) -> (..., T)."""
     return weights.argmax(dim=-1)
+
+
+def _general(query, keys, w):
+    asked = query @ w
+    scores = (asked[:, None] * keys).sum(-1)
+    return scores
 
 
 def _draw_additive(generator):
@@ -124,17 +81,6 @@ def _draw_weights(generator):
     return [(shares(2, 3),), (shares(4, 6),), (shares(2, 5, 7),)]
 
 
-def _additive(activation=torch.tanh, query=True, keys=True, outside=False):
-    """Make an additive score that goes wrong in the ways asked for."""
-
-    def score(q, k, w_query, w_key, v):
-        asked = (q @ w_query)[:, None] * query
-        offered = (k @ w_key) * keys
-        return (asked + offered) @ v if outside else activation(asked + offered) @ v
-
-    return score
-
-
 def _additive_by_concatenation(query, keys, w_query, w_key, v):
     repeated = query[:, None].expand(-1, keys.shape[1], -1)
     both = torch.cat([repeated, keys], dim=-1) @ torch.cat([w_query, w_key])
@@ -147,24 +93,6 @@ def _additive_by_loops(query, keys, w_query, w_key, v):
         for q, states in zip(query, keys, strict=True)
     ]
     return torch.stack(rows)
-
-
-def _context(axis=-1, polarity=True, mask_as="-inf"):
-    """Make an attention that goes wrong in the ways asked for."""
-
-    def attend(scores, values, mask=None):
-        if mask is not None and not polarity:
-            mask = ~mask
-        if mask is not None and mask_as == "-inf":
-            scores = scores.masked_fill(~mask, -math.inf)
-        if mask is not None and mask_as == "zero score":
-            scores = scores.masked_fill(~mask, 0.0)
-        weights = scores if axis is None else scores.softmax(axis)
-        if mask is not None and mask_as == "zero weight":
-            weights = weights * mask
-        return torch.einsum("bs,bsv->bv", weights, values), weights
-
-    return attend
 
 
 def _context_by_product(scores, values, mask=None):
@@ -191,271 +119,132 @@ def _alignment_by_loops(weights):
     return torch.tensor(best).reshape(weights.shape[:-1])
 
 
-KEYS_IGNORED = (
-    "Every source word gets the same score: the encoder's states do not count. The score depends "
-    "on the decoder's state and on each encoder state. Add keys @ w_key."
-)
-QUERY_IGNORED = (
-    "The decoder's state does not count, so every target word would look at the same place. Add "
-    "what the query says: (query @ w_query)[:, None]."
-)
 SOFTMAX_TOO_EARLY = (
-    "These are weights already. The exercise asks for the scores, before the softmax."
+    "These are already weights. The exercise asks for the scores, before the softmax."
 )
+ALL_WITH_ALL = (
+    "Each query is compared with the words of all sentences. A query belongs to its own sentence, "
+    "so give it a dimension, (query @ w)[:, :, None], and the product runs sentence by sentence."
+)
+MASK = "    if mask is not None:\n        scores = scores.masked_fill(~mask, -math.inf)\n"
 
+# fmt: off
 EXERCISES = [
     Exercise(
         name="additive_scores",
         title="Bahdanau's score",
         task="Score every encoder state against the decoder's state: v · tanh(query w_query + key w_key). Rows times matrices.",
-        minutes=8,
-        difficulty=3,
-        importance=5,
+        minutes=8, difficulty=3, importance=5,
         reference=additive_scores,
         draw=_draw_additive,
         mistakes=[
-            Mistake("encoder states ignored", _additive(keys=False), KEYS_IGNORED),
-            Mistake("decoder state ignored", _additive(query=False), QUERY_IGNORED),
-            Mistake(
-                "no tanh",
-                _additive(outside=True),
-                "There is no tanh. Then the query adds the same number to every score, the softmax cancels it, and the decoder's state has no say. Put torch.tanh around the sum.",
-            ),
-            Mistake(
-                "tanh at the end",
-                lambda q, k, wq, wk, v: torch.tanh(_additive(outside=True)(q, k, wq, wk, v)),
-                "tanh is taken of the finished score. It belongs around the sum, before the product with v.",
-            ),
-            Mistake(
-                "tanh of each part",
-                lambda q, k, wq, wk, v: (torch.tanh(q @ wq)[:, None] + torch.tanh(k @ wk)) @ v,
-                "tanh is taken of query and key apart. Then they never meet: the query adds the same to every score. Add first, then take tanh.",
-            ),
-            Mistake(
-                "sigmoid instead of tanh",
-                _additive(torch.sigmoid),
-                "This squashes into 0 to 1. Bahdanau's network uses tanh, between −1 and 1.",
-            ),
-            Mistake(
-                "multiplied instead of added",
-                lambda q, k, wq, wk, v: torch.tanh((q @ wq)[:, None] * (k @ wk)) @ v,
-                "Query and key are multiplied. Products are Luong's idea; this score is called additive because the two are added.",
-            ),
-            Mistake(
-                "v ignored",
-                lambda q, k, wq, wk, v: additive_scores(q, k, wq, wk, torch.ones_like(v)),
-                "The hidden layer is summed up as it is. Its parts are weighted by v: hidden @ v.",
-            ),
-            Mistake(
-                "an axis too many",
-                lambda q, k, wq, wk, v: additive_scores(q, k, wq, wk, v)[..., None],
-                "The shape is (B, S, 1). One number for each source word is (B, S): hidden @ v, with v as a vector, leaves no axis behind.",
-            ),
-            Mistake(
-                "softmax too early",
-                lambda *given: additive_scores(*given).softmax(-1),
-                SOFTMAX_TOO_EARLY,
-            ),
-            Mistake("decoder state ignored + no tanh", _additive(query=False, outside=True)),
-            Mistake(
-                "no tanh + softmax too early",
-                lambda *given: _additive(outside=True)(*given).softmax(-1),
-            ),
-            Mistake(
-                "tanh of the query alone",
-                lambda q, k, wq, wk, v: (torch.tanh(q @ wq)[:, None] + k @ wk) @ v,
-                "tanh is taken of the query alone: a bracket closes too early. Add first, then take tanh.",
-            ),
-            Mistake(
-                "tanh of the keys alone",
-                lambda q, k, wq, wk, v: ((q @ wq)[:, None] + torch.tanh(k @ wk)) @ v,
-                "tanh is taken of the keys alone: a bracket opens too late. Add first, then take tanh.",
-            ),
+            Mistake("encoder states ignored", " + keys @ w_key", " + 0 * (keys @ w_key)",
+                    "Every source word gets the same score, because the encoder's states aren't used. The score depends on the decoder's state and on each encoder state. Add keys @ w_key."),
+            Mistake("decoder state ignored", "(query @ w_query)[:, None] + ", "",
+                    "The decoder's state isn't used, so every target word would attend to the same source words. Add the query's part: (query @ w_query)[:, None]."),
+            Mistake("no tanh", "torch.tanh", "",
+                    "There is no tanh. Then the query adds the same number to every score, the softmax cancels it, and the decoder's state has no effect. Apply torch.tanh to the sum."),
+            Mistake("tanh at the end", "torch.tanh", "",
+                    "tanh is applied to the finished score. It belongs around the sum, before the product with v.",
+                    also=(("hidden @ v", "torch.tanh(hidden @ v)"),)),
+            Mistake("tanh of each part", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
+                    "tanh is applied to query and key separately. Then they never interact, and the query adds the same number to every score. Add first, then apply tanh."),
+            Mistake("sigmoid instead of tanh", "tanh", "sigmoid",
+                    "A sigmoid squashes into the range 0 to 1. Bahdanau's network uses tanh, between −1 and 1."),
+            Mistake("multiplied instead of added", "[:, None] + keys @ w_key", "[:, None] * (keys @ w_key)",
+                    "Query and key are multiplied. Products are Luong's idea; this score is called additive because the two are added."),
+            Mistake("v ignored", "hidden @ v", "hidden.sum(-1)",
+                    "The hidden layer is summed as it is. Its entries are weighted by v: hidden @ v."),
+            Mistake("an axis too many", "hidden @ v", "(hidden @ v)[..., None]",
+                    "The shape is (B, S, 1). One number per source word is (B, S): hidden @ v, with v as a vector, leaves no dimension behind."),
+            Mistake("softmax too early", "return", "result.softmax(-1)", SOFTMAX_TOO_EARLY),
+            Mistake("tanh of the query alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + keys @ w_key",
+                    "tanh is applied to the query alone, because a bracket closes too early. Add first, then apply tanh."),
+            Mistake("tanh of the keys alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
+                    "tanh is applied to the keys alone, because a bracket opens too late. Add first, then apply tanh."),
         ],
         also_right=[_additive_by_concatenation, _additive_by_loops],
         hints=[
-            "Query and keys are brought to the same width A first. What shapes do query @ w_query and keys @ w_key have?",
-            "(B, A) and (B, S, A): the query needs an axis of size 1 for the source words, [:, None], and broadcasting does the rest.",
+            "Query and keys are first brought to the same width A. What shapes do query @ w_query and keys @ w_key have?",
+            "(B, A) and (B, S, A). The query needs a dimension of size 1 for the source words, [:, None], and broadcasting does the rest.",
             "torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v",
         ],
-        look_at="keys @ w_key does not depend on the query. It can be computed once a sentence and used at every step of the decoder; the course's module does that.",
+        look_at="keys @ w_key doesn't depend on the query. It can be computed once per sentence and reused at every step of the decoder, which is what the course's module does.",
     ),
     Exercise(
         name="attention_context",
         title="from scores to a context",
-        task="Return the context and the weights. The mask, if there is one, is True where there is a word to look at.",
-        minutes=8,
-        difficulty=2,
-        importance=5,
+        task="Return the context and the weights. If there is a mask, it is True where there is a word to attend to.",
+        minutes=8, difficulty=2, importance=5,
         reference=attention_context,
         draw=_draw_context,
         mistakes=[
-            Mistake(
-                "softmax over the batch",
-                _context(axis=0),
-                "The softmax runs from sentence to sentence. Each sentence shares out one unit of weight among its own words: dim=-1.",
-            ),
-            Mistake(
-                "no softmax",
-                _context(axis=None, mask_as="none"),
-                "The scores go to the values as they are. A softmax must turn them into weights that are positive and sum to 1.",
-            ),
-            Mistake(
-                "mask ignored",
-                lambda scores, values, mask=None: _context()(scores, values),
-                "The mask has no effect, so padding gets weight. Where it is False, set the score to −∞ before the softmax.",
-            ),
-            Mistake(
-                "mask inverted",
-                _context(polarity=False),
-                "The mask is used the wrong way round: only padding is looked at. scores.masked_fill(~mask, -math.inf) fills where it is False.",
-            ),
-            Mistake(
-                "weights set to zero afterwards",
-                _context(mask_as="zero weight"),
-                "The weights are masked after the softmax, so a row no longer sums to 1, and padding still counts in the denominator. Set scores to −∞ before it.",
-            ),
-            Mistake(
-                "masked scores set to zero",
-                _context(mask_as="zero score"),
-                "A score of 0 is not no weight: exp(0) is 1. Use −∞, whose exp is 0.",
-            ),
-            Mistake(
-                "plain average",
-                lambda s, values, mask=None: (
-                    values.mean(1),
-                    attention_context(s, values, mask)[1],
-                ),
-                "The context is the plain average of the values. Each value has its own weight; multiply before you sum.",
-            ),
-            Mistake(
-                "likeliest word only",
-                lambda s, values, mask=None: (
-                    values[range(len(s)), attention_context(s, values, mask)[1].argmax(1)],
-                    attention_context(s, values, mask)[1],
-                ),
-                "The context is the value of the one best word. Bahdanau's attention mixes all of them, and so it has a gradient: weights times values, summed.",
-            ),
-            Mistake(
-                "not summed",
-                lambda s, values, mask=None: (
-                    attention_context(s, values, mask)[1][..., None] * values,
-                    attention_context(s, values, mask)[1],
-                ),
-                "The values are weighted, and not summed. One context for each sentence has the shape (B, D_v): .sum(dim=1).",
-            ),
-            Mistake(
-                "no axis for the words",
-                lambda s, v, mask=None: (
-                    attention_context(s, v, mask)[1] @ v,
-                    attention_context(s, v, mask)[1],
-                ),
-                "weights @ values mixes every sentence with every other. Give the weights an axis: (weights[:, None] @ values)[:, 0].",
-            ),
-            Mistake(
-                "results exchanged",
-                lambda s, v, mask=None: attention_context(s, v, mask)[::-1],
-                "Both are right, in the wrong order: first the context, then the weights.",
-            ),
-            Mistake(
-                "softmax over the batch + mask ignored",
-                lambda scores, values, mask=None: _context(axis=0)(scores, values),
-            ),
-            Mistake(
-                "mask inverted + weights set to zero afterwards",
-                _context(polarity=False, mask_as="zero weight"),
-            ),
-            Mistake(
-                "scores instead of weights",
-                lambda s, v, mask=None: (attention_context(s, v, mask)[0], s),
-                "The context is right. As second result the weights are asked for, and these are the scores.",
-            ),
-            Mistake(
-                "only the values hidden",
-                lambda s, v, mask=None: (
-                    (s.softmax(1)[..., None] * (v if mask is None else v * mask[..., None])).sum(1),
-                    s.softmax(1),
-                ),
-                "Padding's values are set to zero, but padding still takes its share of the weight. Hide its scores.",
-            ),
+            Mistake("softmax over the batch", "dim=-1", "dim=0",
+                    "The softmax runs from sentence to sentence. Each sentence distributes one unit of weight over its own words: dim=-1."),
+            Mistake("no softmax", MASK, "",
+                    "The scores multiply the values as they are. A softmax must first turn them into weights that are positive and sum to 1.",
+                    also=((".softmax(dim=-1)", ""),)),
+            Mistake("mask ignored", "if mask is not None", "if False",
+                    "The mask has no effect, so padding gets weight. Where it is False, set the score to −∞ before the softmax."),
+            Mistake("mask inverted", "~mask", "mask",
+                    "The mask is used the wrong way round, so only padding is attended to. scores.masked_fill(~mask, -math.inf) fills where it is False."),
+            Mistake("weights set to zero afterwards", "scores = scores.masked_fill", "weights = weights.masked_fill",
+                    "The weights are masked after the softmax, so a row no longer sums to 1, because padding still counts in the denominator. Set the scores to −∞ before it.",
+                    also=(("-math.inf", "0.0"), ("    weights = scores.softmax(dim=-1)\n", ""), ("    if mask", "    weights = scores.softmax(dim=-1)\n    if mask"))),
+            Mistake("masked scores set to zero", "-math.inf", "0.0",
+                    "A score of 0 still gets weight, because exp(0) is 1. Use −∞, whose exp is 0."),
+            Mistake("plain average", "(weights[:, :, None] * values).sum(dim=1)", "values.mean(1)",
+                    "The context is the plain average of the values. Each value has its own weight, so multiply before you sum."),
+            Mistake("likeliest word only", "(weights[:, :, None] * values).sum(dim=1)", "values[range(len(values)), weights.argmax(1)]",
+                    "The context is the value of the single best word. Bahdanau's attention mixes all of them, which is why it has a gradient: weights times values, summed."),
+            Mistake("not summed", ".sum(dim=1)", "",
+                    "The values are weighted but not summed. One context per sentence has the shape (B, D_v): .sum(dim=1)."),
+            Mistake("no axis for the words", "(weights[:, :, None] * values).sum(dim=1)", "weights @ values",
+                    "weights @ values mixes every sentence with every other. Give the weights a dimension: (weights[:, None] @ values)[:, 0]."),
+            Mistake("results exchanged", "return", "weights, context",
+                    "Both are right, but in the wrong order: first the context, then the weights."),
+            Mistake("scores instead of weights", "    weights =", "    given = scores\n    weights =",
+                    "The context is right. The second result should be the weights, and these are the scores.",
+                    also=(("return context, weights", "return context, given"), (MASK, ""), ("scores.softmax", "(scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax"))),
+            Mistake("only the values hidden", "scores = scores.masked_fill(~mask, -math.inf)", "values = values * mask[..., None]",
+                    "Padding's values are set to zero, but padding still takes its share of the weight. Hide its scores."),
         ],
         also_right=[_context_by_product, _context_by_exp],
         hints=[
-            "Three steps: hide, softmax, mix. Only the first one needs the mask.",
-            "scores.masked_fill(~mask, -math.inf) hides padding, and softmax(dim=-1) shares out the weight among the words of each sentence.",
-            "weights[:, :, None] has an axis for the width of the values. Multiply by values, and sum over the words, dim=1.",
+            "There are three steps: mask, softmax, mix. Only the first one needs the mask.",
+            "scores.masked_fill(~mask, -math.inf) hides padding, and softmax(dim=-1) distributes the weight over the words of each sentence.",
+            "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
             "context = (weights[:, :, None] * values).sum(dim=1); return context, weights",
         ],
-        look_at="Nothing here knows how the scores were made. These lines serve Bahdanau, Luong and, with one axis more, the Transformer.",
+        look_at="Nothing here depends on how the scores were computed. These lines serve Bahdanau, Luong and, with one more dimension, the Transformer.",
     ),
     Exercise(
         name="general_scores",
         title="Luong's general score",
-        task="Score every encoder state with one matrix between: query · w · key. The widths of query and keys differ.",
-        minutes=6,
-        difficulty=2,
-        importance=3,
+        task="Score every encoder state with one matrix in between: query · w · key. The widths of query and keys differ.",
+        minutes=6, difficulty=2, importance=3,
         reference=general_scores,
+        plain=_general,
         draw=_draw_general,
         mistakes=[
-            Mistake(
-                "axis of size 1 kept",
-                lambda q, k, w: general_scores(q, k, w)[..., None],
-                "The shape is (B, S, 1). One number for each source word is (B, S): squeeze(-1).",
-            ),
-            Mistake(
-                "not summed",
-                lambda q, k, w: (q @ w)[:, None] * k,
-                "The parts of the dot product are there, and not yet summed. Add .sum(dim=-1).",
-            ),
-            Mistake(
-                "every sentence with every other",
-                lambda q, k, w: torch.einsum("aq,qk,bsk->abs", q, w, k),
-                "Each query is compared with the words of all sentences. A query belongs to its own sentence: give it an axis, (query @ w)[:, :, None], and the product goes sentence by sentence.",
-            ),
-            Mistake(
-                "every sentence with every other, keys first",
-                lambda q, k, w: torch.einsum("aq,qk,bsk->bas", q, w, k),
-                "Each query is compared with the words of all sentences. A query belongs to its own sentence: give it an axis, (query @ w)[:, :, None], and the product goes sentence by sentence.",
-            ),
-            Mistake(
-                "tanh as in Bahdanau's score",
-                lambda q, k, w: torch.tanh(general_scores(q, k, w)),
-                "There is a tanh around the score. Luong's general score is a plain product, and its numbers may be as large as they like.",
-            ),
-            Mistake(
-                "tanh of the query",
-                lambda q, k, w: (torch.tanh(q @ w)[:, None] * k).sum(-1),
-                "There is a tanh after w. This score has no such layer: query @ w goes to the keys as it is.",
-            ),
-            Mistake(
-                "divided by the root of the width",
-                lambda q, k, w: general_scores(q, k, w) / math.sqrt(k.shape[-1]),
-                "The scores are divided by √D_k. That comes with the Transformer, in lesson 04; Luong's scores are not scaled.",
-            ),
-            Mistake(
-                "lengths divided out",
-                lambda q, k, w: torch.cosine_similarity((q @ w)[:, None], k, dim=-1),
-                "This is the cosine: the lengths of the vectors are divided out. A dot product keeps them.",
-            ),
-            Mistake(
-                "softmax too early",
-                lambda q, k, w: general_scores(q, k, w).softmax(-1),
-                SOFTMAX_TOO_EARLY,
-            ),
-            Mistake(
-                "tanh of the query + axis of size 1 kept",
-                lambda q, k, w: (torch.tanh(q @ w)[:, None] * k).sum(-1, keepdim=True),
-            ),
-            Mistake(
-                "divided by the root of the width + softmax too early",
-                lambda q, k, w: (general_scores(q, k, w) / math.sqrt(k.shape[-1])).softmax(-1),
-            ),
-            Mistake(
-                "squeeze without an axis",
-                lambda q, k, w: general_scores(q, k, w).squeeze(),
-                "squeeze() drops every axis of size 1, the batch's too when there is one sentence. Say which: squeeze(-1).",
-            ),
+            Mistake("tanh of the query", "query @ w\n", "torch.tanh(query @ w)\n",
+                    "There is a tanh after w. This score has no such layer: query @ w multiplies the keys as it is."),
+            Mistake("axis of size 1 kept", "sum(-1)", "sum(-1, keepdim=True)",
+                    "The shape is (B, S, 1). One number per source word is (B, S): squeeze(-1)."),
+            Mistake("not summed", ".sum(-1)", "",
+                    "The terms of the dot product are there, but not yet summed. Add .sum(dim=-1)."),
+            Mistake("every sentence with every other", "return", "torch.einsum('ak,bsk->abs', asked, keys)", ALL_WITH_ALL),
+            Mistake("every sentence with every other, keys first", "return", "torch.einsum('ak,bsk->bas', asked, keys)", ALL_WITH_ALL),
+            Mistake("every sentence with every other, words before queries", "return", "keys @ asked.T", ALL_WITH_ALL),
+            Mistake("tanh as in Bahdanau's score", "return", "torch.tanh(scores)",
+                    "There is a tanh around the score. Luong's general score is a plain product, and its numbers can be as large as they like."),
+            Mistake("divided by the root of the width", "sum(-1)", "sum(-1) / math.sqrt(keys.shape[-1])",
+                    "The scores are divided by √D_k. That comes with the Transformer, in lesson 04; Luong's scores aren't scaled."),
+            Mistake("lengths divided out", "return", "torch.cosine_similarity(asked[:, None], keys, dim=-1)",
+                    "This is the cosine, which divides by the lengths of the vectors. A dot product keeps them."),
+            Mistake("softmax too early", "return", "scores.softmax(-1)", SOFTMAX_TOO_EARLY),
+            Mistake("squeeze without an axis", "return", "scores.squeeze()",
+                    "squeeze() drops every dimension of size 1, the batch's too when there is one sentence. Say which: squeeze(-1)."),
         ],
         also_right=[
             lambda q, k, w: torch.einsum("bq,qk,bsk->bs", q, w, k),
@@ -463,74 +252,44 @@ EXERCISES = [
             _general_by_loops,
         ],
         hints=[
-            "query @ w has the width of a key, so a dot product with each key is possible.",
+            "query @ w has the width of a key, so it can be multiplied with each key by a dot product.",
             "keys is (B, S, D_k). A column (B, D_k, 1) on its right gives (B, S, 1).",
             "(keys @ (query @ w)[:, :, None]).squeeze(-1)",
         ],
-        look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it is Luong's dot score, for which both widths must agree.",
+        look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",
     ),
     Exercise(
         name="alignment_from_weights",
-        title="who looked where",
-        task="For every target word give the position of the source word with the most weight. Rows of the weights are target words.",
-        minutes=3,
-        difficulty=1,
-        importance=2,
+        title="which source word each target word attends to",
+        task="For every target word return the position of the source word with the most weight. The rows of the weights are target words.",
+        minutes=3, difficulty=1, importance=2,
         reference=alignment_from_weights,
         draw=_draw_weights,
         mistakes=[
-            Mistake(
-                "over the target words",
-                lambda w: w.argmax(-2),
-                "This says for every source word which target word looked at it most. Rows are target words, so the search runs along a row: dim=-1.",
-            ),
-            Mistake(
-                "weight instead of position",
-                lambda w: w.amax(-1),
-                "This is how much weight the best word has. The exercise asks where it stands: argmax.",
-            ),
-            Mistake(
-                "least instead of most",
-                lambda w: w.argmin(-1),
-                "This is the word with the least weight. Use argmax.",
-            ),
-            Mistake(
-                "counted from 1",
-                lambda w: w.argmax(-1) + 1,
-                "The positions are counted from 1. Here, as everywhere in Python, they start at 0.",
-            ),
-            Mistake(
-                "average position",
-                lambda w: (w * torch.arange(w.shape[-1])).sum(-1),
-                "This is the average position. A word that looks at the first and at the last source word would be aligned with the middle, where it did not look.",
-            ),
-            Mistake(
-                "one position for everything",
-                lambda w: w.argmax(),
-                "argmax() without an axis searches the whole table and gives one number. Ask for one in each row: dim=-1.",
-            ),
-            Mistake(
-                "a table of ones",
-                lambda w: (w == w.amax(-1, keepdim=True)).long(),
-                "This marks the best word in each row with a 1. The exercise asks for its position, one number a row.",
-            ),
-            Mistake("over the target words + counted from 1", lambda w: w.argmax(-2) + 1),
-            Mistake("least instead of most + counted from 1", lambda w: w.argmin(-1) + 1),
-            Mistake(
-                "axis counted from the front",
-                lambda w: w.argmax(1),
-                "dim=1 is the source in one table only; in a batch it is the target. The last axis is dim=-1.",
-            ),
+            Mistake("over the target words", "argmax(dim=-1)", "argmax(dim=-2)",
+                    "This finds, for every source word, the target word that attends to it most. Rows are target words, so the search runs along a row: dim=-1."),
+            Mistake("weight instead of position", "argmax", "amax",
+                    "This is how much weight the best word has. The exercise asks for its position: argmax."),
+            Mistake("least instead of most", "argmax(dim=-1)", "argmin(dim=-1)",
+                    "This is the word with the least weight. Use argmax."),
+            Mistake("counted from 1", "return", "result + 1",
+                    "The positions are counted from 1. Here, as everywhere in Python, they start at 0."),
+            Mistake("average position", "return", "(weights * torch.arange(weights.shape[-1])).sum(-1)",
+                    "This is the average position. A word that attends to the first and to the last source word would be aligned with the middle, which it doesn't attend to."),
+            Mistake("one position for everything", "dim=-1", "",
+                    "argmax() without a dimension searches the whole table and gives one number. Ask for one per row: dim=-1."),
+            Mistake("a table of ones", "return", "(weights == weights.amax(-1, keepdim=True)).long()",
+                    "This marks the best word in each row with a 1. The exercise asks for its position, one number per row."),
+            Mistake("axis counted from the front", "dim=-1", "dim=1",
+                    "dim=1 is the source in a single table only; in a batch it's the target. The last dimension is dim=-1."),
         ],
         also_right=[
             _alignment_by_loops,
             lambda w: w.sort(dim=-1, descending=True).indices[..., 0],
             lambda w: w.topk(1).indices.squeeze(-1),
         ],
-        hints=[
-            "Take one row. Which position of it holds the largest number?",
-            "weights.argmax(dim=-1)",
-        ],
-        look_at="Taking the largest weight throws the others away. Where two words share the weight, as with French “ne … pas” for “not”, the alignment shows only one of them.",
+        hints=["Take one row. Which position of it holds the largest number?", "weights.argmax(dim=-1)"],
+        look_at="Taking the largest weight discards the others. Where two words share the weight, as with French “ne … pas” for “not”, the alignment shows only one of them.",
     ),
 ]
+# fmt: on

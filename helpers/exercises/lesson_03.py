@@ -8,90 +8,66 @@ from helpers.exercises.model import Exercise, Mistake
 
 
 def simple_self_attention(x):
-    """Let every word become a mixture of all words, by how alike they are.
-
-    Parameters
-    ----------
-    x : Tensor of shape (T, D)
-
-    Returns
-    -------
-    y : Tensor of shape (T, D)
-    """
+    """Turn every word into a mixture of all words, weighted by similarity: (T, D) -> (T, D)."""
     weights = (x @ x.T).softmax(dim=-1)
     return weights @ x
 
 
 def attend(query, keys, values):
-    """Look something up softly: score every key, turn scores into weights, mix the values.
-
-    Parameters
-    ----------
-    query : Tensor of shape (K,)
-    keys : Tensor of shape (S, K)
-    values : Tensor of shape (S, D_v)
-
-    Returns
-    -------
-    context : Tensor of shape (D_v,)
-    weights : Tensor of shape (S,)
-        They sum to 1.
-    """
+    """Look one query up: (K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)."""
     scores = keys @ query / math.sqrt(query.shape[-1])
     weights = scores.softmax(dim=-1)
     return weights @ values, weights
 
 
 def one_word(x, i, w_q, w_k, w_v):
-    """Run self-attention for one word of a sentence, projections included.
-
-    Parameters
-    ----------
-    x : Tensor of shape (T, D)
-        A row for each word.
-    i : int
-        Which word looks.
-    w_q, w_k : Tensor of shape (D, K)
-    w_v : Tensor of shape (D, D_v)
-
-    Returns
-    -------
-    context : Tensor of shape (D_v,)
-    """
+    """Run self-attention for word i of x (T, D), projections included: -> (D_v,)."""
     query, keys, values = x[i] @ w_q, x @ w_k, x @ w_v
     weights = (keys @ query / query.shape[-1] ** 0.5).softmax(dim=-1)
     return weights @ values
 
 
 def kernel_regression(x, known_x, known_y, width):
-    """Estimate y at x as an average of known values, near ones counting most.
-
-    Parameters
-    ----------
-    x : Tensor of shape (T,)
-        Where to estimate.
-    known_x, known_y : Tensor of shape (S,)
-    width : float
-        Of the Gaussian kernel.
-
-    Returns
-    -------
-    y : Tensor of shape (T,)
-    """
+    """Estimate y at x (T,) as an average of known values (S,), near ones counting most."""
     scores = -((x[:, None] - known_x) ** 2) / (2 * width**2)
     return scores.softmax(dim=-1) @ known_y
 
 
+# The solutions as a learner would write them; known mistakes are edits of these texts.
+
+
+def _simple(x):
+    scores = x @ x.T
+    weights = scores.softmax(dim=-1)
+    return weights @ x
+
+
+def _attend(query, keys, values):
+    scores = keys @ query / math.sqrt(query.shape[-1])
+    weights = scores.softmax(dim=-1)
+    context = weights @ values
+    return context, weights
+
+
+def _one_word(x, i, w_q, w_k, w_v):
+    query = x[i] @ w_q
+    keys = x @ w_k
+    values = x @ w_v
+    scores = keys @ query / query.shape[-1] ** 0.5
+    weights = scores.softmax(dim=-1)
+    return weights @ values
+
+
+def _regress(x, known_x, known_y, width):
+    distance = x[:, None] - known_x
+    scores = -(distance**2) / (2 * width**2)
+    weights = scores.softmax(dim=-1)
+    return weights @ known_y
+
+
 def _draw_rows(generator):
-    return [
-        (torch.randn(shape, generator=generator) * 0.8,)
-        for shape in [(2, 3), (4, 3), (5, 2), (3, 6)]
-    ]
-
-
-def _simple(scale=1.0, weigh=lambda scores: scores.softmax(-1)):
-    """Make a self-attention that goes wrong in the ways asked for."""
-    return lambda x: weigh(x @ x.T * (x.shape[-1] ** -0.5 if scale == "root" else scale)) @ x
+    shapes = [(2, 3), (4, 3), (5, 2), (3, 6)]
+    return [(torch.randn(shape, generator=generator) * 0.8,) for shape in shapes]
 
 
 def _simple_by_loops(x):
@@ -108,23 +84,8 @@ def _draw_word(generator):
 
     return [
         (normal(t, d), i, normal(d, k), normal(d, k), normal(d, v))
-        for t, d, k, v, i in [(2, 2, 2, 2, 1), (4, 3, 3, 3, 0), (5, 4, 3, 2, 2)]
+        for t, d, k, v, i in [(2, 2, 2, 2, 1), (4, 3, 3, 3, 0), (5, 4, 3, 2, 2), (3, 4, 5, 4, 1)]
     ]
-
-
-def _word(query=lambda x, w: w[0], keys=lambda x, w: w[1], values=lambda x, w: w[2], root=True):
-    """Make a self-attention of one word that goes wrong in the ways asked for."""
-
-    def attend_word(x, i, w_q, w_k, w_v):
-        w = (w_q, w_k, w_v)
-        q, k, v = x[i] @ query(x, w), x @ keys(x, w), x @ values(x, w)
-        return (k @ q / (len(q) ** 0.5 if root else 1)).softmax(-1) @ v
-
-    return attend_word
-
-
-def _word_without_projected_values(x, i, w_q, w_k, w_v):
-    return (x @ w_k @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(-1) @ x
 
 
 def _word_by_loops(x, i, w_q, w_k, w_v):
@@ -133,36 +94,12 @@ def _word_by_loops(x, i, w_q, w_k, w_v):
     return sum(p / sum(powers) * (w_v.T @ row) for p, row in zip(powers, x, strict=True))
 
 
-def _without_itself(x):
-    scores = (x @ x.T).masked_fill(torch.eye(len(x), dtype=torch.bool), -math.inf)
-    return scores.softmax(-1) @ x
-
-
 def _draw_lookup(generator):
     def normal(*shape):
         return torch.randn(shape, generator=generator)
 
-    return [
-        (normal(k), normal(s, k), normal(s, d_v)) for s, k, d_v in [(2, 3, 2), (4, 3, 3), (5, 8, 2)]
-    ]
-
-
-def _attend(scale="root", weigh=lambda scores: scores.softmax(-1), mix="values"):
-    """Make a soft look-up that goes wrong in the ways asked for."""
-
-    def look_up(query, keys, values):
-        width, length = len(query), len(keys)
-        roots = {"root": width**0.5, "three": 3**0.5, "length": length**0.5}
-        divisor = {**roots, "none": 1, "width": width}[scale]
-        weights = weigh(keys @ query / divisor)
-        return weights @ (values if mix == "values" else keys), weights
-
-    return look_up
-
-
-def _hard(query, keys, values):
-    weights = torch.nn.functional.one_hot((keys @ query).argmax(), len(keys)).float()
-    return weights @ values, weights
+    sizes = [(2, 3, 2), (4, 3, 3), (5, 8, 2)]
+    return [(normal(k), normal(s, k), normal(s, d_v)) for s, k, d_v in sizes]
 
 
 def _attend_by_hand(query, keys, values):
@@ -181,183 +118,92 @@ def _draw_regression(generator):
     ]
 
 
-def _regress(score=lambda d, w: -(d**2) / (2 * w**2), axis=-1):
-    """Make a kernel regression that goes wrong in the ways asked for."""
-    return lambda x, kx, ky, w: score(x[:, None] - kx, w).softmax(axis) @ ky
+NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."
+WITHOUT_ROOT = "The scores are divided by d_k instead of its square root."
+EXCHANGED = "Both are right, but in the wrong order: first the context, then the weights."
+ROW_TWICE = (
+    "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
+    "(The scores are symmetric here, but the weights aren't.) Or the weights were transposed: weights @ x, without .T."
+)
 
-
+# fmt: off
 EXERCISES = [
     Exercise(
         name="simple_self_attention",
         title="self-attention without parameters",
-        task="Score every word against every word by a dot product, turn each row into weights, mix the words. No scaling, nothing to learn.",
-        minutes=6,
-        difficulty=2,
-        importance=5,
+        task="Score every word against every word by a dot product, turn each row into weights, and mix the words. No scaling, nothing to learn.",
+        minutes=6, difficulty=2, importance=5,
         reference=simple_self_attention,
+        plain=_simple,
         draw=_draw_rows,
         mistakes=[
-            Mistake(
-                "softmax over the wrong axis",
-                _simple(weigh=lambda s: s.softmax(0)),
-                "The softmax runs down the columns. Word i shares out one unit of weight in row i: use dim=-1. (The scores are symmetric here, the weights are not.) Or the weights were transposed: weights @ x, without .T.",
-            ),
-            Mistake(
-                "no softmax",
-                _simple(weigh=lambda s: s),
-                "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1.",
-            ),
-            Mistake(
-                "divided by √D",
-                _simple(scale="root"),
-                "The scores are scaled. That is right from the six steps on; this first version has no scaling.",
-            ),
-            Mistake(
-                "softmax over all scores at once",
-                _simple(weigh=lambda s: s.flatten().softmax(0).view_as(s)),
-                "All weights together sum to 1. Every word has its own unit of weight: a softmax for each row.",
-            ),
-            Mistake(
-                "sigmoid instead of softmax",
-                _simple(weigh=torch.sigmoid),
-                "Each score is squashed by itself, so a row does not sum to 1. A softmax lets the words compete.",
-            ),
-            Mistake(
-                "divided by the sum",
-                _simple(weigh=lambda s: s / s.sum(-1, keepdim=True)),
-                "The scores are divided by their sum without exp. Scores may be negative, and so are these weights. softmax takes exp first.",
-            ),
-            Mistake(
-                "not divided by the sum",
-                _simple(weigh=torch.exp),
-                "The powers are not divided by their sum, so a row does not sum to 1. softmax does both.",
-            ),
-            Mistake(
-                "cosine instead of dot product",
-                lambda x: (
-                    (
-                        torch.nn.functional.normalize(x, dim=-1)
-                        @ torch.nn.functional.normalize(x, dim=-1).T
-                    ).softmax(-1)
-                    @ x
-                ),
-                "The vectors are made one long before they are compared. A plain dot product counts their lengths too: x @ x.T.",
-            ),
-            Mistake(
-                "weights instead of the mixture",
-                lambda x: (x @ x.T).softmax(-1),
-                "These are the weights, (T, T). One product is missing: the weights mix the words, weights @ x.",
-            ),
-            Mistake(
-                "own word left out",
-                _without_itself,
-                "A word does not look at itself here. In self-attention it may, and usually it looks at itself most.",
-            ),
-            Mistake(
-                "all words alike",
-                lambda x: x.mean(0).expand(x.shape),
-                "Every word becomes the plain average: the weights do not depend on the scores.",
-            ),
-            Mistake(
-                "divided by √D + softmax over the wrong axis",
-                _simple(scale="root", weigh=lambda s: s.softmax(0)),
-            ),
-            Mistake("divided by √D + no softmax", _simple(scale="root", weigh=lambda s: s)),
+            Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
+                    "The scores are scaled. That's right once we get to the six steps, but this first version has no scaling."),
+            Mistake("softmax over the wrong axis", "dim=-1", "dim=0", ROW_TWICE),
+            Mistake("no softmax", ".softmax(dim=-1)", "",
+                    "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
+            Mistake("softmax over all scores at once", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",
+                    "All weights together sum to 1. Every word has its own unit of weight, so apply a softmax per row."),
+            Mistake("sigmoid instead of softmax", "softmax(dim=-1)", "sigmoid()",
+                    "Each score is squashed separately, so a row doesn't sum to 1. A softmax lets the words compete."),
+            Mistake("divided by the sum", "scores.softmax(dim=-1)", "scores / scores.sum(-1, keepdim=True)",
+                    "The scores are divided by their sum without exp. Scores can be negative, and then so are these weights. softmax applies exp first."),
+            Mistake("not divided by the sum", "softmax(dim=-1)", "exp()",
+                    "The exponentials aren't divided by their sum, so a row doesn't sum to 1. softmax does both."),
+            Mistake("cosine instead of dot product", "x @ x.T", "torch.cosine_similarity(x[:, None], x[None], dim=-1)",
+                    "The vectors are normalised to length 1 before they are compared. A plain dot product counts their lengths too: x @ x.T."),
+            Mistake("weights instead of the mixture", "return", "weights",
+                    "These are the weights, (T, T). One product is missing, because the weights mix the words: weights @ x."),
+            Mistake("own word left out", "scores.softmax", "scores.masked_fill(torch.eye(len(x)).bool(), -math.inf).softmax",
+                    "A word doesn't attend to itself here. In self-attention it is allowed to, and usually gives itself the most weight."),
+            Mistake("all words alike", "return", "x.mean(0).expand(x.shape)",
+                    "Every word becomes the plain average, because the weights don't depend on the scores."),
         ],
         also_right=[
             _simple_by_loops,
             lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
-            lambda x: torch.nn.functional.scaled_dot_product_attention(
-                x[None], x[None], x[None], scale=1.0
-            )[0],
+            lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0],
         ],
         hints=[
             "Three lines: scores (T, T), weights (T, T), result (T, D).",
             "x @ x.T holds the dot product of every word with every word.",
             "weights = (x @ x.T).softmax(dim=-1), then weights @ x.",
         ],
-        look_at="x comes in three times: as what asks, as what is asked, and as what is handed over. The next exercise gives each part its own name.",
+        look_at="x appears three times: as what searches, as what is searched, and as what is mixed. The next exercise gives each role its own name.",
     ),
     Exercise(
         name="attend",
         title="one query, steps 2 to 6",
-        task="Look up one query among keys and values: score, divide by √d_k, softmax, weigh, sum. Return context and weights.",
-        minutes=8,
-        difficulty=2,
-        importance=5,
+        task="Look up one query among keys and values: score, divide by √d_k, softmax, weight, sum. Return context and weights.",
+        minutes=8, difficulty=2, importance=5,
         reference=attend,
+        plain=_attend,
         draw=_draw_lookup,
         mistakes=[
-            Mistake(
-                "no scaling",
-                _attend(scale="none"),
-                "The scores are not divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax.",
-            ),
-            Mistake(
-                "divided by d_k",
-                _attend(scale="width"),
-                "The scores are divided by d_k, not by its square root.",
-            ),
-            Mistake(
-                "divided by √3 always",
-                _attend(scale="three"),
-                "√3 belonged to the lesson's example. Take the width of this query: math.sqrt(query.shape[-1]).",
-            ),
-            Mistake(
-                "divided by the root of the values' width",
-                lambda q, k, v: (lambda w: (w @ v, w))((k @ q / v.shape[1] ** 0.5).softmax(-1)),
-                "The root is taken of the width of a value. What meets in the score are query and key: take their width.",
-            ),
-            Mistake(
-                "divided after the softmax",
-                lambda q, k, v: (lambda w: (w @ v, w))((k @ q).softmax(-1) / len(q) ** 0.5),
-                "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores, then take the softmax.",
-            ),
-            Mistake(
-                "divided by the root of the number of keys",
-                _attend(scale="length"),
-                "The root is taken of how many keys there are. It is the width of a key, d_k, that counts.",
-            ),
-            Mistake(
-                "keys instead of values",
-                _attend(mix="keys"),
-                "The weights mix the keys. Keys are for finding; what is handed over are the values: weights @ values.",
-            ),
-            Mistake(
-                "no softmax",
-                _attend(weigh=lambda s: s),
-                "The scores mix the values as they are. A softmax must turn them into weights that sum to 1.",
-            ),
-            Mistake(
-                "sigmoid instead of softmax",
-                _attend(weigh=torch.sigmoid),
-                "Each score is squashed by itself; the weights do not sum to 1. A softmax lets the keys compete.",
-            ),
-            Mistake(
-                "only the best key",
-                _hard,
-                "This is a hard look-up: all weight on one key. The soft one gives every key its share, and has a gradient.",
-            ),
-            Mistake(
-                "values not summed",
-                lambda q, k, v: (
-                    (k @ q / len(q) ** 0.5).softmax(0)[:, None] * v,
-                    (k @ q / len(q) ** 0.5).softmax(0),
-                ),
-                "The values are weighed but not added up: the last of the six steps. weights @ values does both.",
-            ),
-            Mistake(
-                "scores instead of weights",
-                lambda q, k, v: (attend(q, k, v)[0], k @ q / len(q) ** 0.5),
-                "The context is right. As second result the weights are asked for, after the softmax, and these are the scores.",
-            ),
-            Mistake(
-                "results exchanged",
-                lambda q, k, v: attend(q, k, v)[::-1],
-                "Both are right, in the wrong order: first the context, then the weights.",
-            ),
-            Mistake("no scaling + keys instead of values", _attend(scale="none", mix="keys")),
-            Mistake("no scaling + no softmax", _attend(scale="none", weigh=lambda s: s)),
+            Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
+                    "The scores aren't divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax."),
+            Mistake("divided by d_k", "math.sqrt(query.shape[-1])", "query.shape[-1]", WITHOUT_ROOT),
+            Mistake("divided by √3 always", "query.shape[-1]", "3",
+                    "√3 belonged to the lesson's example. Take the width of this query: math.sqrt(query.shape[-1])."),
+            Mistake("divided by the root of the values' width", "query.shape[-1]", "values.shape[-1]",
+                    "The root is taken of a value's width. The score multiplies query and key, so take their width."),
+            Mistake("divided after the softmax", " / math.sqrt(query.shape[-1])", "",
+                    "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores, then apply the softmax.",
+                    also=(("softmax(dim=-1)", "softmax(dim=-1) / math.sqrt(query.shape[-1])"),)),
+            Mistake("divided by the root of the number of keys", "query.shape[-1]", "len(keys)",
+                    "The root is taken of the number of keys. What counts is the width of a key, d_k."),
+            Mistake("keys instead of values", "weights @ values", "weights @ keys",
+                    "The weights mix the keys. Keys are only for matching; what gets mixed are the values: weights @ values."),
+            Mistake("no softmax", ".softmax(dim=-1)", "", NO_SOFTMAX),
+            Mistake("sigmoid instead of softmax", "softmax(dim=-1)", "sigmoid()",
+                    "Each score is squashed separately, so the weights don't sum to 1. A softmax lets the keys compete."),
+            Mistake("only the best key", "scores.softmax(dim=-1)", "torch.nn.functional.one_hot(scores.argmax(), len(keys)).float()",
+                    "This is a hard look-up, with all the weight on one key. The soft one gives every key its share, and has a gradient."),
+            Mistake("values not summed", "weights @ values", "weights[:, None] * values",
+                    "The values are weighted but not added up, which is the last of the six steps. weights @ values does both."),
+            Mistake("scores instead of weights", "return", "context, scores",
+                    "The context is right. The second result should be the weights, after the softmax, and these are the scores."),
+            Mistake("results exchanged", "return", "weights, context", EXCHANGED),
         ],
         also_right=[
             _attend_by_hand,
@@ -367,121 +213,56 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "One score for each key: keys @ query has shape (S,).",
+            "One score per key: keys @ query has shape (S,).",
             "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
             "weights @ values is the weighted sum; return it and the weights.",
         ],
-        look_at="keys @ query is a matrix times a vector: all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
+        look_at="keys @ query is a matrix times a vector, so it gives all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
     ),
     Exercise(
         name="one_word",
         title="all six steps for one word",
-        task="Word i looks at its whole sentence: project to a query, to keys and to values, then steps 2 to 6, as in attend. Return the context.",
-        minutes=6,
-        difficulty=3,
-        importance=5,
+        task="Word i attends to its whole sentence: project to a query, to keys and to values, then steps 2 to 6, as in attend. Return the context.",
+        minutes=6, difficulty=3, importance=5,
         reference=one_word,
+        plain=_one_word,
         draw=_draw_word,
         mistakes=[
-            Mistake(
-                "another word",
-                lambda x, i, q, k, v: _word()(x, 0 if i else -1, q, k, v),
-                "This is another word's context. The query comes from row i of x, and from that row alone.",
-            ),
-            Mistake(
-                "always the first word",
-                lambda x, i, q, k, v: one_word(x, 0, q, k, v),
-                "The query is that of word 0. Take row i: x[i] @ w_q.",
-            ),
-            Mistake(
-                "only its own key and value",
-                lambda x, i, q, k, v: x[i] @ v,
-                "Word i looks at itself alone. Keys and values come from all rows of x.",
-            ),
-            Mistake(
-                "one query matrix for both",
-                _word(keys=lambda x, w: w[0]),
-                "The keys were made with W_Q. W_K makes them: what a word can be found by need not be what it looks for.",
-            ),
-            Mistake(
-                "divided by √D",
-                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / len(q) ** 0.5).softmax(-1) @ (x @ v),
-                "The root is taken of the words' width D. The vectors that meet are narrower: take the width of the query.",
-            ),
-            Mistake(
-                "divided by √D_v",
-                lambda x, i, q, k, v: (
-                    (x @ k @ (x[i] @ q) / v.shape[1] ** 0.5).softmax(-1) @ (x @ v)
-                ),
-                "The root is taken of the values' width. What meets in the score are query and key: take their width.",
-            ),
-            Mistake(
-                "query and key exchanged",
-                _word(query=lambda x, w: w[1], keys=lambda x, w: w[0]),
-                "The two projections are exchanged, or column i of the scores was taken instead of row i. W_Q makes the query of word i, W_K the keys of all words.",
-            ),
-            Mistake(
-                "keys instead of values",
-                lambda x, i, q, k, v: (
-                    (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5).softmax(-1) @ (x @ k)
-                ),
-                "The weights multiply the keys. Keys are for finding; what is mixed are the values, x @ w_v.",
-            ),
-            Mistake(
-                "values not projected",
-                _word_without_projected_values,
-                "The weights multiply the words themselves. Project them first: the values are x @ w_v.",
-            ),
-            Mistake(
-                "no scaling",
-                _word(root=False),
-                "The scores are not divided by the square root of the width of the query.",
-            ),
-            Mistake(
-                "one key matrix for both",
-                _word(query=lambda x, w: w[1]),
-                "The query was made with W_K. Then a word that is found easily also asks for itself; W_Q lets it ask for something else.",
-            ),
-            Mistake(
-                "no softmax",
-                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5) @ (x @ v),
-                "The scores mix the values as they are. A softmax must turn them into weights that sum to 1.",
-            ),
-            Mistake(
-                "divided by d_k",
-                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1]).softmax(-1) @ (x @ v),
-                "The scores are divided by d_k, not by its square root.",
-            ),
-            Mistake(
-                "divided after the softmax",
-                lambda x, i, q, k, v: (
-                    (x @ k @ (x[i] @ q)).softmax(-1) / q.shape[1] ** 0.5 @ (x @ v)
-                ),
-                "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores first.",
-            ),
-            Mistake(
-                "a column of the weights",
-                lambda x, i, q, k, v: (
-                    ((x @ q) @ (x @ k).T / q.shape[1] ** 0.5).softmax(-1)[:, i] @ (x @ v)
-                ),
-                "This is column i: how much each word looks at word i. What word i looks at is row i.",
-            ),
-            Mistake(
-                "every word",
-                lambda x, i, q, k, v: (
-                    ((x @ q) @ (x @ k).T / q.shape[1] ** 0.5).softmax(-1) @ (x @ v)
-                ),
-                "These are the contexts of all words. Only word i is asked for: its query is x[i] @ w_q.",
-            ),
-            Mistake(
-                "weights instead of the context",
-                lambda x, i, q, k, v: (x @ k @ (x[i] @ q) / q.shape[1] ** 0.5).softmax(-1),
-                "These are the weights. One product is missing: weights @ values.",
-            ),
-            Mistake(
-                "no scaling + keys instead of values",
-                lambda x, i, q, k, v: (x @ k @ (x[i] @ q)).softmax(-1) @ (x @ k),
-            ),
+            Mistake("another word", "x[i] @", "x[0 if i else -1] @",
+                    "This is another word's context. The query comes from row i of x, and from that row alone."),
+            Mistake("always the first word", "x[i]", "x[0]",
+                    "The query is that of word 0. Take row i: x[i] @ w_q."),
+            Mistake("only its own key and value", "return", "x[i] @ w_v",
+                    "Word i attends to itself alone. Keys and values come from all rows of x."),
+            Mistake("one query matrix for both", "x @ w_k", "x @ w_q",
+                    "The keys were made with W_Q. W_K makes them, because a word's key can differ from its query."),
+            Mistake("divided by √D", "query.shape[-1]", "x.shape[-1]",
+                    "The root is taken of the words' width D. The vectors in the dot product are narrower: take the width of the query."),
+            Mistake("divided by √D_v", "query.shape[-1]", "values.shape[-1]",
+                    "The root is taken of the values' width. The score multiplies query and key, so take their width."),
+            Mistake("query and key exchanged", "x[i] @ w_q", "x[i] @ w_k",
+                    "The two projections are exchanged, or column i of the scores was taken instead of row i. W_Q makes the query of word i, W_K the keys of all words.",
+                    also=(("keys = x @ w_k", "keys = x @ w_q"),)),
+            Mistake("no scaling", " / query.shape[-1] ** 0.5", "",
+                    "The scores aren't divided by the square root of the query's width."),
+            Mistake("keys instead of values", "weights @ values", "weights @ keys",
+                    "The weights multiply the keys. Keys are only for matching; what gets mixed are the values, x @ w_v."),
+            Mistake("values not projected", "weights @ values", "weights @ x",
+                    "The weights multiply the words themselves. Project them first: the values are x @ w_v."),
+            Mistake("one key matrix for both", "x[i] @ w_q", "x[i] @ w_k",
+                    "The query was made with W_K. Then a word that is easy to find also searches for itself; W_Q lets it search for something else."),
+            Mistake("no softmax", ".softmax(dim=-1)", "", NO_SOFTMAX),
+            Mistake("divided by d_k", " ** 0.5", "", WITHOUT_ROOT),
+            Mistake("divided after the softmax", " / query.shape[-1] ** 0.5", "",
+                    "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores first.",
+                    also=(("softmax(dim=-1)", "softmax(dim=-1) / query.shape[-1] ** 0.5"),)),
+            Mistake("a column of the weights", "return", "((x @ w_q) @ keys.T / query.shape[-1] ** 0.5).softmax(-1)[:, i] @ values",
+                    "This is column i, which says how much weight each word gives to word i. The weights that word i gives are row i."),
+            Mistake("every word", "x[i] @ w_q", "x @ w_q",
+                    "These are the contexts of all words. Only word i is asked for: its query is x[i] @ w_q.",
+                    also=(("keys @ query", "query @ keys.T"),)),
+            Mistake("weights instead of the context", "return", "weights",
+                    "These are the weights. One product is missing: weights @ values."),
         ],
         also_right=[
             _word_by_loops,
@@ -490,110 +271,58 @@ EXERCISES = [
             )[0, 0],
         ],
         hints=[
-            "query = x[i] @ w_q has K numbers. Keys and values are made for every word at once.",
-            "keys @ query / query.shape[-1] ** 0.5 holds a score for each word. Softmax, then mix the values.",
+            "query = x[i] @ w_q has K numbers. Keys and values are computed for every word at once.",
+            "keys @ query / query.shape[-1] ** 0.5 holds one score per word. Apply the softmax, then mix the values.",
             "((x @ w_k) @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(dim=-1) @ (x @ w_v)",
         ],
-        look_at="Only the query depends on i. Keys and values are the same whoever looks: lesson 04 makes them once for the whole sentence.",
+        look_at="Only the query depends on i. Keys and values are the same for every query, so lesson 04 computes them once for the whole sentence.",
     ),
     Exercise(
         name="kernel_regression",
         title="attention as kernel regression",
         task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of all of them.",
-        minutes=7,
-        difficulty=3,
-        importance=2,
+        minutes=7, difficulty=3, importance=2,
         reference=kernel_regression,
+        plain=_regress,
         draw=_draw_regression,
         mistakes=[
-            Mistake(
-                "width not squared",
-                _regress(lambda d, w: -(d**2) / (2 * w)),
-                "The width has to be squared, like the distance: 2 * width**2.",
-            ),
-            Mistake(
-                "brackets forgotten",
-                _regress(lambda d, w: -(d**2) / 2 * w**2),
-                "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2).",
-            ),
-            Mistake(
-                "one sum for all",
-                lambda x, kx, ky, w: (
-                    (-((x[:, None] - kx) ** 2) / (2 * w**2)).flatten().softmax(0).view(len(x), -1)
-                    @ ky
-                ),
-                "The weights of all places together sum to 1. Every x has its own: divide row by row, dim=-1.",
-            ),
-            Mistake(
-                "factor 2 forgotten",
-                _regress(lambda d, w: -(d**2) / w**2),
-                "The 2 in 2 · width² is missing.",
-            ),
-            Mistake(
-                "distance not squared",
-                _regress(lambda d, w: -d.abs() / (2 * w**2)),
-                "The distance is not squared. With its plain size the kernel is Laplace's and has a sharp peak.",
-            ),
-            Mistake(
-                "far points count most",
-                _regress(lambda d, w: d**2 / (2 * w**2)),
-                "The sign is missing: with a plus, far points weigh most.",
-            ),
-            Mistake(
-                "over the wrong axis",
-                _regress(axis=0),
-                "The weights are shared out among the places to estimate. They have to sum to 1 over the known points: dim=-1.",
-            ),
-            Mistake(
-                "not divided by the sum",
-                lambda x, kx, ky, w: (-((x[:, None] - kx) ** 2) / (2 * w**2)).exp() @ ky,
-                "The weights do not sum to 1. Divide by their sum; a softmax of −distance² / (2 · width²) does both at once.",
-            ),
-            Mistake(
-                "nearest point only",
-                lambda x, kx, ky, w: ky[(x[:, None] - kx).abs().argmin(1)],
-                "Only the nearest point counts. That is the limit of a very small width.",
-            ),
-            Mistake(
-                "exp, and then a softmax",
-                lambda x, kx, ky, w: (
-                    (-((x[:, None] - kx) ** 2) / (2 * w**2)).exp().softmax(-1) @ ky
-                ),
-                "exp is taken twice: softmax takes it already. Either exp and divide by the sum, or softmax of the exponent.",
-            ),
-            Mistake(
-                "2 squared too",
-                _regress(lambda d, w: -((d / (2 * w)) ** 2)),
-                "The 2 is squared as well, which makes 4 · width². Only the width is squared.",
-            ),
-            Mistake(
-                "width left out",
-                _regress(lambda d, w: -(d**2) / 2),
-                "The width has no effect. Divide by 2 · width².",
-            ),
-            Mistake(
-                "no 2, width not squared",
-                _regress(lambda d, w: -(d**2) / w),
-                "Two things are missing below the line: the 2, and the square of the width.",
-            ),
-            Mistake(
-                "over the wrong axis + width not squared",
-                _regress(lambda d, w: -(d**2) / (2 * w), axis=0),
-            ),
+            Mistake("over the wrong axis", "dim=-1", "dim=0",
+                    "The weights are distributed over the places to estimate. They have to sum to 1 over the known points: dim=-1."),
+            Mistake("width not squared", "width**2", "width",
+                    "The width has to be squared, like the distance: 2 * width**2."),
+            Mistake("brackets forgotten", "(2 * width**2)", "2 * width**2",
+                    "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2)."),
+            Mistake("one sum for all", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",
+                    "The weights of all places together sum to 1. Every x has its own, so divide row by row, dim=-1."),
+            Mistake("factor 2 forgotten", "(2 * width**2)", "width**2",
+                    "The 2 in 2 · width² is missing."),
+            Mistake("distance not squared", "distance**2", "distance.abs()",
+                    "The distance isn't squared. With the plain distance this is Laplace's kernel, which has a sharp peak."),
+            Mistake("far points count most", "-(distance", "(distance",
+                    "The minus sign is missing, so the most distant points get the most weight."),
+            Mistake("not divided by the sum", "softmax(dim=-1)", "exp()",
+                    "The weights don't sum to 1. Divide by their sum; a softmax of −distance² / (2 · width²) does both at once."),
+            Mistake("nearest point only", "return", "known_y[distance.abs().argmin(1)]",
+                    "Only the nearest point counts. That's the limit of a very small width."),
+            Mistake("exp, and then a softmax", "scores.softmax", "scores.exp().softmax",
+                    "exp is applied twice, because softmax already applies it. Either exp and divide by the sum, or softmax of the exponent."),
+            Mistake("2 squared too", "(2 * width**2)", "(2 * width) ** 2",
+                    "The 2 is squared as well, which makes 4 · width². Only the width is squared."),
+            Mistake("width left out", "(2 * width**2)", "2",
+                    "The width has no effect. Divide by 2 · width²."),
+            Mistake("no 2, width not squared", "(2 * width**2)", "width",
+                    "Two things are missing in the denominator: the 2, and the square of the width."),
         ],
         also_right=[
-            lambda x, kx, ky, w: (lambda p: (p * ky).sum(1) / p.sum(1))(
-                torch.exp(-0.5 * ((x[:, None] - kx[None]) / w) ** 2)
-            ),
-            lambda x, kx, ky, w: torch.stack(
-                [(-0.5 * ((one - kx) / w) ** 2).softmax(0).dot(ky) for one in x]
-            ),
+            lambda x, kx, ky, w: (lambda p: (p * ky).sum(1) / p.sum(1))(torch.exp(-0.5 * ((x[:, None] - kx[None]) / w) ** 2)),
+            lambda x, kx, ky, w: torch.stack([(-0.5 * ((one - kx) / w) ** 2).softmax(0).dot(ky) for one in x]),
         ],
         hints=[
-            "x[:, None] - known_x holds every difference: a row for each x, a column for each known point.",
-            "exp divided by the sum of exp is a softmax. What goes into it?",
+            "x[:, None] - known_x holds every difference: one row per x, one column per known point.",
+            "exp divided by the sum of exp is a softmax. What is it a softmax of?",
             "(-(x[:, None] - known_x) ** 2 / (2 * width**2)).softmax(dim=-1) @ known_y",
         ],
-        look_at="Queries are the x, keys the known x, values the known y; only the score differs: a distance instead of a dot product. The width is a temperature.",
+        look_at="Queries are the x, keys the known x, values the known y. Only the score differs: it's based on a distance instead of a dot product. The width is a temperature.",
     ),
 ]
+# fmt: on

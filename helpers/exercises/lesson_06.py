@@ -26,19 +26,46 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 
 
 def silence_head(w_o, head, n_heads):
-    """Return W_O with the rows of one head at zero: what it writes comes to nothing."""
+    """Return W_O with the rows of one head at zero, so that the head contributes nothing."""
     width = w_o.shape[0] // n_heads
     silent = w_o.clone()
     silent[head * width : (head + 1) * width] = 0
     return silent
 
 
+# The solutions as a learner would write them; known mistakes are edits of these texts.
+
+
+def _split(x, n_heads):
+    parts = x.unflatten(-1, (n_heads, -1))
+    return parts.transpose(1, 2)
+
+
+def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    query = split_heads(x @ w_q, n_heads)
+    key = split_heads(x @ w_k, n_heads)
+    value = split_heads(x @ w_v, n_heads)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    context = weights @ value
+    merged = merge_heads(context)
+    return merged @ w_o
+
+
+def _silenced(w_o, head, n_heads):
+    width = len(w_o) // n_heads
+    start = head * width
+    stop = (head + 1) * width
+    silent = w_o.clone()
+    silent[start:stop] = 0
+    return silent
+
+
 def _draw_split(generator):
-    return [
-        (torch.randn(1, 3, 4, generator=generator), 2),
-        (torch.randn(2, 5, 6, generator=generator), 3),
-        (torch.randn(3, 4, 8, generator=generator), 2),
-    ]
+    sizes = [((1, 3, 4), 2), ((2, 5, 6), 3), ((3, 4, 8), 2)]
+    return [(torch.randn(shape, generator=generator), heads) for shape, heads in sizes]
 
 
 def _draw_merge(generator):
@@ -60,41 +87,8 @@ def _draw_layer(generator):
 
 
 def _draw_silence(generator):
-    return [
-        (torch.randn(4, 4, generator=generator), 1, 2),
-        (torch.randn(6, 6, generator=generator), 0, 3),
-        (torch.randn(6, 6, generator=generator), 2, 3),
-    ]
-
-
-def _layer(
-    split=split_heads,
-    merge=merge_heads,
-    scale=None,
-    output=True,
-    polarity=True,
-    roles="qkv",
-    over=-1,
-    late=False,
-    hidden=-math.inf,
-):
-    """Make a layer that goes wrong in the ways asked for."""
-
-    def attend(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-        matrices = {"q": w_q, "k": w_k, "v": w_v}
-        query, key, value = (split(x @ matrices[role], n_heads) for role in roles)
-        width = key.shape[-1]
-        width = {None: width, "D": x.shape[-1], "none": 1, "square": width**2}[scale]
-        scores = query @ key.transpose(-2, -1) / math.sqrt(width)
-        if mask is not None and not late:
-            scores = scores.masked_fill(mask if not polarity else ~mask, hidden)
-        weights = scores.softmax(over)
-        if mask is not None and late:
-            weights = weights.masked_fill(~mask, 0)
-        merged = merge(weights @ value)
-        return merged @ w_o if output else merged
-
-    return attend
+    sizes = [(4, 1, 2), (6, 0, 3), (6, 2, 3), (12, 1, 3), (8, 3, 8)]
+    return [(torch.randn(d, d, generator=generator), head, n) for d, head, n in sizes]
 
 
 def _sliced_input(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
@@ -135,101 +129,86 @@ def _view_only(x, n_heads):
     return x.reshape(batch, n_heads, length, width // n_heads)
 
 
+def _by_head(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1))
+
+
+def _split_with(function):
+    """Spell the edits that replace split_heads for query, key and value."""
+    names = ("query", "key", "value")
+    return tuple((f"{n} = split_heads", f"{n} = {function}") for n in names)
+
+
+MERGE = "merge_heads(context)"
+SPLIT_VIEW, SPLIT_ALTERNATING, SPLIT_IN_PLACE = (
+    _split_with(f) for f in ("_view_only", "_interleaved", "_by_head")
+)
+MERGE_VIEW = (MERGE, "context.reshape(x.shape)")
+CUT = "x.unflatten(-1, (n_heads, -1))"
+BEGINS = "Another head is silent: head h begins at row h · K, counted from 0."
+
+# fmt: off
 EXERCISES = [
     Exercise(
         name="split_heads",
         title="split into heads",
-        task="Cut the last axis into n_heads parts of equal width: (B, T, D) to (B, H, T, K).",
-        minutes=5,
-        difficulty=2,
-        importance=5,
+        task="Cut the last dimension into n_heads parts of equal width: (B, T, D) to (B, H, T, K).",
+        minutes=5, difficulty=2, importance=5,
         reference=split_heads,
+        plain=_split,
         draw=_draw_split,
         mistakes=[
-            Mistake(
-                "reshaped without transposing",
-                _view_only,
-                "The shape is right and the numbers are not: a reshape straight to (B, H, T, K) tears words apart. Cut the last axis first, (B, T, H, K), then swap T and H.",
-            ),
-            Mistake(
-                "not transposed",
-                lambda x, h: x.unflatten(-1, (h, -1)),
-                "This is (B, T, H, K). Attention needs words next to the width: swap the axes T and H.",
-            ),
-            Mistake(
-                "heads and width exchanged",
-                lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
-                "The last axis was cut as (K, H): head 0 took every H-th feature. Its features lie next to each other: (H, K).",
-            ),
-            Mistake(
-                "K parts of H",
-                lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2),
-                "The last axis was cut into K parts of H numbers. Cut it into H parts of K: unflatten(-1, (n_heads, -1)). (torch.split asks for the size of a part, torch.chunk for their number.)",
-            ),
-            Mistake(
-                "width first",
-                lambda x, h: x.unflatten(-1, (h, -1)).permute(0, 2, 3, 1),
-                "This is (B, H, K, T). Words come before the width.",
-            ),
-            Mistake(
-                "batch and heads exchanged",
-                lambda x, h: x.unflatten(-1, (h, -1)).permute(2, 0, 1, 3),
-                "This is (H, B, T, K). The batch stays in front.",
-            ),
+            Mistake("reshaped without transposing", _view_only,
+                    "The shape is right and the numbers aren't, because a reshape straight to (B, H, T, K) tears words apart. Cut the last dimension first, (B, T, H, K), then swap T and H."),
+            Mistake("features before words, then reshaped", "return", "x.transpose(1, 2).reshape(parts.transpose(1, 2).shape)",
+                    "Words and features were swapped before the reshape, so a head gets numbers of several words in one row. Cut the last dimension first, (B, T, H, K), then swap T and H."),
+            Mistake("not transposed", ".transpose(1, 2)", "",
+                    "This is (B, T, H, K). Attention needs the words next to the width: swap the dimensions T and H."),
+            Mistake("heads and width exchanged", CUT, "x.unflatten(-1, (-1, n_heads)).transpose(-2, -1)",
+                    "The last dimension was cut as (K, H), so head 0 took every H-th feature. A head's features lie next to each other: (H, K)."),
+            Mistake("K parts of H", CUT, "x.unflatten(-1, (-1, n_heads))",
+                    "The last dimension was cut into K parts of H numbers. Cut it into H parts of K: unflatten(-1, (n_heads, -1)). (torch.split expects the size of a part, torch.chunk the number of parts.)"),
+            Mistake("width first", "return", "parts.permute(0, 2, 3, 1)",
+                    "This is (B, H, K, T). Words come before the width."),
+            Mistake("batch and heads exchanged", "return", "parts.permute(2, 0, 1, 3)",
+                    "This is (H, B, T, K). The batch stays in front."),
         ],
         also_right=[
             lambda x, h: torch.stack(x.chunk(h, dim=-1), dim=1),
             lambda x, h: x.view(*x.shape[:2], h, x.shape[-1] // h).permute(0, 2, 1, 3),
         ],
         hints=[
-            "Two moves: cut the last axis in two, then swap two axes.",
+            "It takes two steps: cut the last dimension in two, then swap two dimensions.",
             "x.unflatten(-1, (n_heads, -1)) cuts (B, T, D) into (B, T, H, K).",
             "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
         ],
-        look_at="Nothing is copied: both moves only change how the numbers are read.",
+        look_at="Nothing is copied: both steps only change how the numbers are read.",
     ),
     Exercise(
         name="merge_heads",
         title="merge the heads",
         task="Undo the split: (B, H, T, K) to (B, T, D), head 0 first.",
-        minutes=4,
-        difficulty=2,
-        importance=5,
+        minutes=4, difficulty=2, importance=5,
         reference=merge_heads,
         draw=_draw_merge,
         mistakes=[
-            Mistake(
-                "reshaped without transposing",
-                lambda x: x.reshape(x.shape[0], x.shape[2], -1),
-                "The shape is right and the numbers are not: words of different places were joined. Swap H and T first, then flatten.",
-            ),
-            Mistake(
-                "not flattened",
-                lambda x: x.transpose(1, 2),
-                "This is (B, T, H, K). Join the last two axes with flatten(-2).",
-            ),
-            Mistake(
-                "heads interleaved",
-                lambda x: x.permute(0, 2, 3, 1).flatten(-2),
-                "The heads' features alternate. Head 0's features come first, all of them, then head 1's.",
-            ),
-            Mistake(
-                "heads summed",
-                lambda x: x.sum(1),
-                "The heads were added up to (B, T, K). They are laid side by side.",
-            ),
-            Mistake(
-                "heads averaged",
-                lambda x: x.mean(1),
-                "The heads were averaged to (B, T, K). They are laid side by side.",
-            ),
+            Mistake("reshaped without transposing", "return", "x.reshape(x.shape[0], x.shape[2], -1)",
+                    "The shape is right and the numbers aren't, because words from different positions were joined. Swap H and T first, then flatten."),
+            Mistake("not flattened", ".flatten(-2)", "",
+                    "This is (B, T, H, K). Join the last two dimensions with flatten(-2)."),
+            Mistake("heads interleaved", "return", "x.permute(0, 2, 3, 1).flatten(-2)",
+                    "The heads' features alternate. All of head 0's features come first, then head 1's."),
+            Mistake("heads summed", "return", "x.sum(1)",
+                    "The heads were summed to (B, T, K). They should be concatenated."),
+            Mistake("heads averaged", "return", "x.mean(1)",
+                    "The heads were averaged to (B, T, K). They should be concatenated."),
         ],
         also_right=[
             lambda x: torch.cat(x.unbind(1), dim=-1),
             lambda x: x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1),
         ],
         hints=[
-            "The moves of the split, backwards: swap, then join.",
+            "Do the steps of the split backwards: swap, then join.",
             "x.transpose(1, 2) is (B, T, H, K).",
             "x.transpose(1, 2).flatten(-2)",
         ],
@@ -239,230 +218,114 @@ EXERCISES = [
         name="multi_head_attention",
         title="multi-head attention",
         task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices.",
-        minutes=12,
-        difficulty=4,
-        importance=5,
+        minutes=12, difficulty=4, importance=5,
         reference=multi_head_attention,
+        plain=_layer,
         draw=_draw_layer,
         mistakes=[
-            Mistake(
-                "divided by √D",
-                _layer(scale="D"),
-                "The scores are divided by √d_model. The vectors that meet are one head wide: divide by √(D / H).",
-            ),
-            Mistake(
-                "no scaling",
-                _layer(scale="none"),
-                "The scores are not divided by √d_k.",
-            ),
-            Mistake(
-                "W_O forgotten",
-                _layer(output=False),
-                "The heads lie side by side, but nothing mixes them: multiply by w_o at the end.",
-            ),
-            Mistake(
-                "split without transposing",
-                _layer(split=_view_only),
-                "The split tears words apart: cut the last axis, then transpose.",
-            ),
-            Mistake(
-                "merged without transposing",
-                _layer(merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
-                "The merge joins the wrong numbers: transpose back before flattening.",
-            ),
-            Mistake(
-                "one head",
-                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
-                    x, q, k, v, o, 1, mask
-                ),
-                "This is one head of full width. Split into n_heads first.",
-            ),
-            Mistake(
-                "each head sees a slice of x",
-                _sliced_input,
-                "Each head got its own slice of the embedding. Project the whole vector; only the projections are split.",
-            ),
-            Mistake(
-                "keys instead of values",
-                _layer(roles="qkk"),
-                "The weights mixed the keys. They mix the values.",
-            ),
-            Mistake(
-                "mask ignored",
-                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
-                    x, q, k, v, o, n_heads
-                ),
-                "The mask has no effect. Where it is False the score becomes −∞.",
-            ),
-            Mistake(
-                "mask turned round",
-                _layer(polarity=False),
-                "The mask is turned round: where it is True a word may be seen. Fill where it is False: scores.masked_fill(~mask, -math.inf).",
-            ),
-            Mistake(
-                "projections transposed",
-                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
-                    x, q.T, k.T, v.T, o.T, n_heads, mask
-                ),
-                "You multiplied by the transposed matrices. Here they are rows times matrices, x @ w_q; only nn.Linear keeps them the other way.",
-            ),
-            Mistake(
-                "heads attend across themselves",
-                _layer(split=lambda x, h: x.unflatten(-1, (h, -1)), merge=lambda x: x.flatten(-2)),
-                "The axes of words and heads were not swapped, so within each word the heads attend to each other. Words must stand next to the width: transpose(1, 2) after the cut, and back before the join.",
-            ),
-            Mistake(
-                "split and merged without transposing",
-                _layer(split=_view_only, merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
-                "Split and merge undo each other, but between them words are torn apart: a reshape straight to (B, H, T, K) is no split. Cut the last axis, (B, T, H, K), then swap T and H; swap back before you join.",
-            ),
-            Mistake(
-                "heads interleaved",
-                _layer(split=_interleaved, merge=lambda x: x.permute(0, 2, 3, 1).flatten(-2)),
-                "Head 0 took every H-th column. The columns of a head lie next to each other: cut the last axis as (H, K), not (K, H).",
-            ),
-            Mistake(
-                "softmax over the queries",
-                _layer(over=-2),
-                "The softmax ran over the queries. Each query's row sums to one: softmax(-1).",
-            ),
-            Mistake(
-                "softmax over the heads",
-                _layer(over=1),
-                "The softmax ran over the heads. Each head's row sums to one for itself: softmax(-1).",
-            ),
-            Mistake(
-                "mask after the softmax",
-                _layer(late=True),
-                "The weights were set to zero after the softmax, so the rows no longer sum to one. Set the scores to −∞ before it.",
-            ),
-            Mistake(
-                "masked with 0",
-                _layer(hidden=0.0),
-                "Hidden scores were set to 0, and e⁰ = 1 is no small weight. Set them to −∞.",
-            ),
-            Mistake(
-                "queries and keys exchanged",
-                _layer(roles="kqv"),
-                "Queries and keys are exchanged: x @ w_q asks, x @ w_k is found, scores = query @ key.transpose(-2, -1).",
-            ),
-            Mistake(
-                "divided by K",
-                _layer(scale="square"),
-                "The scores are divided by d_k, or twice by its root. Divide once, by √(D / H).",
-            ),
-            Mistake(
-                "W_O transposed",
-                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
-                    x, q, k, v, o.T, n_heads, mask
-                ),
-                "Only w_o is transposed. Here it is rows times matrices like the others: merged @ w_o.",
-            ),
-            Mistake(
-                "values not projected",
-                lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(
-                    x, q, k, torch.eye(len(v)), o, n_heads, mask
-                ),
-                "The words themselves were mixed. What is mixed is the values, x @ w_v.",
-            ),
-            Mistake("divided by √D + W_O forgotten", _layer(scale="D", output=False)),
-            Mistake("no scaling + W_O forgotten", _layer(scale="none", output=False)),
+            Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
+                    "The scores are divided by √d_model. The vectors in the dot product are one head wide, so divide by √(D / H)."),
+            Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
+                    "The scores aren't divided by √d_k, the square root of a head's width."),
+            Mistake("W_O forgotten", "return", "merged",
+                    "The heads are concatenated, but nothing mixes them: multiply by w_o at the end."),
+            Mistake("split without transposing", *SPLIT_VIEW[0],
+                    "The split tears words apart: cut the last dimension, then transpose.", also=SPLIT_VIEW[1:]),
+            Mistake("merged without transposing", *MERGE_VIEW,
+                    "The merge joins the wrong numbers: transpose back before flattening."),
+            Mistake("one head", lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(x, q, k, v, o, 1, mask),
+                    "This is one head of full width. Split into n_heads first."),
+            Mistake("each head sees a slice of x", _sliced_input,
+                    "Each head got its own slice of the embedding. Project the whole vector; only the projections are split."),
+            Mistake("keys instead of values", "weights @ value", "weights @ key",
+                    "The weights mixed the keys. They should mix the values."),
+            Mistake("mask ignored", "if mask is not None", "if False",
+                    "The mask has no effect. Where it is False, the score becomes −∞."),
+            Mistake("mask turned round", "~mask", "mask",
+                    "The mask is the wrong way round. Where it is True a word is allowed to attend, so fill where it is False: scores.masked_fill(~mask, -math.inf)."),
+            Mistake("projections transposed", "w_q, n_heads", "w_q.T, n_heads",
+                    "You multiplied by the transposed matrices. Here it's rows times matrices, x @ w_q; only nn.Linear stores them the other way.",
+                    also=(("w_k, n_heads", "w_k.T, n_heads"), ("w_v, n_heads", "w_v.T, n_heads"), ("merged @ w_o", "merged @ w_o.T"))),
+            Mistake("heads attend across themselves", *SPLIT_IN_PLACE[0],
+                    "The dimensions of words and heads weren't swapped, so within each word the heads attend to each other. Words must be next to the width: transpose(1, 2) after the cut, and back before the join.",
+                    also=(*SPLIT_IN_PLACE[1:], (MERGE, "context.flatten(-2)"))),
+            Mistake("split and merged without transposing", *SPLIT_VIEW[0],
+                    "Split and merge undo each other, but between them words are torn apart, because a reshape straight to (B, H, T, K) isn't a split. Cut the last dimension, (B, T, H, K), then swap T and H; swap back before you join.",
+                    also=(*SPLIT_VIEW[1:], MERGE_VIEW)),
+            Mistake("heads interleaved", *SPLIT_ALTERNATING[0],
+                    "Head 0 took every H-th column. A head's columns lie next to each other: cut the last dimension as (H, K), not (K, H).",
+                    also=(*SPLIT_ALTERNATING[1:], (MERGE, "context.permute(0, 2, 3, 1).flatten(-2)"))),
+            Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
+                    "The softmax runs over the queries. Each query's row sums to one: softmax(-1)."),
+            Mistake("softmax over the heads", "softmax(-1)", "softmax(1)",
+                    "The softmax runs over the heads. Each row of each head sums to one: softmax(-1)."),
+            Mistake("mask after the softmax", "    weights = scores.softmax(-1)\n", "",
+                    "The weights were set to zero after the softmax, so the rows no longer sum to one. Set the scores to −∞ before it.",
+                    also=(("    if mask", "    weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), ("-math.inf", "0"))),
+            Mistake("masked with 0", "-math.inf", "0.0",
+                    "Hidden scores were set to 0, which still gets weight, because e⁰ = 1. Set them to −∞."),
+            Mistake("queries and keys exchanged", "w_q, n_heads", "w_k, n_heads",
+                    "Queries and keys are exchanged: the query is x @ w_q, the key x @ w_k, and scores = query @ key.transpose(-2, -1).",
+                    also=(("key = split_heads(x @ w_k", "key = split_heads(x @ w_q"),)),
+            Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
+                    "The scores are divided by d_k, or twice by its root. Divide once, by √(D / H)."),
+            Mistake("W_O transposed", "merged @ w_o", "merged @ w_o.T",
+                    "Only w_o is transposed. Here it's rows times matrices like the others: merged @ w_o."),
+            Mistake("values not projected", "x @ w_v", "x",
+                    "The words themselves were mixed. What gets mixed are the values, x @ w_v."),
         ],
         also_right=[_list_of_heads, _einsum],
         hints=[
-            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you left the first two out, take ours: from helpers.exercises.lesson_06 import split_heads, merge_heads.",
+            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you skipped the first two, take ours: from helpers.exercises.lesson_06 import split_heads, merge_heads.",
             "query = split_heads(x @ w_q, n_heads), likewise key and value.",
             "context, _ = scaled_dot_product_attention(query, key, value, mask); then merge_heads(context) @ w_o.",
         ],
-        look_at="The attention itself does not know about heads: they are one more batch axis to it.",
+        look_at="The attention itself doesn't know about heads: to it, they are one more batch dimension.",
     ),
     Exercise(
         name="silence_head",
         title="silence a head",
-        task="Return W_O (rows times matrices) with which one head writes nothing. Heads count from 0.",
-        minutes=4,
-        difficulty=2,
-        importance=3,
+        task="Return W_O (rows times matrices) with which one head contributes nothing. Heads are counted from 0.",
+        minutes=4, difficulty=2, importance=3,
         reference=silence_head,
+        plain=_silenced,
         draw=_draw_silence,
         mistakes=[
-            Mistake(
-                "columns instead of rows",
-                lambda w, h, n: silence_head(w.T, h, n).T,
-                "The columns were set to zero: that silences part of the output for all heads. A head's answer meets its own rows of W_O.",
-            ),
-            Mistake(
-                "all but this head",
-                lambda w, h, n: w - silence_head(w, h, n),
-                "Only this head is left, and all others are silent. It is the other way round.",
-            ),
-            Mistake(
-                "the next head",
-                lambda w, h, n: silence_head(w, (h + 1) % n, n),
-                "Another head is silent: head h begins at row h · K, counted from 0.",
-            ),
-            Mistake(
-                "counted from 1",
-                lambda w, h, n: w if h == 0 else silence_head(w, h - 1, n),
-                "The head before was silenced. Heads count from 0 here: head h begins at row h · K.",
-            ),
-            Mistake(
-                "H rows instead of K",
-                lambda w, h, n: (
-                    w
-                    * ((torch.arange(len(w)) < h * n) | (torch.arange(len(w)) >= (h + 1) * n))[
-                        :, None
-                    ]
-                ),
-                "You counted in steps of n_heads. A head has K = D / H rows: head h begins at row h · K.",
-            ),
-            Mistake(
-                "begins at row h",
-                lambda w, h, n: (
-                    w
-                    * ((torch.arange(len(w)) < h) | (torch.arange(len(w)) >= h + len(w) // n))[
-                        :, None
-                    ]
-                ),
-                "K rows are zero, but they begin at row h. Every head before it has K rows: begin at row h · K.",
-            ),
-            Mistake(
-                "all heads from this one on",
-                lambda w, h, n: w * (torch.arange(len(w)) < h * (len(w) // n))[:, None],
-                "This head and all after it are silent: its rows end at (h + 1) · K.",
-            ),
-            Mistake(
-                "all heads up to this one",
-                lambda w, h, n: w * (torch.arange(len(w)) >= (h + 1) * (len(w) // n))[:, None],
-                "This head and all before it are silent: its rows begin at h · K.",
-            ),
-            Mistake(
-                "rows taken out",
-                lambda w, h, n: torch.cat([w[: h * (len(w) // n)], w[(h + 1) * (len(w) // n) :]]),
-                "The rows are gone, and the heads side by side no longer fit W_O. Set them to zero instead.",
-            ),
-            Mistake(
-                "one row only",
-                lambda w, h, n: w * (torch.arange(len(w)) != h)[:, None],
-                "One single row is zero. A head has K = D / H rows.",
-            ),
-            Mistake(
-                "every H-th row",
-                lambda w, h, n: w * (torch.arange(len(w)) % n != h)[:, None],
-                "Every H-th row is zero, as if heads were interleaved. A head's rows lie together.",
-            ),
+            Mistake("columns instead of rows", "silent[start:stop]", "silent[:, start:stop]",
+                    "The columns were set to zero, which silences part of the output for all heads. A head's output is multiplied by its own rows of W_O."),
+            Mistake("all but this head", "return", "w_o - silent",
+                    "Only this head is left, and all others are silent. It should be the other way round."),
+            Mistake("the next head", "start = head", "start = (head + 1) % n_heads", BEGINS,
+                    also=(("stop = (head + 1) * width", "stop = start + width"),)),
+            Mistake("counted from 1", "start = head * width", "start = max(head - 1, 0) * width",
+                    "The head before was silenced. Heads are counted from 0 here: head h begins at row h · K.",
+                    also=(("(head + 1)", "head"),)),
+            Mistake("H rows instead of K", "len(w_o) // n_heads", "n_heads",
+                    "You counted in steps of n_heads. A head has K = D / H rows: head h begins at row h · K."),
+            Mistake("begins at row h", "start = head * width", "start = head",
+                    "K rows are zero, but they begin at row h. Every head before this one has K rows: begin at row h · K.",
+                    also=(("(head + 1) * width", "head + width"),)),
+            Mistake("all heads from this one on", "start:stop", "start:",
+                    "This head and all after it are silent, but its rows end at (h + 1) · K."),
+            Mistake("all heads up to this one", "start:stop", ":stop",
+                    "This head and all before it are silent, but its rows begin at h · K."),
+            Mistake("rows taken out", "return", "torch.cat([w_o[:start], w_o[stop:]])",
+                    "The rows are gone, so the concatenated heads no longer fit W_O. Set them to zero instead."),
+            Mistake("one row only", "silent[start:stop]", "silent[head]",
+                    "Only a single row is zero. A head has K = D / H rows."),
+            Mistake("every H-th row", "silent[start:stop]", "silent[head::n_heads]",
+                    "Every H-th row is zero, as if heads were interleaved. A head's rows lie together."),
         ],
         also_right=[
             lambda w, h, n: w * (torch.arange(len(w)) // (len(w) // n) != h)[:, None],
-            lambda w, h, n: torch.cat(
-                [part * (i != h) for i, part in enumerate(w.chunk(n, dim=0))], dim=0
-            ),
+            lambda w, h, n: torch.cat([part * (i != h) for i, part in enumerate(w.chunk(n, dim=0))], dim=0),
         ],
         hints=[
-            "Which rows of W_O does the answer of head h meet, when the heads lie side by side?",
+            "Which rows of W_O does the output of head h meet, when the heads are concatenated?",
             "Rows h·K to (h+1)·K, with K = len(w_o) // n_heads.",
             "Copy first: silent = w_o.clone(); silent[head * K : (head + 1) * K] = 0.",
         ],
-        look_at="clone() first: without it the caller's matrix would be changed.",
+        look_at="clone() comes first; without it the caller's matrix would be changed.",
     ),
 ]
+# fmt: on

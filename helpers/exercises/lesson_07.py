@@ -14,7 +14,7 @@ def layer_norm(x, gain, bias, eps=1e-5):
 
 
 def feed_forward(x, w_1, b_1, w_2, b_2):
-    """Widen, bend, narrow: at every position alone."""
+    """Linear, ReLU, linear, at every position separately."""
     return (x @ w_1 + b_1).relu() @ w_2 + b_2
 
 
@@ -29,8 +29,31 @@ def residual_pre_norm(x, sublayer, norm):
 
 
 def decoder_mask(target_ids, pad_id):
-    """Let every position look at real tokens up to itself."""
+    """Allow every position to attend to real tokens up to itself."""
     return masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])
+
+
+# The solutions as a learner would write them; known mistakes are edits of these texts.
+
+
+def _norm(x, gain, bias, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    variance = x.var(-1, correction=0, keepdim=True)
+    deviation = (variance + eps).sqrt()
+    normalised = (x - mean) / deviation
+    return gain * normalised + bias
+
+
+def _feed(x, w_1, b_1, w_2, b_2):
+    inner = (x @ w_1 + b_1).relu()
+    return inner @ w_2 + b_2
+
+
+def _both_masks(target_ids, pad_id):
+    length = target_ids.shape[1]
+    real = (target_ids != pad_id)[:, None, None, :]
+    past = torch.ones(length, length).tril().bool()
+    return real & past
 
 
 def _draw_norm(generator):
@@ -43,32 +66,9 @@ def _draw_norm(generator):
     return [*cases, (*cases[0], 0.5)]
 
 
-def _norm(axis=-1, correction=0, eps_inside=True, centre=True, affine="both", root=True):
-    def normalise(x, gain, bias, eps=1e-5):
-        mean = x.mean(axis, keepdim=True)
-        variance = x.var(axis, correction=correction, keepdim=True)
-        scale = (variance + eps).sqrt() if eps_inside else variance.sqrt() + eps
-        scale = scale if root else variance + eps
-        y = (x - mean if centre else x) / scale
-        y = y * gain if affine in ("both", "gain") else y
-        return y + bias if affine in ("both", "bias") else y
-
-    return normalise
-
-
-def _written(form):
-    """Make a normalisation by a formula of gain, x, mean and standard deviation; add the bias."""
-
-    def normalise(x, gain, bias, eps=1e-5):
-        mean = x.mean(-1, keepdim=True)
-        return form(gain, x, mean, (x.var(-1, correction=0, keepdim=True) + eps).sqrt()) + bias
-
-    return normalise
-
-
 def _draw_ffn(generator):
     cases = []
-    for shape, inner in [((2, 3), 5), ((2, 4, 3), 7)]:
+    for shape, inner in [((2, 3), 5), ((2, 4, 3), 7), ((3, 5), 5)]:
         width = shape[-1]
         sizes = [shape, (width, inner), (inner,), (inner, width), (width,)]
         cases.append(tuple(torch.randn(size, generator=generator) for size in sizes))
@@ -94,10 +94,6 @@ def _draw_ids(generator):
     ]
 
 
-def _triangle(ids):
-    return torch.ones(ids.shape[1], ids.shape[1]).bool()
-
-
 def _loop_mask(ids, pad):
     length = ids.shape[1]
     rows = [
@@ -107,140 +103,71 @@ def _loop_mask(ids, pad):
     return torch.tensor(rows)[:, None]
 
 
-_TWO_NORMS = Mistake(
-    "norm in both places",
-    lambda x, f, norm: norm(x + f(norm(x))),
-    "There are two norms, one before and one after. Use one only.",
-)
-_NOT_CALLED = Mistake(
-    "sublayer not called",
-    lambda x, f, norm: norm(x),
-    "The sublayer is not called. What it returns is added to x.",
-)
-_SUBLAYER_ONLY = Mistake(
-    "sublayer only",
-    lambda x, f, norm: f(x),
-    "Neither path nor norm: only the sublayer is called.",
-)
-_NORM_ON_THE_PATH = Mistake(
-    "norm on the skip path only",
-    lambda x, f, norm: norm(x) + f(x),
-    "The norm is on the skip path, which should carry x itself.",
-)
+AVERAGES = ("x.mean(-1,", "x.var(-1,")
+X_LOST = "x itself is lost: add it to what the sublayer returns."
+NO_NORM = "The norm isn't used at all."
+BRACKETS = "Only the mean is divided, because x - mean needs brackets."
+NO_PADDING = "The padding isn't hidden: combine with the padding mask."
+NO_CAUSAL = "The future isn't hidden: combine with the causal mask."
+BIAS_1, BIAS_2 = " + b_1", " + b_2"
+
+# fmt: off
+BOTH_RESIDUALS = [
+    Mistake("no norm", "return", "x + sublayer(x)", NO_NORM),
+    Mistake("norm in both places", "return", "norm(x + sublayer(norm(x)))",
+            "There are two norms, one before the sublayer and one after. Use one only."),
+    Mistake("norm on the skip path only", "return", "norm(x) + sublayer(x)",
+            "The norm is on the skip path, which should carry x itself."),
+    Mistake("sublayer only", "return", "sublayer(x)",
+            "Neither skip path nor norm: only the sublayer is called."),
+    Mistake("x goes in and is added twice", "return", "norm(2 * x + sublayer(2 * x))",
+            "x is counted twice, both as what the sublayer reads and on the skip path. Add it once."),
+]
 
 EXERCISES = [
     Exercise(
         name="layer_norm",
         title="layer normalisation",
-        task="Normalise over the last axis, then multiply by gain and add bias. Section 1 has it: write it without looking.",
-        minutes=6,
-        difficulty=2,
-        importance=4,
+        task="Normalise over the last dimension, then multiply by gain and add bias. Section 1 has it: write it without looking.",
+        minutes=6, difficulty=2, importance=4,
         reference=layer_norm,
+        plain=_norm,
         draw=_draw_norm,
         mistakes=[
-            Mistake(
-                "unbiased variance",
-                _norm(correction=1),
-                "The variance is divided by n − 1, as torch.var and torch.std do by default. Layer normalisation divides by n: correction=0.",
-            ),
-            Mistake(
-                "eps outside the root",
-                _norm(eps_inside=False),
-                "eps is added to the standard deviation. It belongs inside the root, to the variance.",
-            ),
-            Mistake(
-                "over the wrong axis",
-                _norm(axis=0),
-                "Mean and variance run over the first axis and mix words or sentences. Each vector is normalised by itself: dim=-1.",
-            ),
-            Mistake(
-                "mean not removed",
-                _norm(centre=False),
-                "The mean is not subtracted. (Without it you have nearly written RMSNorm.)",
-            ),
-            Mistake(
-                "divided by the variance",
-                _norm(root=False),
-                "The square root is missing: divide by the standard deviation.",
-            ),
-            Mistake(
-                "gain forgotten",
-                _norm(affine="bias"),
-                "The gain is not used: multiply by it after normalising.",
-            ),
-            Mistake(
-                "bias forgotten", _norm(affine="gain"), "The bias is not used: add it at the end."
-            ),
-            Mistake(
-                "eps not used",
-                lambda x, g, b, eps=1e-5: layer_norm(x, g, b),
-                "The argument eps is not used: a larger eps must change the result.",
-            ),
-            Mistake(
-                "over axis 1",
-                _norm(axis=1),
-                "Mean and variance run over axis 1, for a batch (B, T, D) the words. Use the last axis, -1.",
-            ),
-            Mistake(
-                "over everything",
-                lambda x, g, b, eps=1e-5: (
-                    g * (x - x.mean()) / (x.var(correction=0) + eps).sqrt() + b
-                ),
-                "One mean and one variance for all. Each vector has its own: dim -1, keepdim=True.",
-            ),
-            Mistake("gain and bias forgotten", _norm(affine="none"), "Gain and bias are not used."),
-            Mistake(
-                "bias before gain",
-                lambda x, g, b, eps=1e-5: layer_norm(x, 1, b, eps) * g,
-                "The gain multiplies the bias too. First scale, then shift.",
-            ),
-            Mistake(
-                "unbiased variance + eps outside the root", _norm(correction=1, eps_inside=False)
-            ),
-            Mistake(
-                "RMSNorm",
-                lambda x, g, b, eps=1e-5: g * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt() + b,
-                "The mean is not subtracted, neither above nor in the variance: this is RMSNorm. Subtract it first.",
-            ),
-            Mistake(
-                "unbiased variance + eps not used",
-                lambda x, g, b, eps=1e-5: _norm(correction=1)(x, g, b),
-            ),
-            Mistake(
-                "brackets around x - mean",
-                _written(lambda gain, x, mean, std: gain * x - mean / std),
-                "Only the mean is divided: x - mean needs brackets.",
-            ),
-            Mistake(
-                "brackets around x - mean, gain outside",
-                _written(lambda gain, x, mean, std: gain * (x - mean / std)),
-                "Only the mean is divided: x - mean needs brackets.",
-            ),
-            Mistake(
-                "not divided",
-                _written(lambda gain, x, mean, std: gain * (x - mean)),
-                "Nothing is divided by the standard deviation.",
-            ),
-            Mistake(
-                "multiplied by the deviation",
-                _written(lambda gain, x, mean, std: gain * (x - mean) * std),
-                "Multiplied by the standard deviation: divide.",
-            ),
-            Mistake(
-                "sum of squares",
-                lambda x, g, b, eps=1e-5: (
-                    g
-                    * (x - x.mean(-1, keepdim=True))
-                    / (x.var(-1, correction=0, keepdim=True) * x.shape[-1] + eps).sqrt()
-                    + b
-                ),
-                "The squares are added up but not divided by n: take their mean.",
-            ),
-            Mistake(
-                "gain and bias forgotten + eps not used",
-                lambda x, g, b, eps=1e-5: torch.nn.functional.layer_norm(x, x.shape[-1:]),
-            ),
+            Mistake("unbiased variance", "correction=0", "correction=1",
+                    "The variance is divided by n − 1, as torch.var and torch.std do by default. Layer normalisation divides by n: correction=0."),
+            Mistake("gain and bias forgotten", "return", "normalised", "Gain and bias aren't used."),
+            Mistake("eps outside the root", "(variance + eps).sqrt()", "variance.sqrt() + eps",
+                    "eps is added to the standard deviation. It belongs inside the root, with the variance."),
+            Mistake("over the wrong axis", AVERAGES[0], "x.mean(0,",
+                    "Mean and variance are taken along the first dimension and mix words or sentences. Each vector is normalised by itself: dim=-1.",
+                    also=((AVERAGES[1], "x.var(0,"),)),
+            Mistake("mean not removed", "(x - mean)", "x",
+                    "The mean isn't subtracted. (Without it you've nearly written RMSNorm.)"),
+            Mistake("divided by the variance", ".sqrt()", "",
+                    "The square root is missing: divide by the standard deviation."),
+            Mistake("gain forgotten", "gain * ", "", "The gain isn't used: multiply by it after normalising."),
+            Mistake("bias forgotten", " + bias", "", "The bias isn't used: add it at the end."),
+            Mistake("eps not used", "variance + eps", "variance + 1e-5",
+                    "The argument eps isn't used, but a larger eps must change the result."),
+            Mistake("over axis 1", AVERAGES[0], "x.mean(1,",
+                    "Mean and variance are taken along dimension 1, which in a batch (B, T, D) is the words. Use the last dimension, -1.",
+                    also=((AVERAGES[1], "x.var(1,"),)),
+            Mistake("over everything", "x.mean(-1, keepdim=True)", "x.mean()",
+                    "There is one mean and one variance for everything. Each vector has its own: dim -1, keepdim=True.",
+                    also=(("x.var(-1, correction=0, keepdim=True)", "x.var(correction=0)"),)),
+            Mistake("bias before gain", "return", "gain * (normalised + bias)",
+                    "The gain multiplies the bias too. First scale, then shift."),
+            Mistake("RMSNorm", "x.mean(-1, keepdim=True)", "0",
+                    "The mean isn't subtracted, neither in the numerator nor in the variance, so this is RMSNorm. Subtract it first.",
+                    also=(("x.var(-1, correction=0, keepdim=True)", "(x**2).mean(-1, keepdim=True)"),)),
+            Mistake("brackets around x - mean", "return", "gain * x - mean / deviation + bias", BRACKETS),
+            Mistake("brackets around x - mean, gain outside", "return", "gain * (x - mean / deviation) + bias", BRACKETS),
+            Mistake("not divided", " / deviation", "", "Nothing is divided by the standard deviation."),
+            Mistake("multiplied by the deviation", "/ deviation", "* deviation",
+                    "Multiplied by the standard deviation: divide instead."),
+            Mistake("sum of squares", "(variance + eps)", "(variance * x.shape[-1] + eps)",
+                    "The squares are summed but not divided by n: take their mean."),
         ],
         also_right=[
             lambda x, g, b, eps=1e-5: torch.nn.functional.layer_norm(x, x.shape[-1:], g, b, eps),
@@ -252,7 +179,7 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "keepdim=True keeps the last axis, so that mean and variance broadcast against x.",
+            "keepdim=True keeps the last dimension, so that mean and variance broadcast against x.",
             "x.var(-1, correction=0, keepdim=True) divides by n.",
             "gain * (x - mean) / (variance + eps).sqrt() + bias",
         ],
@@ -261,322 +188,155 @@ EXERCISES = [
     Exercise(
         name="feed_forward",
         title="the feed-forward network",
-        task="Two linear layers with a ReLU between; the weights are (D, F) and (F, D).",
-        minutes=3,
-        difficulty=1,
-        importance=4,
+        task="Two linear layers with a ReLU in between; the weights are (D, F) and (F, D).",
+        minutes=3, difficulty=1, importance=4,
         reference=feed_forward,
+        plain=_feed,
         draw=_draw_ffn,
         mistakes=[
-            Mistake(
-                "no ReLU",
-                lambda x, w1, b1, w2, b2: (x @ w1 + b1) @ w2 + b2,
-                "There is no ReLU. Two linear layers in a row are one linear layer.",
-            ),
-            Mistake(
-                "ReLU at the end too",
-                lambda x, w1, b1, w2, b2: feed_forward(x, w1, b1, w2, b2).relu(),
-                "There is a second ReLU at the end. The output may be negative: it is added to x.",
-            ),
-            Mistake(
-                "ReLU before the first bias",
-                lambda x, w1, b1, w2, b2: ((x @ w1).relu() + b1) @ w2 + b2,
-                "The first bias is added after the ReLU. It belongs before.",
-            ),
-            Mistake(
-                "ReLU at the end only",
-                lambda x, w1, b1, w2, b2: ((x @ w1 + b1) @ w2 + b2).relu(),
-                "The ReLU stands at the end. It belongs between the two layers.",
-            ),
-            Mistake(
-                "biases forgotten",
-                lambda x, w1, b1, w2, b2: (x @ w1).relu() @ w2,
-                "The biases are not used.",
-            ),
-            Mistake(
-                "first bias forgotten",
-                lambda x, w1, b1, w2, b2: (x @ w1).relu() @ w2 + b2,
-                "b_1 is not used: the first layer has a bias too.",
-            ),
-            Mistake(
-                "second bias forgotten",
-                lambda x, w1, b1, w2, b2: (x @ w1 + b1).relu() @ w2,
-                "b_2 is not used: the second layer has a bias too.",
-            ),
-            Mistake(
-                "ReLU on the input",
-                lambda x, w1, b1, w2, b2: (x.relu() @ w1 + b1) @ w2 + b2,
-                "The ReLU acts on x. It belongs between the two layers.",
-            ),
-            Mistake(
-                "negative part kept",
-                lambda x, w1, b1, w2, b2: (x @ w1 + b1).clamp(max=0) @ w2 + b2,
-                "clamp(max=0) keeps the negative part. ReLU is clamp(min=0).",
-            ),
-            Mistake(
-                "residual added",
-                lambda x, w1, b1, w2, b2: x + feed_forward(x, w1, b1, w2, b2),
-                "x is added at the end. The residual path is around the network, not in it.",
-            ),
-            Mistake(
-                "GELU",
-                lambda x, w1, b1, w2, b2: torch.nn.functional.gelu(x @ w1 + b1) @ w2 + b2,
-                "This is GELU, a smoother bend. The paper's is ReLU.",
-            ),
+            Mistake("no ReLU", ".relu()", "", "There is no ReLU. Two linear layers in a row are one linear layer."),
+            Mistake("ReLU at the end too", "return", "result.relu()",
+                    "There is a second ReLU at the end. The output is allowed to be negative, since it's added to x."),
+            Mistake("ReLU before the first bias", "(x @ w_1 + b_1).relu()", "(x @ w_1).relu() + b_1",
+                    "The first bias is added after the ReLU. It belongs before."),
+            Mistake("ReLU at the end only", ".relu()", "", "The ReLU is at the end. It belongs between the two layers.",
+                    also=(("return", "result.relu()"),)),
+            Mistake("biases forgotten", BIAS_1, "", "The biases aren't used.", also=((BIAS_2, ""),)),
+            Mistake("first bias forgotten", BIAS_1, "", "b_1 isn't used: the first layer has a bias too."),
+            Mistake("second bias forgotten", BIAS_2, "", "b_2 isn't used: the second layer has a bias too."),
+            Mistake("ReLU on the input", "(x @ w_1 + b_1).relu()", "x.relu() @ w_1 + b_1",
+                    "The ReLU is applied to x. It belongs between the two layers."),
+            Mistake("negative part kept", ".relu()", ".clamp(max=0)", "clamp(max=0) keeps the negative part. ReLU is clamp(min=0)."),
+            Mistake("residual added", "return", "x + result",
+                    "x is added at the end. The residual path is around the network, not inside it."),
+            Mistake("GELU", "(x @ w_1 + b_1).relu()", "torch.nn.functional.gelu(x @ w_1 + b_1)",
+                    "This is GELU, a smoother activation. The paper uses ReLU."),
+            Mistake("leaky ReLU", "(x @ w_1 + b_1).relu()", "torch.nn.functional.leaky_relu(x @ w_1 + b_1)",
+                    "This is a leaky ReLU, which lets a little of the negative part through. The paper uses ReLU."),
         ],
         also_right=[
-            lambda x, w1, b1, w2, b2: (
-                torch.einsum("...d,df->...f", x, w1).add(b1).clamp(min=0) @ w2 + b2
-            ),
+            lambda x, w1, b1, w2, b2: torch.einsum("...d,df->...f", x, w1).add(b1).clamp(min=0) @ w2 + b2,
             lambda x, w1, b1, w2, b2: torch.nn.functional.linear(
                 torch.nn.functional.linear(x, w1.T, b1).relu(), w2.T, b2
             ),
         ],
         hints=[
-            "Rows times matrices: x @ w_1 widens.",
+            "Rows times matrices: x @ w_1 is the first linear layer.",
             "ReLU is clamp(min=0), or .relu().",
             "(x @ w_1 + b_1).relu() @ w_2 + b_2",
         ],
-        look_at="It works on the last axis alone: the same two matrices at every position.",
+        look_at="It works on the last dimension alone, with the same two matrices at every position.",
     ),
     Exercise(
         name="residual_post_norm",
         title="residual with post-norm",
-        task="Return what leaves the block when x goes in, in the paper's order. sublayer and norm are functions; call each of them once.",
-        minutes=2,
-        difficulty=1,
-        importance=4,
+        task="Return the block's output for input x, in the paper's order. sublayer and norm are functions; call each of them once.",
+        minutes=2, difficulty=1, importance=4,
         reference=residual_post_norm,
         draw=_draw_residual,
         mistakes=[
-            Mistake(
-                "pre-norm",
-                residual_pre_norm,
-                "This is pre-norm. Post-norm adds first and normalises the sum.",
-            ),
-            Mistake(
-                "no residual",
-                lambda x, f, norm: norm(f(x)),
-                "x itself is lost: add it to what the sublayer returns.",
-            ),
-            Mistake("no norm", lambda x, f, norm: x + f(x), "The norm is not used."),
-            Mistake(
-                "skip path normalised",
-                lambda x, f, norm: norm(x) + norm(f(x)),
-                "Both parts are normalised before they are added. Add x itself, then normalise the sum.",
-            ),
-            Mistake(
-                "only the sublayer normalised",
-                lambda x, f, norm: x + norm(f(x)),
-                "The norm acts on the sublayer's output only. It acts on the sum.",
-            ),
-            _TWO_NORMS,
-            _NORM_ON_THE_PATH,
-            Mistake(
-                "pre-norm, skip path normalised",
-                lambda x, f, norm: norm(x) + f(norm(x)),
-                "x is normalised before the addition. Post-norm adds first, then normalises the sum.",
-            ),
-            Mistake(
-                "pre-norm without x",
-                lambda x, f, norm: f(norm(x)),
-                "x itself is lost, and the norm comes first. Add x, then normalise the sum.",
-            ),
-            Mistake(
-                "both normalised, and the sum",
-                lambda x, f, norm: norm(norm(x) + f(x)),
-                "x is normalised before the addition too. One norm is enough: of the sum.",
-            ),
-            Mistake(
-                "sublayer and sum normalised",
-                lambda x, f, norm: norm(x + norm(f(x))),
-                "There are two norms: the sublayer's output is normalised, and the sum. Only the sum is.",
-            ),
-            Mistake(
-                "x added again",
-                lambda x, f, norm: x + norm(x + f(x)),
-                "x is added a second time after the norm. The norm is the last step.",
-            ),
-            _NOT_CALLED,
-            _SUBLAYER_ONLY,
+            Mistake("pre-norm", "return", "x + sublayer(norm(x))",
+                    "This is pre-norm. Post-norm adds first and normalises the sum."),
+            Mistake("no residual", "x + ", "", X_LOST),
+            Mistake("skip path normalised", "return", "norm(x) + norm(sublayer(x))",
+                    "Both parts are normalised before they are added. Add x itself, then normalise the sum."),
+            Mistake("only the sublayer normalised", "return", "x + norm(sublayer(x))",
+                    "The norm is applied to the sublayer's output only. It should be applied to the sum."),
+            *BOTH_RESIDUALS,
+            Mistake("pre-norm, skip path normalised", "return", "norm(x) + sublayer(norm(x))",
+                    "x is normalised before the addition. Post-norm adds first, then normalises the sum."),
+            Mistake("pre-norm without x", "return", "sublayer(norm(x))",
+                    "x itself is lost, and the norm comes first. Add x, then normalise the sum."),
+            Mistake("both normalised, and the sum", "return", "norm(norm(x) + sublayer(x))",
+                    "x is normalised before the addition too. One norm is enough: of the sum."),
+            Mistake("sublayer and sum normalised", "return", "norm(x + norm(sublayer(x)))",
+                    "There are two norms: the sublayer's output is normalised, and then the sum. Only the sum should be."),
+            Mistake("x added again", "return", "x + result",
+                    "x is added a second time after the norm. The norm is the last step."),
+            Mistake("sublayer not called", "return", "norm(x)",
+                    "The sublayer isn't called. What it returns is added to x."),
         ],
         also_right=[
             lambda x, f, norm: norm(f(x) + x),
             lambda x, f, norm: norm(torch.stack([x, f(x)]).sum(0)),
         ],
         hints=["LayerNorm(x + Sublayer(x)).", "norm(x + sublayer(x))"],
-        look_at="What leaves the layer is normalised: the next one meets vectors of one size.",
+        look_at="The layer's output is normalised, so the next layer gets vectors of the same size.",
     ),
     Exercise(
         name="residual_pre_norm",
         title="residual with pre-norm",
-        task="The same in pre-norm, the later order. Return what leaves the block when x goes in; call sublayer and norm once each.",
-        minutes=2,
-        difficulty=1,
-        importance=4,
+        task="The same in pre-norm, the later order. Return the block's output for input x; call sublayer and norm once each.",
+        minutes=2, difficulty=1, importance=4,
         reference=residual_pre_norm,
         draw=_draw_residual,
         mistakes=[
-            Mistake(
-                "post-norm",
-                residual_post_norm,
-                "This is post-norm. Pre-norm normalises what the sublayer reads.",
-            ),
-            Mistake(
-                "no residual",
-                lambda x, f, norm: f(norm(x)),
-                "x itself is lost: add it to what the sublayer returns.",
-            ),
-            Mistake("no norm", lambda x, f, norm: x + f(x), "The norm is not used."),
-            Mistake(
-                "skip path normalised",
-                lambda x, f, norm: norm(x) + f(norm(x)),
-                "The skip path carries the normalised x. It carries x itself.",
-            ),
-            Mistake(
-                "only the sublayer's output normalised",
-                lambda x, f, norm: x + norm(f(x)),
-                "The norm acts on what leaves the sublayer. It acts on what enters it.",
-            ),
-            _TWO_NORMS,
-            _NORM_ON_THE_PATH,
-            Mistake(
-                "post-norm without x",
-                lambda x, f, norm: norm(f(x)),
-                "x itself is lost, and the norm comes too late. Normalise what the sublayer reads, then add x.",
-            ),
-            Mistake(
-                "both parts normalised",
-                lambda x, f, norm: norm(x) + norm(f(x)),
-                "Both parts are normalised. Only what enters the sublayer is.",
-            ),
-            Mistake(
-                "a norm at the end too",
-                lambda x, f, norm: norm(norm(x) + f(norm(x))),
-                "There is a norm at the end as well, and one on the skip path. Only what enters the sublayer is normalised.",
-            ),
-            Mistake(
-                "x added before",
-                lambda x, f, norm: f(x + norm(x)),
-                "x is added before the sublayer. Add it to what the sublayer returns.",
-            ),
-            Mistake(
-                "sublayer not called, x added",
-                lambda x, f, norm: x + norm(x),
-                "The sublayer is not called: what it returns is what is added.",
-            ),
-            _SUBLAYER_ONLY,
+            Mistake("post-norm", "return", "norm(x + sublayer(x))",
+                    "This is post-norm. Pre-norm normalises what the sublayer reads."),
+            Mistake("no residual", "x + ", "", X_LOST),
+            Mistake("skip path normalised", "return", "norm(x) + sublayer(norm(x))",
+                    "The skip path carries the normalised x. It should carry x itself."),
+            Mistake("only the sublayer's output normalised", "return", "x + norm(sublayer(x))",
+                    "The norm is applied to the sublayer's output. It should be applied to its input."),
+            *BOTH_RESIDUALS,
+            Mistake("post-norm without x", "return", "norm(sublayer(x))",
+                    "x itself is lost, and the norm comes too late. Normalise what the sublayer reads, then add x."),
+            Mistake("both parts normalised", "return", "norm(x) + norm(sublayer(x))",
+                    "Both parts are normalised. Only the sublayer's input should be."),
+            Mistake("a norm at the end too", "return", "norm(norm(x) + sublayer(norm(x)))",
+                    "There is a norm at the end as well, and one on the skip path. Only the sublayer's input is normalised."),
+            Mistake("x added before", "return", "sublayer(x + norm(x))",
+                    "x is added before the sublayer. Add it to what the sublayer returns."),
+            Mistake("sublayer not called, x added", "return", "x + norm(x)",
+                    "The sublayer isn't called, but its output is what should be added."),
         ],
         also_right=[
             lambda x, f, norm: f(norm(x)) + x,
             lambda x, f, norm: torch.stack([x, f(norm(x))]).sum(0),
         ],
         hints=["x + Sublayer(LayerNorm(x)).", "x + sublayer(norm(x))"],
-        look_at="x is only ever added to, through the whole stack; that is why one more norm stands at the very end.",
+        look_at="x is only ever added to, through the whole stack, which is why there is one more norm at the very end.",
     ),
     Exercise(
         name="decoder_mask",
         title="the decoder's mask",
-        task="Causal and padding together: (B, T) ids to (B, 1, T, T), True = may look.",
-        minutes=5,
-        difficulty=3,
-        importance=5,
+        task="Combine causal and padding: (B, T) ids to (B, 1, T, T), True = allowed to attend.",
+        minutes=5, difficulty=3, importance=5,
         reference=decoder_mask,
+        plain=_both_masks,
         draw=_draw_ids,
         mistakes=[
-            Mistake(
-                "causal only",
-                lambda ids, pad: masks.causal_mask(ids.shape[1]).expand(len(ids), 1, -1, -1),
-                "The padding is not hidden: combine with the padding mask.",
-            ),
-            Mistake(
-                "padding only",
-                lambda ids, pad: masks.padding_mask(ids, pad).expand(-1, 1, ids.shape[1], -1),
-                "The future is not hidden: combine with the causal mask.",
-            ),
-            Mistake(
-                "or instead of and",
-                lambda ids, pad: masks.padding_mask(ids, pad) | masks.causal_mask(ids.shape[1]),
-                "Allowed by either is too much. A position must be allowed by both: &.",
-            ),
-            Mistake(
-                "inverted",
-                lambda ids, pad: ~decoder_mask(ids, pad),
-                "True is where nobody may look. Here True means may look.",
-            ),
-            Mistake(
-                "padded queries instead of keys",
-                lambda ids, pad: (ids != pad)[:, None, :, None] & masks.causal_mask(ids.shape[1]),
-                "Rows of padded queries are hidden, columns of padded keys are not. Keys are the last axis.",
-            ),
-            Mistake(
-                "padded queries too",
-                lambda ids, pad: decoder_mask(ids, pad) & (ids != pad)[:, None, :, None],
-                "Rows of padded queries are hidden as well. Only keys, the last axis, need hiding: what a padded query finds is never used.",
-            ),
-            Mistake(
-                "future instead of past",
-                lambda ids, pad: masks.padding_mask(ids, pad) & masks.causal_mask(ids.shape[1]).T,
-                "The triangle is the wrong way round: every position sees what comes after it. tril keeps the diagonal and what is left of it.",
-            ),
-            Mistake(
-                "padding inverted",
-                lambda ids, pad: ~masks.padding_mask(ids, pad) & masks.causal_mask(ids.shape[1]),
-                "Padding is shown and the words are hidden: compare with !=, not ==.",
-            ),
-            Mistake(
-                "pad_id not used",
-                lambda ids, pad: masks.padding_mask(ids, 0) & masks.causal_mask(ids.shape[1]),
-                "Padding is taken to be 0. Use pad_id.",
-            ),
-            Mistake(
-                "no axis for heads",
-                lambda ids, pad: (ids != pad)[:, None] & masks.causal_mask(ids.shape[1]),
-                "The shape is (B, T, T). Scores are (B, H, T, T): an axis of size 1 for the heads is missing.",
-            ),
-            Mistake(
-                "may not see itself",
-                lambda ids, pad: (
-                    masks.padding_mask(ids, pad)
-                    & torch.ones(ids.shape[1], ids.shape[1]).tril(-1).bool()
-                ),
-                "The diagonal is missing: a position may look at itself.",
-            ),
-            Mistake(
-                "padding only, not broadcast",
-                lambda ids, pad: masks.padding_mask(ids, pad),
-                "The future is not hidden: combine with the causal mask.",
-            ),
-            Mistake(
-                "causal only, not broadcast",
-                lambda ids, pad: masks.causal_mask(ids.shape[1]),
-                "The padding is not hidden: combine with the padding mask.",
-            ),
-            Mistake(
-                "causal part inverted",
-                lambda ids, pad: masks.padding_mask(ids, pad) & _triangle(ids).triu(1),
-                "The triangle marks what must be hidden (triu). Here True means may look: tril, with the diagonal.",
-            ),
-            Mistake(
-                "one position ahead",
-                lambda ids, pad: masks.padding_mask(ids, pad) & _triangle(ids).tril(1),
-                "Every position sees one position ahead: tril(1) keeps one diagonal too many.",
-            ),
-            Mistake(
-                "padding may look at itself",
-                lambda ids, pad: decoder_mask(ids, pad) | torch.eye(ids.shape[1]).bool(),
-                "The diagonal stays open for padding too. Padding is hidden from every query.",
-            ),
-            Mistake(
-                "exclusive or",
-                lambda ids, pad: masks.padding_mask(ids, pad) ^ masks.causal_mask(ids.shape[1]),
-                "^ is true where exactly one of the two allows it. Both must: &.",
-            ),
-            Mistake(
-                "pad_id as a threshold",
-                lambda ids, pad: (ids > pad)[:, None, None] & masks.causal_mask(ids.shape[1]),
-                "Ids are compared with >: pad_id need not be the smallest. Compare with !=.",
-            ),
+            Mistake("causal only", "return", "past.expand(len(target_ids), 1, -1, -1)", NO_PADDING),
+            Mistake("padding only", "return", "real.expand(-1, 1, length, -1)", NO_CAUSAL),
+            Mistake("or instead of and", "real & past", "real | past",
+                    "What either mask allows is too much. Both must allow it: &."),
+            Mistake("inverted", "return", "~(real & past)",
+                    "True marks what must be hidden. Here True means allowed to attend."),
+            Mistake("padded queries instead of keys", "[:, None, None, :]", "[:, None, :, None]",
+                    "Rows of padded queries are hidden, and columns of padded keys aren't. Keys are the last dimension."),
+            Mistake("padded queries too", "return", "result & real.mT",
+                    "Rows of padded queries are hidden as well. Only keys, the last dimension, need hiding, because the output at a padded query is never used."),
+            Mistake("future instead of past", "tril()", "triu()",
+                    "The triangle is the wrong way round, so every position sees what comes after it. tril keeps the diagonal and everything to the left of it."),
+            Mistake("padding inverted", "!=", "==",
+                    "Padding is shown and the words are hidden: compare with !=, not ==."),
+            Mistake("pad_id not used", "!= pad_id", "!= 0", "Padding is taken to be 0. Use pad_id."),
+            Mistake("no axis for heads", "[:, None, None, :]", "[:, None]",
+                    "The shape is (B, T, T). Scores are (B, H, T, T), so a dimension of size 1 for the heads is missing."),
+            Mistake("may not see itself", "tril()", "tril(-1)",
+                    "The diagonal is missing: a position is allowed to attend to itself."),
+            Mistake("padding only, not broadcast", "return", "real", NO_CAUSAL),
+            Mistake("causal only, not broadcast", "return", "past", NO_PADDING),
+            Mistake("causal part inverted", "tril()", "triu(1)",
+                    "The triangle marks what must be hidden (triu). Here True means allowed to attend: tril, with the diagonal."),
+            Mistake("one position ahead", "tril()", "tril(1)",
+                    "Every position sees one position ahead, because tril(1) keeps one diagonal too many."),
+            Mistake("padding may look at itself", "return", "result | torch.eye(length).bool()",
+                    "The diagonal stays open for padding too. Padding is hidden from every query."),
+            Mistake("exclusive or", "real & past", "real ^ past",
+                    "^ is true where exactly one of the two allows it. Both must: &."),
+            Mistake("pad_id as a threshold", "!= pad_id", "> pad_id",
+                    "Ids are compared with >, but pad_id need not be the smallest. Compare with !=."),
         ],
         also_right=[
             _loop_mask,
@@ -586,10 +346,11 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "You have written both masks in lesson 04.",
+            "You wrote both masks in lesson 04.",
             "(B, 1, 1, T) & (T, T) broadcasts to (B, 1, T, T).",
             "masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])",
         ],
-        look_at="With padding on the right, the causal part alone would hide it from all real positions; the padding part makes it right for any layout.",
+        look_at="With padding on the right, the causal part alone would hide it from all real positions. The padding part makes the mask right for any layout.",
     ),
 ]
+# fmt: on

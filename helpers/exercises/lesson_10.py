@@ -8,9 +8,19 @@ import torch.nn.functional as F
 from helpers.attention import MultiHeadAttention, scaled_dot_product_attention
 from helpers.exercises import own_transformer as own
 from helpers.exercises.checking import check
+from helpers.exercises.lesson_06 import merge_heads, split_heads
 from helpers.exercises.lesson_07 import layer_norm
 from helpers.exercises.model import Exercise, Mistake, find
-from helpers.exercises.own_transformer import layers_of, under
+from helpers.exercises.own_transformer import (
+    build_decoder_layer,
+    build_embedding,
+    build_encoder_layer,
+    build_feed_forward,
+    build_multi_head,
+    build_sublayer,
+    layers_of,
+    under,
+)  # fmt: skip
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
 
@@ -152,7 +162,7 @@ def _draw_encoder_layer(generator):
             _layer_weights(generator, width, ["self_attention"]),
             n_heads,
         )
-        for ids, width, n_heads in [(_ids([2, 5, 0]), 4, 2), (_ids([4, 7, 2], [3, 0, 0]), 6, 3)]
+        for ids, width, n_heads in [(_ids([2, 5, 0]), 4, 2), (_ids([4, 7, 2], [3, 5, 0]), 6, 3)]
     ]
 
 
@@ -217,53 +227,100 @@ def _draw_greedy(generator):
     ]
 
 
-# Ways to go wrong.
+# The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
-def _embed(scale=math.sqrt, places=lambda ids, table: table[: ids.shape[1]], both=False):
-    def embed(ids, table, positions):
-        factor, where = scale(table.shape[1]), places(ids, positions)
-        return (table[ids] + where) * factor if both else table[ids] * factor + where
-
-    return embed
+def _embed(ids, table, positions):
+    vectors = table[ids] * math.sqrt(table.shape[1])
+    places = positions[: ids.shape[1]]
+    return vectors + places
 
 
-def _attend(scale=math.sqrt, axis=-1, change=lambda mask: mask, hide="before"):
-    def attend(query, key, value, mask):
-        scores = query @ key.transpose(-2, -1) / scale(query.shape[-1])
-        allowed = change(mask)
-        if hide == "before":
-            return scores.masked_fill(~allowed, -math.inf).softmax(axis) @ value
-        if hide == "zero":
-            return (scores * allowed).softmax(axis) @ value
-        return (scores.softmax(axis) * allowed) @ value
-
-    return attend
+def _attend(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    return weights @ value
 
 
-def _heads(swap=(0, 1, 2), roles="xss", one=False, view=False, merge=True, w_o="right", bias=True, mask=True, transposed=""):  # fmt: skip
-    """Make a multi-head attention that goes wrong in the ways asked for."""
+def _multi_head(x, source, mask, weights, n_heads):
+    query = F.linear(x, weights["query_proj.weight"], weights["query_proj.bias"])
+    key = F.linear(source, weights["key_proj.weight"], weights["key_proj.bias"])
+    value = F.linear(source, weights["value_proj.weight"], weights["value_proj.bias"])
+    query = split_heads(query, n_heads)
+    key = split_heads(key, n_heads)
+    value = split_heads(value, n_heads)
+    context = own.build_attention(query, key, value, mask)
+    merged = merge_heads(context)
+    return F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"])
 
-    def multi_head(x, source, allowed, weights, n_heads):
-        matrices, biases = _projections(weights, "weight"), _projections(weights, "bias")
-        n_heads = 1 if one else n_heads
-        heads = []
-        for role, i in zip(roles, swap, strict=True):
-            matrix = matrices[i].T if transposed else matrices[i]
-            h = F.linear(
-                x if role == "x" else source, matrix, biases[i] if bias in (True, "qkv") else None
-            )
-            cut = h.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-            heads.append(h.reshape(cut.shape) if view else cut)
-        context = own.build_attention(*heads, allowed if mask else torch.tensor(True))
-        flat = context.transpose(1, 2).flatten(-2) if merge else context.reshape(x.shape)
-        if w_o == "none":
-            return flat
-        weight = weights["out_proj.weight"]
-        used = weight if w_o == "right" else weight.T
-        return F.linear(flat, used, weights["out_proj.bias"] if bias in (True, "out") else None)
 
-    return multi_head
+def _feed(x, weights):
+    inner = F.linear(x, weights["linear_1.weight"], weights["linear_1.bias"]).relu()
+    return F.linear(inner, weights["linear_2.weight"], weights["linear_2.bias"])
+
+
+def _sublayer(x, sublayer, weights):
+    normalised = layer_norm(x, weights["weight"], weights["bias"])
+    return x + sublayer(normalised)
+
+
+def _encoder_layer(x, mask, weights, n_heads):
+    attention = under(weights, "self_attention.")
+    feed = under(weights, "feed_forward.")
+    norm_1 = under(weights, "residual_1.norm.")
+    norm_2 = under(weights, "residual_2.norm.")
+    x = build_sublayer(x, lambda h: build_multi_head(h, h, mask, attention, n_heads), norm_1)
+    x = build_sublayer(x, lambda h: build_feed_forward(h, feed), norm_2)
+    return x
+
+
+def _encode(src_ids, weights, positions, n_heads, pad_id):
+    mask = padding_mask(src_ids, pad_id)
+    x = build_embedding(src_ids, weights["src_embedding.weight"], positions)
+    for layer in layers_of(weights, "encoder_layers."):
+        x = build_encoder_layer(x, mask, layer, n_heads)
+    return layer_norm(x, weights["encoder_norm.weight"], weights["encoder_norm.bias"])
+
+
+def _decoder_layer(x, memory, mask, memory_mask, weights, n_heads):
+    attention = under(weights, "self_attention.")
+    across = under(weights, "cross_attention.")
+    feed = under(weights, "feed_forward.")
+    norm_1 = under(weights, "residual_1.norm.")
+    norm_2 = under(weights, "residual_2.norm.")
+    norm_3 = under(weights, "residual_3.norm.")
+    x = build_sublayer(x, lambda h: build_multi_head(h, h, mask, attention, n_heads), norm_1)
+    x = build_sublayer(x, lambda h: build_multi_head(h, memory, memory_mask, across, n_heads), norm_2)  # fmt: skip
+    x = build_sublayer(x, lambda h: build_feed_forward(h, feed), norm_3)
+    return x
+
+
+def _decode(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
+    mask = padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.shape[1])
+    x = build_embedding(tgt_ids, weights["tgt_embedding.weight"], positions)
+    for layer in layers_of(weights, "decoder_layers."):
+        x = build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads)
+    x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
+    logits = x @ weights["tgt_embedding.weight"].T
+    return logits
+
+
+def _write(logits_of, n, bos_id, eos_id, pad_id, max_len):
+    ids = torch.full((n, 1), bos_id)
+    done = torch.zeros(n, dtype=torch.bool)
+    for _ in range(max_len):
+        logits = logits_of(ids)[:, -1]
+        token = logits.argmax(-1)
+        token = token.masked_fill(done, pad_id)
+        ids = torch.cat([ids, token[:, None]], dim=1)
+        done = done | (token == eos_id)
+        if done.all():
+            break
+    return ids[:, 1:]
+
+
+# Ways to go wrong that are more than an edit.
 
 
 def _values_from_x(x, source, mask, weights, n_heads):
@@ -272,119 +329,30 @@ def _values_from_x(x, source, mask, weights, n_heads):
     w_q, w_k, w_v = _projections(weights, "weight")
     b_q, b_k, b_v = _projections(weights, "bias")
     parts = F.linear(x, w_q, b_q), F.linear(source[:, :n], w_k, b_k), F.linear(x[:, :n], w_v, b_v)
-    heads = (p.unflatten(-1, (n_heads, -1)).transpose(1, 2) for p in parts)
-    merged = own.build_attention(*heads, mask).transpose(1, 2).flatten(-2)
+    heads = (split_heads(part, n_heads) for part in parts)
+    merged = merge_heads(own.build_attention(*heads, mask))
     return F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"])
 
 
-def _feed(middle=F.relu, end=lambda x: x, bias="12"):
-    def feed_forward(x, weights):
-        b_1, b_2 = (weights[f"linear_{i}.bias"] if i in bias else None for i in "12")
-        inner = middle(F.linear(x, weights["linear_1.weight"], b_1))
-        return end(F.linear(inner, weights["linear_2.weight"], b_2))
-
-    return feed_forward
+def _view(x, n_heads):
+    batch, length, width = x.shape
+    return x.reshape(batch, n_heads, length, width // n_heads)
 
 
-def _sub(formula):
-    """Make a sublayer by a formula of x, the sublayer and the norm."""
-
-    def sub(x, sublayer, weights):
-        return formula(x, sublayer, lambda h: layer_norm(h, weights["weight"], weights["bias"]))
-
-    return sub
+def _post_norm(x, sublayer, weights):
+    return layer_norm(x + sublayer(x), weights["weight"], weights["bias"])
 
 
-_POST_NORM = _sub(lambda x, f, norm: norm(x + f(x)))
+def _bare(x, sublayer, weights):
+    return sublayer(layer_norm(x, weights["weight"], weights["bias"]))
 
 
-def _layer(
-    order, sub=own.build_sublayer, norms=None, mask="given", read="memory", reuse=False, raw=False,
-    bare="",
-):  # fmt: skip
-    """Make a layer out of "s" (self), "c" (cross) and "f" (feed-forward), in this order."""
-
-    def layer(x, memory, allowed, memory_allowed, weights, n_heads):
-        allowed = torch.tensor(True) if mask == "none" else allowed
-        kept = torch.tensor(True) if mask == "no memory" else memory_allowed
-        for place, kind in enumerate(order):
-            number = (norms or range(1, 4))[place]
-            norm = under(weights, f"residual_{number}.norm.")
-            name = "cross_attention." if kind == "c" and not reuse else "self_attention."
-            matrices = under(weights, name)
-
-            def run(h, kind=kind, matrices=matrices, x=x, norm=norm):
-                asks = x if kind in bare else h
-                if kind == "f":
-                    return own.build_feed_forward(asks, under(weights, "feed_forward."))
-                if kind == "s":
-                    source = x if raw else asks
-                    return own.build_multi_head(asks, source, allowed, matrices, n_heads)
-                source = h if read == "own" else memory
-                if read == "normed":
-                    source = layer_norm(memory, norm["weight"], norm["bias"])
-                return own.build_multi_head(h, source, kept, matrices, n_heads)
-
-            x = sub(x, run, norm)
-        return x
-
-    return layer
-
-
-def _encoder_layer(order, **wrong):
-    """The same without a memory."""
-    layer = _layer(order, **wrong)
-    return lambda x, mask, weights, n_heads: layer(x, None, mask, None, weights, n_heads)
-
-
-def _encode(order=lambda layers: layers, norm="end", mask=True, scale=True, from_start=False):
-    def encode(ids, weights, positions, n_heads, pad_id):
-        table = weights["src_embedding.weight"]
-        allowed = padding_mask(ids, pad_id) if mask else torch.tensor(True)
-        start = x = own.build_embedding(ids, table, positions) if scale else table[ids]
-        last = weights["encoder_norm.weight"], weights["encoder_norm.bias"]
-        for layer in order(layers_of(weights, "encoder_layers.")):
-            x = own.build_encoder_layer(start if from_start else x, allowed, layer, n_heads)
-            x = layer_norm(x, *last) if norm == "each" else x
-        return layer_norm(x, *last) if norm == "end" else x
-
-    return encode
-
-
-def _decode(causal=True, pads="target", norm=True, end=lambda x: x, table="tgt", order=lambda layers: layers, join=torch.logical_and, read="tgt", from_start=False):  # fmt: skip
-    """Make a decoder that goes wrong in the ways asked for; `pads` is whose padding its mask hides."""
-
-    def decode(ids, source, source_mask, weights, positions, n_heads, pad_id):
-        everyone = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        hidden = {"target": padding_mask(ids, pad_id), "source": source_mask, "none": everyone}
-        mask = join(hidden[pads], causal_mask(ids.shape[1]) if causal else everyone)
-        start = x = own.build_embedding(ids, weights[f"{read}_embedding.weight"], positions)
-        for layer in order(layers_of(weights, "decoder_layers.")):
-            x = start if from_start else x
-            x = own.build_decoder_layer(x, source, mask, source_mask, layer, n_heads)
-        if norm:
-            x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
-        return end(x @ weights[f"{table}_embedding.weight"].T)
-
-    return decode
-
-
-def _write(place=-1, stop="all", fill=True, keep_bos=False, drop_eos=False, choose=torch.argmax, short=0, forget=False):  # fmt: skip
-    """Make a greedy loop that goes wrong in the ways asked for."""
-
-    def write(logits_of, n, bos_id, eos_id, pad_id, max_len):
-        ids, done = torch.full((n, 1), bos_id), torch.zeros(n, dtype=torch.bool)
-        for _ in range(max_len - short):
-            token = choose(logits_of(ids)[:, place], dim=-1)
-            token = token.masked_fill(done, pad_id) if fill else token
-            ids = torch.cat([ids, token[:, None]], dim=1)
-            done = (token == eos_id) if forget else done | (token == eos_id)
-            if {"all": done.all(), "any": done.any(), "never": False}[stop]:
-                break
-        ids = ids.masked_fill(ids == eos_id, pad_id) if drop_eos else ids
-        return ids if keep_bos else ids[:, 1:]
-
-    return write
+def _with(function, kinds):
+    """Spell the edits that put another function in the place of build_sublayer."""
+    return tuple(
+        (f"x = build_sublayer(x, lambda h: {kind}", f"x = {function}(x, lambda h: {kind}")
+        for kind in kinds
+    )
 
 
 # The same, written differently.
@@ -455,7 +423,7 @@ def _decode_with_output_proj(ids, memory, memory_mask, weights, positions, n_hea
     x = hidden["tgt_embedding.weight"][ids] * positions.shape[1] ** 0.5
     x = x + positions[: ids.shape[1]]
     for layer in layers_of(weights, "decoder_layers."):
-        x = _layer("scf")(x, memory, mask, memory_mask, layer, n_heads)
+        x = own.build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads)
     norm = weights["decoder_norm.weight"], weights["decoder_norm.bias"]
     return F.linear(F.layer_norm(x, x.shape[-1:], *norm), weights["output_proj.weight"])
 
@@ -471,61 +439,51 @@ def _write_into_a_table(logits_of, n, bos_id, eos_id, pad_id, max_len):
     return ids[:, 1:]
 
 
+ATTEND = "build_multi_head(h, h, mask"
+FEED_LINE = "    x = build_sublayer(x, lambda h: build_feed_forward(h, feed), norm_{})\n"
+SELF_LINE = "    x = build_sublayer(x, lambda h: build_multi_head(h, h, mask, attention, n_heads), norm_1)\n"
+ACROSS_LINE = "    x = build_sublayer(x, lambda h: build_multi_head(h, memory, memory_mask, across, n_heads), norm_2)  # fmt: skip\n"
+SELF_BARE = "The {}attention reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_multi_head(h, h, …)."
+NO_LOOP = "Only the first layer was applied. Is the return inside the loop?"
+BACKWARDS = "The layers run from last to first."
+SRC, TGT = '"src_embedding.weight"', '"tgt_embedding.weight"'
+BIASES = {name: f', weights["{name}.bias"]' for name in PROJECTIONS}
+MATRICES = {name: f'weights["{name}.weight"]' for name in PROJECTIONS}
+NO_QKV_BIAS = tuple((BIASES[name], "") for name in PROJECTIONS[:3])
+QKV_BACK = tuple((MATRICES[name], f"{MATRICES[name]}.T") for name in PROJECTIONS[:3])
+OUT_BACK = (MATRICES["out_proj"], MATRICES["out_proj"] + ".T")
+VIEWS = tuple((f"split_heads({name}", f"_view({name}") for name in ("query", "key", "value"))
+MERGED_VIEW = ("merge_heads(context)", "context.reshape(x.shape)")
+EACH_READS = ("    for layer", "    start = x\n    for layer")
+
+# fmt: off
 EXERCISES = [
     Exercise(
         name="build_embedding",
         title="part 1, the embedding",
-        task="Look up each id's row in the table, scale by √D, add the position's row. Positions count from 0.",
-        minutes=4,
-        difficulty=1,
-        importance=4,
+        task="Look up each id's row in the table, scale by √D, and add the position's row. Positions are counted from 0.",
+        minutes=4, difficulty=1, importance=4,
         reference=own.build_embedding,
+        plain=_embed,
         draw=_draw_embedding,
         mistakes=[
-            Mistake(
-                "not scaled",
-                _embed(scale=lambda width: 1),
-                "The vectors are not scaled. Their numbers are far smaller than the positions': without the factor √D the words would drown.",
-            ),
-            Mistake(
-                "divided by the root",
-                _embed(scale=lambda width: width**-0.5),
-                "The vectors are divided by √D. That is for the scores of attention; here they are multiplied.",
-            ),
-            Mistake(
-                "scaled by the width",
-                _embed(scale=lambda width: width),
-                "The vectors are multiplied by D. Its square root is wanted: math.sqrt(table.shape[1]).",
-            ),
-            Mistake(
-                "positions scaled too",
-                _embed(both=True),
-                "The positions are scaled too. Scale the looked-up vectors first, then add.",
-            ),
-            Mistake(
-                "positions forgotten",
-                _embed(places=lambda ids, table: 0),
-                "The positions are missing. Without them the encoder cannot tell one order of words from another.",
-            ),
-            Mistake(
-                "positions looked up by id",
-                _embed(places=lambda ids, table: table[ids]),
-                "The positions are looked up by token id. A position's row is chosen by where the token stands: rows 0 … T−1.",
-            ),
-            Mistake(
-                "counted from one",
-                _embed(places=lambda ids, table: table[1 : ids.shape[1] + 1]),
-                "Every token has its neighbour's position: the first row belongs to the first token, positions[:T].",
-            ),
-            Mistake(
-                "not scaled + counted from one",
-                _embed(lambda width: 1, lambda ids, table: table[1 : ids.shape[1] + 1]),
-            ),
+            Mistake("not scaled", " * math.sqrt(table.shape[1])", "",
+                    "The vectors aren't scaled. Their numbers are far smaller than the positions', so without the factor √D the positions would drown the words."),
+            Mistake("divided by the root", "* math", "/ math",
+                    "The vectors are divided by √D. That is for attention scores; here they are multiplied."),
+            Mistake("scaled by the width", "math.sqrt(table.shape[1])", "table.shape[1]",
+                    "The vectors are multiplied by D instead of its square root: math.sqrt(table.shape[1])."),
+            Mistake("positions scaled too", "return", "(table[ids] + places) * math.sqrt(table.shape[1])",
+                    "The positions are scaled too. Scale the looked-up vectors first, then add."),
+            Mistake("positions forgotten", " + places", "",
+                    "The positions are missing. Without them the encoder can't tell one word order from another."),
+            Mistake("positions looked up by id", "positions[: ids.shape[1]]", "positions[ids]",
+                    "The positions are looked up by token id. A position's row depends on where the token is: rows 0 … T−1."),
+            Mistake("counted from one", "positions[: ids.shape[1]]", "positions[1 : ids.shape[1] + 1]",
+                    "Every token has its neighbour's position. The first row belongs to the first token: positions[:T]."),
         ],
         also_right=[
-            lambda ids, table, positions: (
-                F.embedding(ids, table) * table.shape[-1] ** 0.5 + positions[None, : ids.shape[-1]]
-            ),
+            lambda ids, table, positions: F.embedding(ids, table) * table.shape[-1] ** 0.5 + positions[None, : ids.shape[-1]],
             lambda ids, table, positions: torch.stack(
                 [
                     torch.stack([table[i] * len(table[i]) ** 0.5 + positions[t] for t, i in row])
@@ -538,727 +496,392 @@ EXERCISES = [
             "positions[:T], shape (T, D), is added to every sentence by broadcasting.",
             "table[ids] * math.sqrt(table.shape[1]) + positions[: ids.shape[1]]",
         ],
-        look_at="The table's width is the model's: no argument has to tell it.",
+        look_at="The table's width is the model's, so no argument has to pass it.",
     ),
     Exercise(
         name="build_attention",
         title="part 2, scaled dot-product attention",
-        task="Scores, scale, mask (True = may look), softmax over the keys, mix the values. Return the context only.",
-        minutes=6,
-        difficulty=2,
-        importance=5,
+        task="Scores, scale, mask (True = allowed to attend), softmax over the keys, mix the values. Return the context only.",
+        minutes=6, difficulty=2, importance=5,
         reference=own.build_attention,
+        plain=_attend,
         draw=_draw_attention,
         mistakes=[
-            Mistake(
-                "not scaled",
-                _attend(scale=lambda width: 1),
-                "The scores are not divided by √K. With wide heads the softmax would become hard.",
-            ),
-            Mistake(
-                "divided by the width",
-                _attend(scale=lambda width: width),
-                "The scores are divided by K instead of its square root.",
-            ),
-            Mistake(
-                "mask ignored",
-                _attend(change=torch.ones_like),
-                "The mask is not used: padding and future are visible. Set the scores where it is False to −∞ before the softmax.",
-            ),
-            Mistake(
-                "mask inverted",
-                _attend(change=torch.logical_not),
-                "True is hidden and False is shown. True means may look: masked_fill(~mask, −∞).",
-            ),
-            Mistake(
-                "masked after the softmax",
-                _attend(hide="after"),
-                "The weights are set to zero after the softmax, so the rows no longer sum to 1. Mask the scores before it.",
-            ),
-            Mistake(
-                "scores set to zero",
-                _attend(hide="zero"),
-                "Hidden scores are set to 0, and exp(0) is 1: they still get weight. Set them to −∞.",
-            ),
-            Mistake(
-                "softmax over the queries",
-                _attend(axis=-2),
-                "The softmax runs over the queries. Each query shares its attention among the keys, the last axis.",
-            ),
-            Mistake(
-                "not scaled + mask ignored",
-                _attend(scale=lambda width: 1, change=torch.ones_like),
-            ),
+            Mistake("not scaled", " / math.sqrt(query.shape[-1])", "",
+                    "The scores aren't divided by √K. With wide heads the softmax would saturate."),
+            Mistake("divided by the width", "math.sqrt(query.shape[-1])", "query.shape[-1]",
+                    "The scores are divided by K instead of its square root."),
+            Mistake("mask ignored", "    scores = scores.masked_fill(~mask, -math.inf)\n", "",
+                    "The mask isn't used, so padding and future are visible. Set the scores where it is False to −∞ before the softmax."),
+            Mistake("mask inverted", "~mask", "mask",
+                    "True is hidden and False is shown. True means allowed to attend: masked_fill(~mask, −∞)."),
+            Mistake("masked after the softmax", "    scores = scores.masked_fill(~mask, -math.inf)\n", "",
+                    "The weights are set to zero after the softmax, so the rows no longer sum to 1. Mask the scores before it.",
+                    also=(("softmax(-1)", "softmax(-1) * mask"),)),
+            Mistake("scores set to zero", "-math.inf", "0.0",
+                    "Hidden scores are set to 0, which still gets weight, because exp(0) is 1. Set them to −∞."),
+            Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
+                    "The softmax runs over the queries. Each query distributes its weight over the keys, the last dimension."),
         ],
         also_right=[
             lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, mask),
             lambda q, k, v, mask: scaled_dot_product_attention(q, k, v, mask)[0],
         ],
         hints=[
-            "key.transpose(-2, -1) turns (..., S, K) into (..., K, S), whatever stands before.",
+            "key.transpose(-2, -1) turns (..., S, K) into (..., K, S), whatever the leading dimensions.",
             "scores.masked_fill(~mask, -math.inf)",
             "softmax(-1) of the masked scores, then @ value.",
         ],
-        look_at="Only the last two axes are named. So it works for one head and for many.",
+        look_at="Only the last two dimensions are named, so it works for one head and for many.",
     ),
     Exercise(
         name="build_multi_head",
         title="part 3, several heads",
-        task="x asks, source answers. Project with query_proj, key_proj and value_proj (W_Q, W_K, W_V), split into heads, attend, merge, apply out_proj. Weights are stored as (out, in), so F.linear(x, weight, bias) is x @ weight.T + bias.",
-        minutes=12,
-        difficulty=4,
-        importance=5,
+        task="The queries come from x, keys and values from source. Project with query_proj, key_proj and value_proj (W_Q, W_K, W_V), split into heads, attend, merge, apply out_proj. Weights are stored as (out, in), so F.linear(x, weight, bias) is x @ weight.T + bias.",
+        minutes=12, difficulty=4, importance=5,
         reference=own.build_multi_head,
+        plain=_multi_head,
         draw=_draw_multi_head,
         mistakes=[
-            Mistake(
-                "keys and values swapped",
-                _heads(swap=(0, 2, 1)),
-                "Keys are projected with the values' matrix and values with the keys'..",
-            ),
-            Mistake(
-                "biases of W_Q, W_K, W_V forgotten",
-                _heads(bias="out"),
-                "The biases of query_proj, key_proj and value_proj are not used. F.linear takes one as third argument.",
-            ),
-            Mistake(
-                "residual added",
-                lambda x, source, mask, weights, n_heads: (
-                    x + own.build_multi_head(x, source, mask, weights, n_heads)
-                ),
-                "x is added at the end. The residual path is part 5, around this one.",
-            ),
-            Mistake(
-                "everything from x",
-                _heads(roles="xxx"),
-                "Keys and values come from x. They come from source: in cross-attention that is the other language.",
-            ),
-            Mistake(
-                "values from x",
-                _values_from_x,
-                "The values come from x and the keys from source. A key and its value belong to the same word: both come from source.",
-            ),
-            Mistake(
-                "W_Q, W_K, W_V not transposed",
-                _heads(transposed="qkv"),
-                "The three matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.",
-            ),
-            Mistake(
-                "nothing transposed",
-                _heads(transposed="qkv", w_o="transposed"),
-                "All four matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.",
-            ),
-            Mistake(
-                "cut without transposing + merged without transposing",
-                _heads(view=True, merge=False),
-            ),
-            Mistake(
-                "out_proj's bias forgotten",
-                _heads(bias="qkv"),
-                "out_proj's bias is not used. F.linear takes it as third argument.",
-            ),
-            Mistake(
-                "one head",
-                _heads(one=True),
-                "The heads are not split: this is one wide head, with the root of its width.",
-            ),
-            Mistake(
-                "cut without transposing",
-                _heads(view=True),
-                "The numbers are only re-read as (B, H, T, K), so a head gets parts of different words. Split the last axis into (H, K), then transpose.",
-            ),
-            Mistake(
-                "merged without transposing",
-                _heads(merge=False),
-                "The heads are merged without transposing back: parts of different words stand side by side. (B, H, T, K) to (B, T, H, K) first, then flatten.",
-            ),
-            Mistake(
-                "no W_O",
-                _heads(w_o="none"),
-                "out_proj is not applied. Without it the heads never exchange anything.",
-            ),
-            Mistake(
-                "W_O not transposed",
-                _heads(w_o="transposed"),
-                "out_proj is used as (in, out). It is stored as (out, in): F.linear transposes it for you.",
-            ),
-            Mistake(
-                "biases forgotten",
-                _heads(bias=False),
-                "The biases are not used. There is one for each of the four projections.",
-            ),
-            Mistake(
-                "queries and keys swapped",
-                _heads(swap=(1, 0, 2)),
-                "Queries are projected with the keys' matrix and keys with the queries'..",
-            ),
-            Mistake(
-                "mask ignored",
-                _heads(mask=False),
-                "The mask does not reach the attention: hand it on.",
-            ),
+            Mistake("keys and values swapped", 'key_proj.weight"], weights["key_proj.bias"', 'value_proj.weight"], weights["value_proj.bias"',
+                    "Keys are projected with the values' matrix and values with the keys'.",
+                    also=(('value = F.linear(source, weights["value_proj.weight"], weights["value_proj.bias"])', 'value = F.linear(source, weights["key_proj.weight"], weights["key_proj.bias"])'),)),
+            Mistake("biases of W_Q, W_K, W_V forgotten", *NO_QKV_BIAS[0],
+                    "The biases of query_proj, key_proj and value_proj aren't used. F.linear takes one as its third argument.", also=NO_QKV_BIAS[1:]),
+            Mistake("residual added", "return", "x + result",
+                    "x is added at the end. The residual path is part 5, around this one."),
+            Mistake("everything from x", "    query = F.linear", "    source = x\n    query = F.linear",
+                    "Keys and values come from x. They should come from source, which in cross-attention is the other language."),
+            Mistake("roles of x and source swapped", "    query = F.linear", "    x, source = source, x\n    query = F.linear",
+                    "The queries come from source, and keys and values from x. It's the other way round: the output has one row per position of x."),
+            Mistake("values from x", _values_from_x,
+                    "The values come from x and the keys from source. A key and its value belong to the same word, so both come from source."),
+            Mistake("W_Q, W_K, W_V not transposed", *QKV_BACK[0],
+                    "The three matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.", also=QKV_BACK[1:]),
+            Mistake("nothing transposed", *QKV_BACK[0],
+                    "All four matrices are used as (in, out). They are stored as (out, in): x @ w.T, or F.linear.", also=(*QKV_BACK[1:], OUT_BACK)),
+            Mistake("cut without transposing", *VIEWS[0],
+                    "The numbers are only re-read as (B, H, T, K), so a head gets parts of different words. Split the last dimension into (H, K), then transpose.", also=VIEWS[1:]),
+            Mistake("merged without transposing", *MERGED_VIEW,
+                    "The heads are merged without transposing back, so parts of different words end up side by side. (B, H, T, K) to (B, T, H, K) first, then flatten."),
+            Mistake("out_proj's bias forgotten", BIASES["out_proj"], "",
+                    "out_proj's bias isn't used. F.linear takes it as its third argument."),
+            Mistake("one head", "    query = F.linear", "    n_heads = 1\n    query = F.linear",
+                    "The heads aren't split: this is one wide head, with the root of its width."),
+            Mistake("no W_O", "return", "merged",
+                    "out_proj isn't applied. Without it the heads never exchange anything."),
+            Mistake("W_O not transposed", *OUT_BACK,
+                    "out_proj is used as (in, out). It's stored as (out, in), and F.linear transposes it for you."),
+            Mistake("biases forgotten", *NO_QKV_BIAS[0],
+                    "The biases aren't used. There is one for each of the four projections.", also=(*NO_QKV_BIAS[1:], (BIASES["out_proj"], ""))),
+            Mistake("queries and keys swapped", 'F.linear(x, weights["query_proj.weight"], weights["query_proj.bias"])', 'F.linear(x, weights["key_proj.weight"], weights["key_proj.bias"])',
+                    "Queries are projected with the keys' matrix and keys with the queries'.",
+                    also=(('F.linear(source, weights["key_proj.weight"], weights["key_proj.bias"])', 'F.linear(source, weights["query_proj.weight"], weights["query_proj.bias"])'),)),
+            Mistake("mask ignored", "value, mask)", "value, torch.tensor(True))",
+                    "The mask doesn't reach the attention: pass it on."),
         ],
         also_right=[_multi_head_by_loop, _multi_head_by_module],
         hints=[
             'F.linear(x, weights["query_proj.weight"], weights["query_proj.bias"]) is the query; key and value are made from source in the same way.',
-            "Split: x.unflatten(-1, (n_heads, -1)).transpose(1, 2) makes (B, H, T, K) of (B, T, D).",
-            "Merge: .transpose(1, 2).flatten(-2) makes (B, T, D) of (B, H, T, K).",
+            "Split: x.unflatten(-1, (n_heads, -1)).transpose(1, 2) turns (B, T, D) into (B, H, T, K).",
+            "Merge: .transpose(1, 2).flatten(-2) turns (B, H, T, K) into (B, T, D).",
             'F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"]) at the end.',
         ],
-        look_at="The length of source never has to be that of x: only scores know both.",
+        look_at="The length of source can differ from that of x, because only the scores involve both.",
     ),
     Exercise(
         name="build_feed_forward",
         title="part 4, the feed-forward network",
         task="linear_1, ReLU, linear_2, with their biases. The weights are stored as (out, in).",
-        minutes=3,
-        difficulty=1,
-        importance=4,
+        minutes=3, difficulty=1, importance=4,
         reference=own.build_feed_forward,
+        plain=_feed,
         draw=_draw_feed_forward,
         mistakes=[
-            Mistake(
-                "no ReLU",
-                _feed(middle=lambda x: x),
-                "There is no ReLU: two linear layers in a row are one linear layer.",
-            ),
-            Mistake(
-                "ReLU at the end too",
-                _feed(end=F.relu),
-                "There is a second ReLU at the end. What is added to x may be negative.",
-            ),
-            Mistake(
-                "ReLU at the end only",
-                _feed(middle=lambda x: x, end=F.relu),
-                "The ReLU stands at the end. It belongs between the two layers.",
-            ),
-            Mistake(
-                "GELU",
-                _feed(middle=F.gelu),
-                "This is GELU, as BERT has it. Our translator uses ReLU.",
-            ),
-            Mistake(
-                "biases forgotten",
-                _feed(bias=""),
-                "The biases are not used; each layer has one.",
-            ),
-            Mistake(
-                "first bias forgotten",
-                _feed(bias="2"),
-                "linear_1's bias is not used; each layer has one.",
-            ),
-            Mistake(
-                "second bias forgotten",
-                _feed(bias="1"),
-                "linear_2's bias is not used; each layer has one.",
-            ),
-            Mistake(
-                "residual added",
-                lambda x, weights: x + own.build_feed_forward(x, weights),
-                "x is added at the end. The residual path is the next part, around this one.",
-            ),
+            Mistake("no ReLU", ".relu()", "", "There is no ReLU. Two linear layers in a row are one linear layer."),
+            Mistake("ReLU at the end too", "return", "result.relu()",
+                    "There is a second ReLU at the end. What is added to x is allowed to be negative."),
+            Mistake("ReLU at the end only", ".relu()", "",
+                    "The ReLU is at the end. It belongs between the two layers.", also=(("return", "result.relu()"),)),
+            Mistake("GELU", "inner = F.linear(x, weights[\"linear_1.weight\"], weights[\"linear_1.bias\"]).relu()", "inner = F.gelu(F.linear(x, weights[\"linear_1.weight\"], weights[\"linear_1.bias\"]))",
+                    "This is GELU, which BERT uses. Our translator uses ReLU."),
+            Mistake("leaky ReLU", "    return", "    inner = F.leaky_relu(F.linear(x, weights[\"linear_1.weight\"], weights[\"linear_1.bias\"]))\n    return",
+                    "This is a leaky ReLU, which lets a little of the negative part through. Our translator uses ReLU."),
+            Mistake("biases forgotten", ', weights["linear_1.bias"]', "",
+                    "The biases aren't used; each layer has one.", also=((', weights["linear_2.bias"]', ""),)),
+            Mistake("first bias forgotten", ', weights["linear_1.bias"]', "", "linear_1's bias isn't used; each layer has one."),
+            Mistake("second bias forgotten", ', weights["linear_2.bias"]', "", "linear_2's bias isn't used; each layer has one."),
+            Mistake("residual added", "return", "x + result",
+                    "x is added at the end. The residual path is the next part, around this one."),
         ],
         also_right=[
             lambda x, w: (
-                (x @ w["linear_1.weight"].T + w["linear_1.bias"]).clamp(min=0)
-                @ w["linear_2.weight"].T
-                + w["linear_2.bias"]
+                (x @ w["linear_1.weight"].T + w["linear_1.bias"]).clamp(min=0) @ w["linear_2.weight"].T + w["linear_2.bias"]
             ),
-            lambda x, w: (
-                torch.einsum(
-                    "...f,df->...d",
-                    (
-                        torch.einsum("...d,fd->...f", x, w["linear_1.weight"]) + w["linear_1.bias"]
-                    ).relu(),
-                    w["linear_2.weight"],
-                )
-                + w["linear_2.bias"]
-            ),
+            lambda x, w: torch.einsum(
+                "...f,df->...d", (torch.einsum("...d,fd->...f", x, w["linear_1.weight"]) + w["linear_1.bias"]).relu(), w["linear_2.weight"]
+            ) + w["linear_2.bias"],
         ],
         hints=[
-            "Lesson 07's network, with the matrices the other way round.",
+            "It's lesson 07's network, with the matrices stored the other way round.",
             'F.linear(x, weights["linear_1.weight"], weights["linear_1.bias"]).relu()',
         ],
-        look_at="No axis is named: it works on any (..., D).",
+        look_at="No dimension is named, so it works on any (..., D).",
     ),
     Exercise(
         name="build_sublayer",
         title="part 5, the residual path",
-        task='Pre-norm, as our translator: x + sublayer(norm(x)). sublayer is a function; gain and bias of the norm are weights["weight"] and weights["bias"].',
-        minutes=3,
-        difficulty=2,
-        importance=4,
+        task='Pre-norm, as in our translator: x + sublayer(norm(x)). sublayer is a function; gain and bias of the norm are weights["weight"] and weights["bias"].',
+        minutes=3, difficulty=2, importance=4,
         reference=own.build_sublayer,
+        plain=_sublayer,
         draw=_draw_sublayer,
         mistakes=[
-            Mistake(
-                "gain and bias exchanged",
-                lambda x, f, weights: x + f(layer_norm(x, weights["bias"], weights["weight"])),
-                "Gain and bias have changed places: layer_norm(x, gain, bias), and the gain is called weight.",
-            ),
-            Mistake(
-                "post-norm",
-                _POST_NORM,
-                "This is post-norm, the paper's order. The translator was trained with pre-norm, and its weights fit nothing else.",
-            ),
-            Mistake(
-                "no residual",
-                _sub(lambda x, f, norm: f(norm(x))),
-                "x itself is lost: add it to what the sublayer returns.",
-            ),
-            Mistake(
-                "no norm",
-                _sub(lambda x, f, norm: x + f(x)),
-                "The norm is not used: the sublayer reads the normalised x.",
-            ),
-            Mistake(
-                "skip path normalised",
-                _sub(lambda x, f, norm: norm(x) + f(norm(x))),
-                "The skip path carries the normalised x. It carries x itself.",
-            ),
-            Mistake(
-                "only the output normalised",
-                _sub(lambda x, f, norm: x + norm(f(x))),
-                "The norm acts on what leaves the sublayer. It acts on what enters.",
-            ),
-            Mistake(
-                "gain and bias unused",
-                lambda x, f, weights: x + f(F.layer_norm(x, x.shape[-1:])),
-                'The norm has no gain and no bias. Hand over weights["weight"] and weights["bias"].',
-            ),
+            Mistake("gain and bias exchanged", 'weights["weight"], weights["bias"]', 'weights["bias"], weights["weight"]',
+                    "Gain and bias have changed places: layer_norm(x, gain, bias), and the gain is called weight."),
+            Mistake("post-norm", "return", "_post_norm(x, sublayer, weights)",
+                    "This is post-norm, the paper's order. The translator was trained with pre-norm, and its weights work with nothing else."),
+            Mistake("no residual", "x + ", "", "x itself is lost: add it to what the sublayer returns."),
+            Mistake("no norm", "sublayer(normalised)", "sublayer(x)", "The norm isn't used. The sublayer reads the normalised x."),
+            Mistake("skip path normalised", "x + sublayer", "normalised + sublayer",
+                    "The skip path carries the normalised x. It should carry x itself."),
+            Mistake("only the output normalised", "return", 'x + layer_norm(sublayer(x), weights["weight"], weights["bias"])',
+                    "The norm is applied to the sublayer's output. It should be applied to its input."),
+            Mistake("gain and bias unused", 'layer_norm(x, weights["weight"], weights["bias"])', "F.layer_norm(x, x.shape[-1:])",
+                    'The norm has no gain and no bias. Pass weights["weight"] and weights["bias"].'),
+            Mistake("unbiased variance", 'layer_norm(x, weights["weight"], weights["bias"])', '(x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * weights["weight"] + weights["bias"]',
+                    "The variance is divided by n − 1, as torch.var does by default. Layer normalisation divides by n: correction=0."),
         ],
         also_right=[
             lambda x, f, w: f(F.layer_norm(x, x.shape[-1:], w["weight"], w["bias"])) + x,
-            _sub(lambda x, f, norm: torch.stack([x, f(norm(x))]).sum(0)),
+            lambda x, f, w: torch.stack([x, f(layer_norm(x, w["weight"], w["bias"]))]).sum(0),
         ],
         hints=[
             "layer_norm(x, gain, bias) is lesson 07's; F.layer_norm does the same.",
             'x + sublayer(layer_norm(x, weights["weight"], weights["bias"]))',
         ],
-        look_at="The sublayer is handed in: attention and feed-forward get the same path.",
+        look_at="The sublayer is passed as an argument, so attention and feed-forward get the same path.",
     ),
     Exercise(
         name="build_encoder_layer",
         title="part 6, an encoder layer",
-        task='Self-attention in a residual path (norm "residual_1.norm."), then feed-forward in another ("residual_2.norm."). under(weights, "self_attention.") picks what belongs to a part.',
-        minutes=7,
-        difficulty=3,
-        importance=5,
+        task='Self-attention in a residual path (norm "residual_1.norm."), then feed-forward in another ("residual_2.norm."). under(weights, "self_attention.") selects the weights of a part.',
+        minutes=7, difficulty=3, importance=5,
         reference=own.build_encoder_layer,
+        plain=_encoder_layer,
         draw=_draw_encoder_layer,
         mistakes=[
-            Mistake(
-                "attention ignores h",
-                _encoder_layer("sf", bare="s"),
-                "The attention reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_multi_head(h, h, …).",
-            ),
-            Mistake(
-                "feed-forward ignores h",
-                _encoder_layer("sf", bare="f"),
-                "The feed-forward network reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_feed_forward(h, …).",
-            ),
-            Mistake(
-                "nothing normalised",
-                _encoder_layer("sf", bare="sf"),
-                "Neither sublayer works on normalised vectors: either build_sublayer is not used, or the lambdas read x instead of their own h. lambda h: build_multi_head(h, h, …).",
-            ),
-            Mistake(
-                "no residual",
-                _encoder_layer("sf", sub=_sub(lambda x, f, norm: f(norm(x)))),
-                "x itself is lost. Use build_sublayer, which adds it.",
-            ),
-            Mistake(
-                "mask ignored",
-                _encoder_layer("sf", mask="none"),
-                "The mask does not reach the attention: words look at padding.",
-            ),
-            Mistake(
-                "feed-forward forgotten",
-                _encoder_layer("s"),
-                "The second half is missing: after the attention comes the feed-forward network.",
-            ),
-            Mistake(
-                "attention forgotten",
-                _encoder_layer("f", norms=[2]),
-                "There is no attention, or what it returned is thrown away: the second sublayer reads what the first returned.",
-            ),
-            Mistake(
-                "feed-forward first",
-                _encoder_layer("fs", norms=[2, 1]),
-                "The feed-forward network comes first. Look around first, then think.",
-            ),
-            Mistake(
-                "one norm for both",
-                _encoder_layer("sf", norms=[1, 1]),
-                "Both sublayers use residual_1's norm. Each has its own: residual_1 and residual_2.",
-            ),
-            Mistake(
-                "norms swapped",
-                _encoder_layer("sf", norms=[2, 1]),
-                "The norms are swapped: residual_1 belongs to the attention, residual_2 to the feed-forward network.",
-            ),
-            Mistake(
-                "keys not normalised",
-                _encoder_layer("sf", raw=True),
-                "Queries come from the normalised x, keys and values from x itself. In self-attention all three come from the same vectors: build_multi_head(h, h, …).",
-            ),
-            Mistake(
-                "post-norm",
-                _encoder_layer("sf", sub=_POST_NORM),
-                "This is post-norm. Use build_sublayer, which is pre-norm.",
-            ),
+            Mistake("attention ignores h", ATTEND, "build_multi_head(x, x, mask", SELF_BARE.format("")),
+            Mistake("feed-forward ignores h", "build_feed_forward(h", "build_feed_forward(x",
+                    "The feed-forward network reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_feed_forward(h, …)."),
+            Mistake("nothing normalised", ATTEND, "build_multi_head(x, x, mask",
+                    "Neither sublayer works on normalised vectors. Either build_sublayer isn't used, or the lambdas read x instead of their own h. lambda h: build_multi_head(h, h, …).",
+                    also=(("build_feed_forward(h", "build_feed_forward(x"),)),
+            Mistake("no residual", *_with("_bare", ["build_multi"])[0],
+                    "x itself is lost. Use build_sublayer, which adds it.", also=_with("_bare", ["build_feed"])),
+            Mistake("mask ignored", "h, h, mask", "h, h, torch.tensor(True)",
+                    "The mask doesn't reach the attention, so words attend to padding."),
+            Mistake("feed-forward forgotten", FEED_LINE.format(2), "",
+                    "The second half is missing: after the attention comes the feed-forward network."),
+            Mistake("attention forgotten", SELF_LINE, "",
+                    "There is no attention, or its result is discarded: the second sublayer reads what the first returned."),
+            Mistake("feed-forward first", SELF_LINE, "",
+                    "The feed-forward network comes first. Attention comes before it.",
+                    also=((FEED_LINE.format(2), FEED_LINE.format(2) + SELF_LINE),)),
+            Mistake("feed-forward first, with the norms in order", SELF_LINE, "",
+                    "The feed-forward network comes first. Attention comes before it.",
+                    also=((FEED_LINE.format(2), FEED_LINE.format(1) + SELF_LINE.replace("norm_1", "norm_2")),)),
+            Mistake("one norm for both", "feed), norm_2", "feed), norm_1",
+                    "Both sublayers use residual_1's norm. Each has its own: residual_1 and residual_2."),
+            Mistake("norms swapped", "feed), norm_2", "feed), norm_1",
+                    "The norms are swapped: residual_1 belongs to the attention, residual_2 to the feed-forward network.",
+                    also=(("n_heads), norm_1", "n_heads), norm_2"),)),
+            Mistake("keys not normalised", "(h, h, mask", "(h, x, mask",
+                    "Queries come from the normalised x, keys and values from x itself. In self-attention all three come from the same vectors: build_multi_head(h, h, …)."),
+            Mistake("one head", "attention, n_heads)", "attention, 1)",
+                    "The attention runs with one wide head. Pass n_heads on."),
+            Mistake("post-norm", *_with("_post_norm", ["build_multi"])[0],
+                    "This is post-norm. Use build_sublayer, which is pre-norm.", also=_with("_post_norm", ["build_feed"])),
         ],
-        also_right=[
-            _written_out,
-            _encoder_layer("sf"),
-        ],
+        also_right=[_written_out, _encoder_layer],
         hints=[
-            "Twice build_sublayer(x, sublayer, norm); the second reads what the first returned.",
+            "Call build_sublayer(x, sublayer, norm) twice; the second reads what the first returned.",
             'A sublayer with one argument: lambda h: build_multi_head(h, h, mask, under(weights, "self_attention."), n_heads)',
             'The norms: under(weights, "residual_1.norm.") and under(weights, "residual_2.norm.").',
         ],
-        look_at="The shape that goes in comes out. That is why layers can be stacked.",
+        look_at="Output and input have the same shape, which is why layers can be stacked.",
     ),
     Exercise(
         name="build_encoder",
         title="part 7, the encoder",
         task='Padding mask, embedding, every layer in turn, and the final norm. layers_of(weights, "encoder_layers.") lists the layers\' weights.',
-        minutes=7,
-        difficulty=3,
-        importance=4,
+        minutes=7, difficulty=3, importance=4,
         reference=own.build_encoder,
+        plain=_encode,
         draw=_draw_encoder,
         mistakes=[
-            Mistake(
-                "the target's table",
-                lambda ids, weights, *rest: _encode()(
-                    ids, {**weights, "src_embedding.weight": weights["tgt_embedding.weight"]}, *rest
-                ),
-                "The source's ids are looked up in the target's table. Take src_embedding.",
-            ),
-            Mistake(
-                "padding taken to be 0",
-                lambda ids, weights, positions, n_heads, pad_id: _encode()(
-                    ids, weights, positions, n_heads, 0
-                ),
-                "The padding is taken to be token 0. It is pad_id.",
-            ),
-            Mistake(
-                "no final norm",
-                _encode(norm="none"),
-                "The final norm is missing. In pre-norm nothing has normalised the sum that leaves the last layer: encoder_norm does.",
-            ),
-            Mistake(
-                "normalised after each layer",
-                _encode(norm="each"),
-                "encoder_norm is applied after each layer. It stands once, at the very end.",
-            ),
-            Mistake(
-                "padding visible",
-                _encode(mask=False),
-                "Padding is visible to the words. Make the mask from the ids: padding_mask(src_ids, pad_id).",
-            ),
-            Mistake(
-                "one layer only",
-                _encode(order=lambda layers: layers[:1]),
-                "Only the first layer was applied. Is the return inside the loop?",
-            ),
-            Mistake(
-                "the first layer again and again",
-                _encode(order=lambda layers: layers[:1] * len(layers)),
-                "Every layer uses the weights of the first. Each has its own.",
-            ),
-            Mistake(
-                "last layer first",
-                _encode(order=lambda layers: layers[::-1]),
-                "The layers run from last to first.",
-            ),
-            Mistake(
-                "each layer reads the embedding",
-                _encode(from_start=True),
-                "Every layer reads the embedding instead of what the layer before wrote: x = build_encoder_layer(x, …).",
-            ),
-            Mistake(
-                "bare table",
-                _encode(scale=False),
-                "The vectors come from the table alone, without scale and positions: use build_embedding.",
-            ),
-            Mistake("no final norm + padding visible", _encode(norm="none", mask=False)),
+            Mistake("the target's table", SRC, TGT, "The source's ids are looked up in the target's table. Take src_embedding."),
+            Mistake("padding taken to be 0", "padding_mask(src_ids, pad_id)", "padding_mask(src_ids, 0)",
+                    "The padding is taken to be token 0. Use pad_id."),
+            Mistake("no final norm", "return", "x",
+                    "The final norm is missing. In pre-norm nothing has normalised the last layer's output; encoder_norm does."),
+            Mistake("normalised after each layer", "layer, n_heads)\n", 'layer, n_heads)\n        x = layer_norm(x, weights["encoder_norm.weight"], weights["encoder_norm.bias"])\n',
+                    "encoder_norm is applied after each layer. It comes once, at the very end.", also=(("return", "x"),)),
+            Mistake("padding visible", "padding_mask(src_ids, pad_id)", "torch.tensor(True)",
+                    "Padding is visible to the words. Make the mask from the ids: padding_mask(src_ids, pad_id)."),
+            Mistake("one layer only", '"encoder_layers.")', '"encoder_layers.")[:1]', NO_LOOP),
+            Mistake("the first layer again and again", "x, mask, layer, n", 'x, mask, layers_of(weights, "encoder_layers.")[0], n',
+                    "Every layer uses the weights of the first. Each has its own."),
+            Mistake("last layer first", '"encoder_layers.")', '"encoder_layers.")[::-1]', BACKWARDS),
+            Mistake("each layer reads the embedding", "build_encoder_layer(x,", "build_encoder_layer(start,",
+                    "Every layer reads the embedding instead of the previous layer's output: x = build_encoder_layer(x, …).", also=(EACH_READS,)),
+            Mistake("bare table", 'build_embedding(src_ids, weights["src_embedding.weight"], positions)', 'weights["src_embedding.weight"][src_ids]',
+                    "The vectors come from the table alone, without scale and positions: use build_embedding."),
         ],
-        also_right=[
-            _encode(),
-            _encode_written_out,
-        ],
+        also_right=[_encode, _encode_written_out],
         hints=[
             "mask = padding_mask(src_ids, pad_id), shape (B, 1, 1, S).",
             'x = build_embedding(src_ids, weights["src_embedding.weight"], positions), then a loop over layers_of(weights, "encoder_layers.").',
             'layer_norm(x, weights["encoder_norm.weight"], weights["encoder_norm.bias"]) after the loop.',
         ],
-        look_at="The mask is made once and given to every layer.",
+        look_at="The mask is made once and passed to every layer.",
     ),
     Exercise(
         name="build_decoder_layer",
         title="part 8, a decoder layer",
-        task="Three residual paths: self-attention under mask, cross-attention to memory under memory_mask, feed-forward. Norms residual_1, residual_2, residual_3. The memory has its norm already.",
-        minutes=8,
-        difficulty=4,
-        importance=5,
+        task="Three residual paths: self-attention with mask, cross-attention to memory with memory_mask, feed-forward. Norms residual_1, residual_2, residual_3. The memory is already normalised.",
+        minutes=8, difficulty=4, importance=5,
         reference=own.build_decoder_layer,
+        plain=_decoder_layer,
         draw=_draw_decoder_layer,
         mistakes=[
-            Mistake(
-                "memory normalised",
-                _layer("scf", read="normed"),
-                "The memory is normalised once more. It has its norm already: only what asks, h, is normalised here.",
-            ),
-            Mistake(
-                "attention ignores h",
-                _layer("scf", bare="s"),
-                "The self-attention reads x instead of the lambda's h, so it works on vectors that were never normalised: lambda h: build_multi_head(h, h, …).",
-            ),
-            Mistake(
-                "no cross-attention, and residual_2 for the network",
-                _layer("sf", norms=[1, 2]),
-                "The cross-attention is missing: the decoder never reads the source.",
-            ),
-            Mistake(
-                "no self-attention",
-                _layer("cf", norms=[2, 3]),
-                "The self-attention is missing: no word sees what is already written.",
-            ),
-            Mistake(
-                "one norm for all",
-                _layer("scf", norms=[1, 1, 1]),
-                "All three sublayers use residual_1's norm. Each has its own: residual_1, residual_2, residual_3.",
-            ),
-            Mistake(
-                "future visible",
-                _layer("scf", mask="none"),
-                "The mask does not reach the self-attention: the decoder sees the words it is to write.",
-            ),
-            Mistake(
-                "source padding visible",
-                _layer("scf", mask="no memory"),
-                "memory_mask does not reach the cross-attention: the padding of the source is read.",
-            ),
-            Mistake(
-                "masks swapped",
-                lambda x, memory, mask, memory_mask, weights, n_heads: _layer("scf")(
-                    x, memory, memory_mask, mask, weights, n_heads
-                ),
-                "The masks are swapped: mask is for the decoder's own positions, memory_mask for the source.",
-            ),
-            Mistake(
-                "no cross-attention",
-                _layer("sf", norms=[1, 3]),
-                "The cross-attention is missing: the decoder never reads the source.",
-            ),
-            Mistake(
-                "cross-attention reads x",
-                _layer("scf", read="own"),
-                "The cross-attention looks at the decoder's own vectors. Its second argument is memory.",
-            ),
-            Mistake(
-                "across before back",
-                _layer("csf", norms=[2, 1, 3]),
-                "The cross-attention comes first. The order is: look back, look across, think.",
-            ),
-            Mistake(
-                "one attention for both",
-                _layer("scf", reuse=True),
-                'The cross-attention uses self_attention\'s matrices. It has its own, under "cross_attention."',
-            ),
-            Mistake(
-                "feed-forward forgotten",
-                _layer("sc"),
-                "The feed-forward network is missing at the end.",
-            ),
-            Mistake(
-                "norms swapped",
-                _layer("scf", norms=[1, 3, 2]),
-                "The norms of cross-attention and feed-forward are swapped: residual_2 and residual_3, in this order.",
-            ),
-            Mistake(
-                "post-norm",
-                _layer("scf", sub=_POST_NORM),
-                "This is post-norm. Use build_sublayer, which is pre-norm.",
-            ),
+            Mistake("memory normalised", "h, memory, memory_mask", 'h, layer_norm(memory, norm_2["weight"], norm_2["bias"]), memory_mask',
+                    "The memory is normalised once more. It's already normalised; only the queries' side, h, is normalised here."),
+            Mistake("attention ignores h", ATTEND, "build_multi_head(x, x, mask", SELF_BARE.format("self-")),
+            Mistake("no cross-attention, and residual_2 for the network", ACROSS_LINE, "",
+                    "The cross-attention is missing, so the decoder never reads the source.", also=(("feed), norm_3", "feed), norm_2"),)),
+            Mistake("no self-attention", SELF_LINE, "",
+                    "The self-attention is missing, so no word sees what has been generated so far."),
+            Mistake("one norm for all", "feed), norm_3", "feed), norm_1",
+                    "All three sublayers use residual_1's norm. Each has its own: residual_1, residual_2, residual_3.",
+                    also=(("across, n_heads), norm_2", "across, n_heads), norm_1"),)),
+            Mistake("future visible", "h, h, mask", "h, h, torch.tensor(True)",
+                    "The mask doesn't reach the self-attention, so the decoder sees the words it is to predict."),
+            Mistake("source padding visible", "h, memory, memory_mask", "h, memory, torch.tensor(True)",
+                    "memory_mask doesn't reach the cross-attention, so it attends to the source's padding."),
+            Mistake("masks swapped", "h, h, mask", "h, h, memory_mask",
+                    "The masks are swapped: mask is for the decoder's own positions, memory_mask for the source.",
+                    also=(("memory, memory_mask, across", "memory, mask, across"),)),
+            Mistake("no cross-attention", ACROSS_LINE, "",
+                    "The cross-attention is missing, so the decoder never reads the source."),
+            Mistake("cross-attention reads x", "h, memory, memory_mask", "h, h, memory_mask",
+                    "The cross-attention attends to the decoder's own vectors. Its second argument is memory."),
+            Mistake("across before back", SELF_LINE, "",
+                    "The cross-attention comes first. The order is masked self-attention, cross-attention, feed-forward.", also=((ACROSS_LINE, ACROSS_LINE + SELF_LINE),)),
+            Mistake("across before back, with the norms in order", SELF_LINE, "",
+                    "The cross-attention comes first. The order is masked self-attention, cross-attention, feed-forward.",
+                    also=((ACROSS_LINE, ACROSS_LINE.replace("norm_2", "norm_1") + SELF_LINE.replace("norm_1", "norm_2")),)),
+            Mistake("one attention for both", "memory_mask, across,", "memory_mask, attention,",
+                    'The cross-attention uses self_attention\'s matrices. It has its own, under "cross_attention."'),
+            Mistake("feed-forward forgotten", FEED_LINE.format(3), "", "The feed-forward network is missing at the end."),
+            Mistake("norms swapped", "feed), norm_3", "feed), norm_2",
+                    "The norms of cross-attention and feed-forward are swapped: residual_2 and residual_3, in this order.",
+                    also=(("across, n_heads), norm_2", "across, n_heads), norm_3"),)),
+            Mistake("post-norm", *_with("_post_norm", ["build_multi_head(h, h"])[0],
+                    "This is post-norm. Use build_sublayer, which is pre-norm.",
+                    also=_with("_post_norm", ["build_multi_head(h, memory", "build_feed"])),
+            Mistake("cross-attention without its residual", *_with("_bare", ["build_multi_head(h, memory"])[0],
+                    "The cross-attention replaces x instead of being added to it. Use build_sublayer for it too."),
         ],
-        also_right=[_layer("scf"), _decoder_layer_by_halves],
+        also_right=[_decoder_layer, _decoder_layer_by_halves],
         hints=[
-            "It is the encoder layer with one more sublayer in the middle.",
+            "It's the encoder layer with one more sublayer in the middle.",
             'lambda h: build_multi_head(h, memory, memory_mask, under(weights, "cross_attention."), n_heads)',
             "Three times x = build_sublayer(x, …), with residual_1, residual_2 and residual_3.",
         ],
-        look_at="Queries of the middle sublayer come from the normalised x; keys and values from the memory as it is.",
+        look_at="The queries of the middle sublayer come from the normalised x; keys and values come from the memory as it is.",
     ),
     Exercise(
         name="build_decoder",
         title="part 9, the decoder and its logits",
-        task="Mask (causal and padding), embedding, every layer, the final norm; then one score for each token of the vocabulary, with the target table transposed. Logits, no softmax.",
-        minutes=8,
-        difficulty=4,
-        importance=5,
+        task="Mask (causal and padding), embedding, every layer, the final norm; then one score per token of the vocabulary, with the target table transposed. Logits, no softmax.",
+        minutes=8, difficulty=4, importance=5,
         reference=own.build_decoder,
+        plain=_decode,
         draw=_draw_decoder,
         mistakes=[
-            Mistake(
-                "own mask from the source",
-                _decode(pads="source"),
-                "The decoder's own mask is made of memory_mask, the padding of the source. Make it from the target: padding_mask(tgt_ids, pad_id).",
-            ),
-            Mistake(
-                "source masked by the target",
-                lambda ids, memory, _, weights, positions, n_heads, pad_id: own.build_decoder(
-                    ids, memory, padding_mask(ids, pad_id), weights, positions, n_heads, pad_id
-                ),
-                "The cross-attention is given the padding of the target. What it reads is the source: hand on memory_mask.",
-            ),
-            Mistake(
-                "reads with the source's table",
-                _decode(read="src"),
-                "The target's ids are looked up in the source's table. They are the target's: tgt_embedding.",
-            ),
-            Mistake(
-                "each layer reads the embedding",
-                _decode(from_start=True),
-                "Every layer reads the embedding instead of what the layer before wrote: x = build_decoder_layer(x, …).",
-            ),
-            Mistake(
-                "future visible",
-                _decode(causal=False),
-                "Every position sees what comes after it. Combine with causal_mask(T).",
-            ),
-            Mistake(
-                "masks joined with or",
-                _decode(join=torch.logical_or),
-                "The masks are joined with or. A position may look where both allow it: &.",
-            ),
-            Mistake(
-                "future visible + target padding visible",
-                _decode(causal=False, pads="none"),
-            ),
-            Mistake(
-                "target padding visible",
-                _decode(pads="none"),
-                "The padding of the target is visible: combine with padding_mask(tgt_ids, pad_id).",
-            ),
-            Mistake(
-                "source padding visible",
-                lambda ids, memory, mask, *rest: own.build_decoder(
-                    ids, memory, torch.ones_like(mask), *rest
-                ),
-                "memory_mask is not handed on to the layers.",
-            ),
-            Mistake(
-                "no final norm",
-                _decode(norm=False),
-                "decoder_norm is missing between the last layer and the logits.",
-            ),
-            Mistake(
-                "probabilities",
-                _decode(end=lambda x: x.softmax(-1)),
-                "These are probabilities. Return the logits: whoever wants probabilities takes the softmax.",
-            ),
-            Mistake(
-                "log-probabilities",
-                _decode(end=lambda x: x.log_softmax(-1)),
-                "These are log-probabilities. Return the logits, before any softmax.",
-            ),
-            Mistake(
-                "the source's table",
-                _decode(table="src"),
-                "The logits come from the source's table. What is written is the target language: tgt_embedding.",
-            ),
-            Mistake(
-                "one layer only",
-                _decode(order=lambda layers: layers[:1]),
-                "Only the first layer was applied. Is the return inside the loop?",
-            ),
-            Mistake(
-                "last layer first",
-                _decode(order=lambda layers: layers[::-1]),
-                "The layers run from last to first.",
-            ),
+            Mistake("own mask from the source", "padding_mask(tgt_ids, pad_id)", "memory_mask",
+                    "The decoder's own mask is made from memory_mask, the padding of the source. Make it from the target: padding_mask(tgt_ids, pad_id)."),
+            Mistake("source masked by the target", "mask, memory_mask, layer", "mask, padding_mask(tgt_ids, pad_id), layer",
+                    "The cross-attention is given the target's padding, but it attends to the source: pass memory_mask on."),
+            Mistake("reads with the source's table", f"weights[{TGT}], positions", f"weights[{SRC}], positions",
+                    "The target's ids are looked up in the source's table. Take the target's: tgt_embedding."),
+            Mistake("each layer reads the embedding", "build_decoder_layer(x,", "build_decoder_layer(start,",
+                    "Every layer reads the embedding instead of the previous layer's output: x = build_decoder_layer(x, …).", also=(EACH_READS,)),
+            Mistake("future visible", " & causal_mask(tgt_ids.shape[1])", "",
+                    "Every position sees what comes after it. Combine with causal_mask(T)."),
+            Mistake("masks joined with or", "pad_id) & causal", "pad_id) | causal",
+                    "The masks are joined with or. A position is allowed to attend where both allow it: &."),
+            Mistake("target padding visible", "padding_mask(tgt_ids, pad_id)", "torch.ones(1, 1, 1, 1).bool()",
+                    "The target's padding is visible: combine with padding_mask(tgt_ids, pad_id)."),
+            Mistake("source padding visible", "mask, memory_mask, layer", "mask, torch.ones_like(memory_mask), layer",
+                    "memory_mask isn't passed on to the layers."),
+            Mistake("no final norm", '    x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])\n', "",
+                    "decoder_norm is missing between the last layer and the logits."),
+            Mistake("memory normalised", "    for layer", '    memory = layer_norm(memory, weights["decoder_norm.weight"], weights["decoder_norm.bias"])\n    for layer',
+                    "The memory goes through decoder_norm. The encoder has normalised it already, so use it as it is."),
+            Mistake("probabilities", "return", "logits.softmax(-1)",
+                    "These are probabilities. Return the logits; the softmax comes later, where it's needed."),
+            Mistake("log-probabilities", "return", "logits.log_softmax(-1)",
+                    "These are log-probabilities. Return the logits, before any softmax."),
+            Mistake("the source's table", f"x @ weights[{TGT}]", f"x @ weights[{SRC}]",
+                    "The logits come from the source's table. The output is in the target language: tgt_embedding."),
+            Mistake("one layer only", '"decoder_layers.")', '"decoder_layers.")[:1]', NO_LOOP),
+            Mistake("last layer first", '"decoder_layers.")', '"decoder_layers.")[::-1]', BACKWARDS),
         ],
-        also_right=[_decode(), _decode_with_output_proj],
+        also_right=[_decode, _decode_with_output_proj],
         hints=[
             "mask = padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.shape[1]): (B, 1, T, T).",
             'Then as in the encoder, with "tgt_embedding.weight", "decoder_layers." and "decoder_norm."; the memory goes to every layer.',
             'x @ weights["tgt_embedding.weight"].T',
         ],
-        look_at="The same table reads the words and writes them: a logit is a dot product with a word's vector.",
+        look_at="The same table is used for input and output: a logit is a dot product with a word's vector.",
     ),
     Exercise(
         name="build_greedy",
         title="part 10, writing",
-        task="Begin each of n rows with bos_id. Append the likeliest next token to every row, until all have written eos_id, at most max_len times. logits_of(ids) gives (n, t, V). Return (n, T): without bos, with eos, pad_id after it.",
-        minutes=8,
-        difficulty=3,
-        importance=4,
+        task="Begin each of n rows with bos_id. Append the likeliest next token to every row, until all have generated eos_id, at most max_len times. logits_of(ids) gives (n, t, V). Return (n, T): without bos, with eos, pad_id after it.",
+        minutes=8, difficulty=3, importance=4,
         reference=own.build_greedy,
+        plain=_write,
         draw=_draw_greedy,
         mistakes=[
-            Mistake(
-                "filled with eos",
-                lambda logits_of, n, bos_id, eos_id, pad_id, max_len: _write()(
-                    logits_of, n, bos_id, eos_id, eos_id, max_len
-                ),
-                "Sentences that are complete go on with eos_id. After their one eos_id comes pad_id.",
-            ),
-            Mistake(
-                "first position",
-                _write(place=0),
-                "Every step sees the logits of the first position. Either they are read there ([:, 0]; the next token is predicted at the last, [:, -1]), or only the newest token is handed over: give logits_of all ids.",
-            ),
-            Mistake(
-                "the least likely",
-                _write(choose=torch.argmin),
-                "This takes the smallest logit. Take the largest: argmax.",
-            ),
-            Mistake(
-                "stops with the first sentence",
-                _write(stop="any"),
-                "It stops as soon as one sentence is complete. Wait until all are: done.all().",
-            ),
-            Mistake(
-                "never stops",
-                _write(stop="never"),
-                "It goes on to max_len though every sentence is complete.",
-            ),
-            Mistake(
-                "words after the end",
-                _write(fill=False),
-                "Sentences that are complete go on talking. After eos_id their tokens are pad_id: masked_fill(done, pad_id).",
-            ),
-            Mistake(
-                "forgets who is done",
-                _write(forget=True),
-                "A sentence that has ended counts as running again one step later. Keep what was: done = done | (token == eos_id).",
-            ),
-            Mistake(
-                "begin kept",
-                _write(keep_bos=True),
-                "The begin-of-sentence token is returned too. Leave the first column out.",
-            ),
-            Mistake(
-                "end dropped",
-                _write(drop_eos=True),
-                "The end-of-sentence token is missing. It stays, so that one sees which sentences were completed.",
-            ),
-            Mistake(
-                "one token too few",
-                _write(short=1),
-                "It writes one token too few: max_len counts written tokens, and bos_id was not written.",
-            ),
+            Mistake("filled with eos", "(done, pad_id)", "(done, eos_id)",
+                    "Complete sentences go on with eos_id. After their single eos_id comes pad_id."),
+            Mistake("first position", "[:, -1]", "[:, 0]",
+                    "Every step uses the logits of the first position. Either they are taken from there ([:, 0]; the next token is predicted at the last, [:, -1]), or only the newest token is passed on: give logits_of all ids."),
+            Mistake("the least likely", "argmax", "argmin", "This takes the smallest logit. Take the largest: argmax."),
+            Mistake("stops with the first sentence", "done.all()", "done.any()",
+                    "It stops as soon as one sentence is complete. Wait until all are: done.all()."),
+            Mistake("never stops", "if done.all()", "if False", "It goes on to max_len although every sentence is complete."),
+            Mistake("words after the end", "        token = token.masked_fill(done, pad_id)\n", "",
+                    "Complete sentences go on generating. After eos_id their tokens are pad_id: masked_fill(done, pad_id)."),
+            Mistake("forgets who is done", "done | (token == eos_id)", "token == eos_id",
+                    "A complete sentence counts as running again one step later. Keep what was: done = done | (token == eos_id)."),
+            Mistake("begin kept", "ids[:, 1:]", "ids", "The begin-of-sentence token is returned too. Leave the first column out."),
+            Mistake("end dropped", "return", "result.masked_fill(result == eos_id, pad_id)",
+                    "The end-of-sentence token is missing. It stays, because it shows which sentences are complete."),
+            Mistake("one token too few", "range(max_len)", "range(max_len - 1)",
+                    "It generates one token too few: max_len counts generated tokens, and bos_id wasn't generated."),
         ],
-        also_right=[_write(), _write_into_a_table],
+        also_right=[_write, _write_into_a_table],
         hints=[
             "ids = torch.full((n, 1), bos_id), and done = torch.zeros(n, dtype=torch.bool).",
             "token = logits_of(ids)[:, -1].argmax(-1); rows that are done get pad_id: token.masked_fill(done, pad_id).",
             "Append with torch.cat([ids, token[:, None]], dim=1), then done = done | (token == eos_id).",
             "if done.all(): break; after the loop return ids[:, 1:].",
         ],
-        look_at="It knows nothing of a Transformer: any function from ids to logits will do.",
+        look_at="It doesn't depend on the Transformer: any function from ids to logits will do.",
     ),
 ]
+# fmt: on

@@ -2,8 +2,7 @@
 
 import base64
 import html
-
-from helpers.exercises import compare
+import re
 
 LOOKS = {
     "right": ("#2b8a5f", "✓", "Right"),
@@ -11,6 +10,7 @@ LOOKS = {
     "wrong": ("#c2410c", "✗", "Not yet"),
     "hint": ("#1f6fb2", "→", "Hint"),
     "solution": ("#7a4fa3", "≡", "Solution"),
+    "measured": ("#1f6fb2", "◎", "Measured"),
 }
 MOST_CELLS = 12
 
@@ -20,11 +20,11 @@ def panel(look, body, title=None):
 
     Parameters
     ----------
-    look : {"right", "open", "wrong", "hint", "solution"}
+    look : {"right", "open", "wrong", "hint", "solution", "measured"}
     body : str
         HTML.
     title : str, default=None
-        Instead of the kind's own.
+        HTML, instead of the kind's own.
 
     Returns
     -------
@@ -35,7 +35,76 @@ def panel(look, body, title=None):
         f'<div role="status" style="border-left: 6px solid {colour}; background: {colour}1a; '
         f'padding: 8px 14px; margin: 6px 0; font-size: 15px; line-height: 1.45; max-width: 760px">'
         f'<strong><span aria-hidden="true" style="color: {colour}; font-size: 18px">{symbol}</span> '
-        f"{html.escape(title or name)}</strong><br>{body}</div>"
+        f"{title or name}</strong><br>{body}</div>"
+    )
+
+
+def rich(text):
+    """Return text as HTML, with `code` in backticks and *emphasis* in stars.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    html : str
+    """
+    parts = html.escape(text).split("`")
+    for i, part in enumerate(parts):
+        if i % 2 and i < len(parts) - 1:
+            parts[i] = f"<code>{part}</code>"
+        else:
+            marked = re.sub(r"(?<!\w)\*(\S(?:[^*]*?\S)?)\*(?!\w)", r"<em>\1</em>", part)
+            parts[i] = f"`{marked}" if i % 2 else marked
+    return "".join(parts)
+
+
+def number_line(marks):
+    """Draw a line for marks that `mark` made.
+
+    Parameters
+    ----------
+    marks : list of str
+
+    Returns
+    -------
+    html : str
+    """
+    line = (
+        '<div style="position: absolute; left: 0; right: 0; top: 50%; height: 4px; '
+        'margin-top: -2px; border-radius: 2px; background: rgba(110,125,140,0.35)"></div>'
+    )
+    return (
+        f'<div aria-hidden="true" style="position: relative; height: 58px; margin: 4px 10px 2px; '
+        f'font-size: 13px; line-height: 18px">{line}{"".join(marks)}</div>'
+    )
+
+
+def mark(share, label, side):
+    """Mark a place on a number line.
+
+    Parameters
+    ----------
+    share : float
+        From 0, the left end, to 1.
+    label : str
+    side : {"above", "below"}
+        A full mark with its label below the line, or an open one with its label above.
+
+    Returns
+    -------
+    html : str
+    """
+    at, colour = f"left: {100 * share:.1f}%", "#1f6fb2" if side == "below" else "#d9730d"
+    fill = colour if side == "below" else "transparent"
+    edge = "bottom: 0" if side == "below" else "top: 0"
+    return (
+        f'<div style="position: absolute; {at}; top: 50%; width: 14px; height: 14px; '
+        f"margin: -7px 0 0 -7px; border-radius: 50%; box-sizing: border-box; "
+        f'border: 3px solid {colour}; background: {fill}"></div>'
+        f'<div style="position: absolute; {at}; {edge}; white-space: nowrap; '
+        f'transform: translateX(-{100 * share:.1f}%)">{html.escape(label)}</div>'
     )
 
 
@@ -46,7 +115,7 @@ def verdict(verdict):
         return panel("right", body)
     if verdict.mistake == "not attempted":
         return panel("open", body)
-    return panel("wrong", body, f"Not yet: {verdict.mistake.replace('_', ' ')}")
+    return panel("wrong", body, f"Not yet: {html.escape(verdict.mistake.replace('_', ' '))}")
 
 
 def heading(exercise):
@@ -78,9 +147,11 @@ def side_by_side(wanted, got):
     html : str
         An <img> with alt text.
     """
+    from helpers.exercises import compare  # imports torch, which no other panel needs
+
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))
     different = [(a, b) for a, b in pairs if not compare.close(a, b)] or pairs
-    a, b = (_corner(part) for part in _matrices(*different[0]))
+    a, b = (_corner(part) for part in _matrices(*different[0], compare.close))
     left, right = _grid(a, "expected"), _grid(b, "got")
     width, height = left[1] + right[1] + 40, max(left[2], right[2])
     svg = (
@@ -96,11 +167,11 @@ def side_by_side(wanted, got):
     )
 
 
-def _matrices(wanted, got):
+def _matrices(wanted, got, same):
     """Reduce two results to two axes each: of several matrices, the first that differ."""
     wanted, got = (x.flatten(0, -3) if x.dim() > 2 else x[None] for x in (wanted, got))
     pairs = list(zip(wanted, got, strict=False))  # a wrong result may also have a wrong shape
-    different = [pair for pair in pairs if not compare.close(*pair)]
+    different = [pair for pair in pairs if not same(*pair)]
     return [*different, *pairs, (wanted.sum(0), got.sum(0))][0]  # the last for no matrix at all
 
 

@@ -1,87 +1,189 @@
-"""What a learner has done, in a small file beside the notebooks."""
+"""What a learner has done, in one small file beside the notebooks.
 
+It holds four dictionaries. "exercises" and "questions" say for each name whether it is done or
+attempted, after how many tries, and which mistake was named last. "predictions" keeps what was
+locked in, and "warm_ups" which questions a lesson has asked again. No answers' code, no times.
+"""
+
+import contextlib
 import html
 import json
 import os
+import shutil
+import threading
 import time
 from pathlib import Path
 
 from helpers.atomic_writes import whole_file
+from helpers.exercises import content
+from helpers.exercises.file_lock import locked
 
 FILE = ".progress.json"
+KINDS = ("exercises", "questions", "predictions", "warm_ups")
+STATES = ("done", "attempted")
+
+_one_thread = threading.RLock()
+_unsaved = {}  # path -> changes that could not be written yet; the next one takes them along
+_complained = set()  # paths about which the learner has been told
 
 
 def _path():
-    return Path.cwd() / FILE
+    """Where the file is: in COURSE_PROGRESS, or else in the folder that the notebook runs in."""
+    path = Path(os.environ.get("COURSE_PROGRESS") or Path.cwd()) / FILE
+    return path.resolve()  # what a link points to is what is written, so a link stays a link
 
 
 def load():
-    """Read the file; a damaged one is set aside, never overwritten.
+    """Read everything that is known; a damaged file is set aside, never overwritten.
 
     Returns
     -------
-    state : dict
-        "exercises" and "questions", each a dict of name to "done" or "attempted".
+    state : dict of str to dict
+        "exercises" and "questions": name to {"state": "done" or "attempted", "tries": int,
+        "mistake": str}. "predictions": name to {"guess", "confidence", "why", "right"}.
+        "warm_ups": lesson to what was asked. What could not be saved is in it too.
     """
-    try:
-        return _read()
-    except OSError:
-        return _empty()
+    path = _path()
+    with _one_thread:
+        state = _empty()
+        with contextlib.suppress(OSError):
+            state = _read_locked(path) if path.exists() else state
+        return _changed(state, _unsaved.get(path, []))
+
+
+def _read_locked(path):
+    with contextlib.ExitStack() as stack:
+        # Where no lock can be made, nobody writes either.
+        with contextlib.suppress(OSError):
+            stack.enter_context(locked(path, patience=1.0))
+        return _read(path)
 
 
 def _empty():
-    return {"exercises": {}, "questions": {}}
+    return {kind: {} for kind in KINDS}
 
 
-def _read():
-    path = _path()
+def _read(path):
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(state.get(kind), dict) for kind in _empty()):
-            raise ValueError("not a progress file")
-        return state
+        return _understood(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return _empty()
-    except (ValueError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         aside = path.with_name(f"{FILE}.damaged-{time.time_ns()}")
         os.replace(path, aside)
-        print(f"{FILE} was damaged; it is kept as {aside.name}, and a new one is begun.")
+        print(f"{FILE} was damaged. We've kept it as {aside.name} and started a new one.")
         return _empty()
 
 
-def record(kind, name, done):
-    """Note that something was attempted or done; what is done stays done.
+def _understood(state):
+    """Bring a file of any age to today's form; the first ones held a word per name."""
+    kinds = {kind: state[kind] if kind in KINDS[:2] else state.get(kind, {}) for kind in KINDS}
+    for kind in KINDS[:2]:
+        kinds[kind] = {name: _entry(entry) for name, entry in kinds[kind].items()}
+    if not all(isinstance(e, dict) for entries in kinds.values() for e in entries.values()):
+        raise ValueError("not a progress file")
+    return kinds
+
+
+def _entry(entry):
+    entry = {"state": entry, "tries": 1} if isinstance(entry, str) else entry
+    if entry["state"] not in STATES or not isinstance(entry["tries"], int):
+        raise ValueError("not a progress file")
+    return entry
+
+
+def record(kind, name, done, mistake=""):
+    """Note a try; what is done stays done, and is tried no more.
 
     Parameters
     ----------
     kind : {"exercises", "questions"}
     name : str
     done : bool
+    mistake : str, default=""
+        Its name, if it has one.
+
+    Returns
+    -------
+    complaint : str
+        What to tell the learner if this cannot be saved: once, and "" from then on.
     """
-    try:
-        state = _read()
-    except OSError:
-        return  # it is there and cannot be read now: what it holds must not be overwritten
-    if state[kind].get(name) != "done":
-        state[kind][name] = "done" if done else "attempted"
-        _write(state)
+
+    def tried(entry):
+        was_done = entry.get("state") == "done"
+        entry["tries"] = entry.get("tries", 0) + (not was_done)
+        entry["state"] = "done" if done or was_done else "attempted"
+        if mistake:
+            entry["mistake"] = mistake
+        return entry
+
+    return update(kind, name, tried)
 
 
-def _write(state):
-    try:
-        with whole_file(_path()) as partial:
-            partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
-    except OSError:
-        pass  # a read-only folder must not stop a lesson
+def update(kind, name, change):
+    """Change one entry, in memory and in the file.
+
+    Parameters
+    ----------
+    kind : {"exercises", "questions", "predictions", "warm_ups"}
+    name : str
+    change : function (dict) -> dict
+        From the entry as it is, {} if there is none, to what it becomes.
+
+    Returns
+    -------
+    complaint : str
+        As for `record`.
+    """
+    return _save([(kind, name, change)])
+
+
+def _save(changes):
+    path = _path()
+    with _one_thread:
+        waiting = _unsaved.setdefault(path, [])
+        waiting.extend(changes)
+        try:
+            with locked(path):
+                _write(path, _changed(_read(path), waiting))
+        except OSError as error:
+            return _complaint(path, error)
+        del _unsaved[path]
+        _complained.discard(path)
+        return ""
+
+
+def _changed(state, changes):
+    for kind, name, change in changes:
+        state[kind][name] = change(dict(state[kind].get(name, {})))
+    return state
+
+
+def _write(path, state):
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
+        if path.exists():
+            shutil.copymode(path, partial)
+
+
+def _complaint(path, error):
+    """Say once that nothing can be saved, and why."""
+    if path in _complained:
+        return ""
+    _complained.add(path)
+    return (
+        f"Your progress can't be saved at the moment ({error.strerror or error}). It's kept until "
+        f"this kernel stops, and exercises.export_progress() shows it as a line you can copy."
+    )
 
 
 def export_progress():
-    """Return everything as one line of text, to keep or to carry to another machine."""
+    """Return everything as one line of text, to keep or to take to another machine."""
     return json.dumps(load(), sort_keys=True)
 
 
 def import_progress(text):
-    """Take in what `export_progress` returned; what is done here stays done.
+    """Add what `export_progress` returned elsewhere; what is done here stays done.
 
     Parameters
     ----------
@@ -93,25 +195,46 @@ def import_progress(text):
         If the text is something else.
     """
     try:
-        other = json.loads(text)
-        entries = [(k, n, s) for k in ("exercises", "questions") for n, s in other[k].items()]
+        other = _understood(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError("this is not what export_progress() returned.") from error
-    for kind, name, status in entries:
-        record(kind, name, status == "done")
+    changes = [
+        (kind, name, lambda ours, theirs=entry: _merged(ours, theirs))
+        for kind, entries in other.items()
+        for name, entry in entries.items()
+    ]
+    if complaint := _save(changes):
+        print(complaint)
+
+
+def _merged(ours, theirs):
+    merged = {**theirs, **ours}
+    if "state" in merged:
+        pair = [entry for entry in (ours, theirs) if entry]
+        merged["state"] = min((entry["state"] for entry in pair), key=STATES.index)
+        merged["tries"] = max(entry["tries"] for entry in pair)
+    return merged
 
 
 class Progress:
-    """A table of lessons; `rows` hold the lesson, done, attempted, open, minutes left."""
+    """A table of lessons, and a line on the predictions.
 
-    def __init__(self, rows):
-        self.rows = rows
+    Parameters
+    ----------
+    rows : list of tuples
+        The lesson, how many are done, attempted and open, minutes left.
+    predicted : str, default=""
+        How the predictions went.
+    """
+
+    def __init__(self, rows, predicted=""):
+        self.rows, self.predicted = rows, predicted
 
     def __repr__(self):
         lines = ["lesson  done  attempted  open  minutes left"]
         for lesson, done, attempted, open_, minutes in self.rows:
             lines.append(f"{lesson:>6}  {done:>4}  {attempted:>9}  {open_:>4}  {minutes:>12}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.predicted] if self.predicted else lines)
 
     def _repr_html_(self):
         head = "<tr><th>lesson</th><th>done ✓</th><th>attempted</th><th>open</th><th>minutes left"
@@ -119,28 +242,39 @@ class Progress:
             "<tr>" + "".join(f"<td>{html.escape(str(x))}</td>" for x in row) + "</tr>"
             for row in self.rows
         )
-        return f"<table>{head}</th></tr>{body}</table>"
+        predicted = f"<p>{html.escape(self.predicted)}</p>" if self.predicted else ""
+        return f"<table>{head}</th></tr>{body}</table>{predicted}"
 
 
 def progress():
-    """Show what is done, attempted and open, lesson by lesson.
+    """Show what is done, attempted and open, per lesson.
 
     Returns
     -------
     progress : Progress
     """
-    from helpers.exercises.model import catalogue
+    from helpers.exercises import model  # imports torch
 
-    exercises, questions = catalogue()
+    items = {"exercises": model.catalogue()[0], "questions": content.catalogue("question")}
     state = load()
     rows = []
-    for lesson in sorted({item.lesson for item in [*exercises.values(), *questions.values()]}):
+    for lesson in sorted({item.lesson for known in items.values() for item in known.values()}):
         status, minutes = [], 0
-        for kind, items, cost in (("exercises", exercises, None), ("questions", questions, 1)):
-            for item in items.values():
-                if item.lesson == lesson:
-                    status.append(state[kind].get(item.name, "open"))
-                    minutes += (cost or item.minutes) if status[-1] != "done" else 0
+        for kind, known in items.items():
+            for item in (item for item in known.values() if item.lesson == lesson):
+                status.append(state[kind].get(item.name, {}).get("state", "open"))
+                minutes += getattr(item, "minutes", 1) if status[-1] != "done" else 0
         counts = [status.count(kind) for kind in ("done", "attempted", "open")]
         rows.append((f"{lesson:02}", *counts, minutes))
-    return Progress(rows)
+    return Progress(rows, _predicted(state["predictions"].values()))
+
+
+def _predicted(entries):
+    """Say how the predictions went, and whether being sure meant being right."""
+    shown = [entry for entry in entries if "right" in entry]
+    if not shown:
+        return ""
+    sure = [entry for entry in shown if entry["confidence"] == "sure"]
+    of_sure = f", and {sum(e['right'] for e in sure)} of the {len(sure)} you were sure of"
+    right = sum(entry["right"] for entry in shown)
+    return f"Predictions: {right} of {len(shown)} were right{of_sure if sure else ''}."

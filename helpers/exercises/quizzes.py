@@ -7,16 +7,12 @@ import re
 
 import ipywidgets as widgets
 
-from helpers.exercises import panels
+from helpers.exercises import numerals, panels
 from helpers.exercises.content import find
 from helpers.exercises.progress import record
 from helpers.widgets.fallback import StaticFallback
 
-WIDE = widgets.Layout(width="auto", max_width="760px")
 NO_CHOICE = "choose …"
-# 0,92 or 12,5, but not 1,024, which is a thousand.
-DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
-THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024 or, if that is what is asked for, 8.987
 # An option longer than a line goes on below instead of over its neighbour.
 WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
@@ -28,6 +24,11 @@ WRAP = """<style>
 .course-quiz .widget-label-basic { align-items: baseline; gap: 8px; line-height: 1.4;
   margin: 3px 0; white-space: normal; font-size: 15px; }
 </style>"""
+
+
+def _wide():
+    """Make a layout. Every control gets its own: one that is closed takes its layout with it."""
+    return widgets.Layout(width="auto", max_width="760px")
 
 
 def quiz(name):
@@ -69,7 +70,7 @@ class Quiz(StaticFallback, widgets.VBox):
         self.said = widgets.HTML()
         self.button = widgets.Button(description=self.button_text, button_style="primary")
         self.button.on_click(lambda _: self.mark())
-        prompt = widgets.HTML(WRAP + self.prompt_html(), layout=WIDE)
+        prompt = widgets.HTML(WRAP + self.prompt_html(), layout=_wide())
         super().__init__([prompt, *self.controls(), self.button, self.said])
         self.add_class("course-quiz")
 
@@ -101,6 +102,10 @@ class Quiz(StaticFallback, widgets.VBox):
         """Return (right, list of explanations, some of which may be empty)."""
         raise NotImplementedError
 
+    def keep(self, right):
+        """Keep with the progress whether the answer was right; returns what went wrong, or ""."""
+        return record("questions", self.question.name, right)
+
     def mark(self):
         """Mark the answer that is given, and say why."""
         result = self.verdict()
@@ -108,8 +113,9 @@ class Quiz(StaticFallback, widgets.VBox):
             self.said.value = panels.panel("open", "Give an answer first.", "No answer yet")
             return
         right, explanations = result
-        record("questions", self.question.name, right)
-        body = "<br>".join(html.escape(text) for text in explanations if text)
+        complaint = self.keep(right)
+        told = [text for text in (*explanations, complaint) if text]
+        body = "<br>".join(html.escape(text) for text in told)
         self.said.value = panels.panel("right" if right else "wrong", body)
 
 
@@ -120,7 +126,7 @@ class Single(Quiz):
         """Offer the options as radio buttons."""
         self.options = self.random.sample(self.question.options, len(self.question.options))
         self.choice = widgets.RadioButtons(
-            options=[option.text for option in self.options], index=None, layout=WIDE
+            options=[option.text for option in self.options], index=None, layout=_wide()
         )
         return [self.choice]
 
@@ -145,7 +151,7 @@ class Multiple(Quiz):
         """Offer the options as boxes to tick."""
         self.options = self.random.sample(self.question.options, len(self.question.options))
         self.boxes = [
-            widgets.Checkbox(description=option.text, indent=False, layout=WIDE)
+            widgets.Checkbox(description=option.text, indent=False, layout=_wide())
             for option in self.options
         ]
         return self.boxes
@@ -176,17 +182,17 @@ class Number(Quiz):
 
     def verdict(self):
         """Compare; a known wrong number gets its own explanation."""
-        text = self.field.value.strip().replace(" ", "")
+        text = numerals.plain(self.field.value)
         if not text:
             return None
         pointed = text.replace(",", ".")
-        if DECIMAL_COMMA.fullmatch(text) or (THREE_DIGITS.fullmatch(text) and self._right(pointed)):
+        thousands = numerals.THREE_DIGITS.fullmatch(text)
+        if numerals.comma_for_point(text) or (thousands and self._right(pointed)):
             return False, [f"Write “{text}” with a decimal point: {pointed}."]
-        text = text.replace(",", "")
         try:
-            number = float(text)
+            number = numerals.read(text)
         except ValueError:
-            return False, [f"“{self.field.value}” is not a number. Write it like 0.25 or 512."]
+            return False, [f"“{self.field.value}” isn't a number. Write it like 0.25 or 512."]
         if self._right(number):
             return True, [self.question.why]
         known = [option.why for option in self.question.options if self._near(number, option.text)]
@@ -219,9 +225,11 @@ class Shape(Quiz):
             return True, [self.question.why]
         known = [o.why for o in self.question.options if _axes(o.text) == given]
         wanted = _axes(self.question.answer)
+        if not known and any(" " in axis for axis in given):
+            known = ["Put commas between the axes, as in (2, 64)."]
         if not known and sorted(given) == sorted(wanted):
             known = ["The right axes in another order."]
-        if not known and any(map(str.isdigit, wanted)) and not any(map(str.isdigit, given)):
+        if not known and any(map(str.isdecimal, wanted)) and not any(map(str.isdecimal, given)):
             known = ["Letters name the axes; here their numbers are asked for."]
         if not known and len(given) != len(wanted):
             axes = "axis" if len(given) == 1 else "axes"
@@ -230,8 +238,10 @@ class Shape(Quiz):
 
 
 def _axes(text):
-    """Read a shape: "(3, 4)", "3 × 4", "B x T", "torch.Size([3, 4])"; 2*3 in it is 6."""
-    text = str(text).replace("torch.Size", "")
+    """Read a shape: "(3, 4)", "3 × 4", "B x T", "torch.Size([3, 4])"; 2*3 in it is 6, 3² is 9."""
+    text = str(text)[:200].replace("torch.Size", "")  # nobody means a number of 5,000 digits
+    text = re.sub(r"(\w+?)²", r"\1*\1", text)
+    text = re.sub(r"(\w+?)³", r"\1*\1*\1", text)
     text = re.sub(r"×|(?<=\d)\s*[xX]\s*(?=\d)|(?<=\w)\s+[xX]\s+(?=\w)", ",", text)
     text = text.strip().strip("()[] ")
     axes = [axis.strip().upper() for axis in text.split(",") if axis.strip()]
@@ -240,7 +250,7 @@ def _axes(text):
 
 def _multiplied(axis):
     factors = [factor.strip() for factor in axis.split("*")]
-    return str(math.prod(map(int, factors))) if all(f.isdigit() for f in factors) else axis
+    return str(math.prod(map(int, factors))) if all(f.isdecimal() for f in factors) else axis
 
 
 class Order(Quiz):
@@ -252,7 +262,9 @@ class Order(Quiz):
         """Offer a menu for each place."""
         self.steps = self.random.sample(self.question.answer, len(self.question.answer))
         self.places = [
-            widgets.Dropdown(description=f"{i + 1}.", options=[NO_CHOICE, *self.steps], layout=WIDE)
+            widgets.Dropdown(
+                description=f"{i + 1}.", options=[NO_CHOICE, *self.steps], layout=_wide()
+            )
             for i in range(len(self.steps))
         ]
         return self.places
@@ -287,7 +299,7 @@ class Match(Quiz):
             left: widgets.Dropdown(
                 description=left,
                 options=[NO_CHOICE, *rights],
-                layout=WIDE,
+                layout=_wide(),
                 style={"description_width": "260px"},
             )
             for left in answer
@@ -332,8 +344,8 @@ class Open(Quiz):
             note = "Write a sentence of your own first; the model answer waits."
             self.said.value = panels.panel("open", note, "No answer yet")
             return
-        record("questions", self.question.name, True)
-        body = html.escape(self.question.answer)
+        complaint = self.keep(True)
+        body = html.escape(f"{self.question.answer} {complaint}".rstrip())
         self.said.value = panels.panel("solution", body, "A model answer")
 
 

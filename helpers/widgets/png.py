@@ -1,33 +1,26 @@
-"""Small pictures of few colours, written as PNG."""
+"""Pixels as a PNG file, to put into an SVG."""
 
-import struct
-import zlib
+import io
 
-import numpy
+from PIL import Image
 
 
-def png(levels, palette):
-    """Write steps of a palette as a PNG.
+def png(pixels, palette=None):
+    """Encode pixels as a PNG file.
 
     Parameters
     ----------
-    levels : uint8 array of shape (rows, columns)
-        For each pixel which colour of the palette it has.
-    palette : bytes
-        Red, green and blue of the first colour, of the second …; at most 256 colours.
+    pixels : uint8 array of shape (rows, columns, 3), or (rows, columns) with a palette
+    palette : bytes, default=None
+        Red, green and blue of each colour that the pixels count.
 
     Returns
     -------
-    data : bytes
+    content : bytes
     """
-    rows, columns = levels.shape
-    lines = numpy.concatenate([numpy.zeros((rows, 1), numpy.uint8), levels], 1)
-
-    def chunk(kind, body):
-        check = struct.pack(">I", zlib.crc32(kind + body))
-        return struct.pack(">I", len(body)) + kind + body + check
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0))
-    body = chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
-    colours = chunk(b"PLTE", palette)
-    return b"\x89PNG\r\n\x1a\n" + head + colours + body + chunk(b"IEND", b"")
+    image = Image.fromarray(pixels)
+    if palette is not None:
+        image.putpalette(palette)
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()

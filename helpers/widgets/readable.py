@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from helpers.byte_alphabet import BYTE_OF
+
 SPECIAL = re.compile(r"<[^<>]*>|\[[A-Z]+\d*\]")
 STARTS = ("Ġ", "▁", " ")  # GPT-2's, SentencePiece's and a plain space before a word
 VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "": "∅"}
@@ -69,26 +71,15 @@ def _has_shape(character, token):
     return character.isprintable() or character == "\u00a0"
 
 
-def _byte_letters():
-    """Which letter byte-level encodings write for each byte (Radford et al. 2019)."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [byte for byte in range(256) if byte not in plain]
-    letters = {chr(byte): byte for byte in plain}
-    return letters | {chr(256 + i): byte for i, byte in enumerate(rest)}
-
-
-BYTE_LETTERS = _byte_letters()
-
-
 def _is_byte_level(token):
     return "Ġ" in token or "Ċ" in token
 
 
 def _from_bytes(token):
     """Read a byte-level token back as text where its bytes make whole characters."""
-    if SPECIAL.fullmatch(token) or any(c not in BYTE_LETTERS for c in token):
+    if SPECIAL.fullmatch(token) or any(c not in BYTE_OF for c in token):
         return token
-    raw = bytes(BYTE_LETTERS[c] for c in token)
+    raw = bytes(BYTE_OF[c] for c in token)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -7,12 +7,11 @@ one page.
 
 import base64
 import html
-import struct
-import zlib
 
 import numpy
 
 from helpers.plots import GREY, INK
+from helpers.widgets.png import png
 
 TEXT = 16  # pixels, 12 points
 RULE = "#dde2e7"  # thin lines behind everything
@@ -209,7 +208,7 @@ class Sheet:
             The values at the two ends of the colour map.
         """
         share = (numpy.asarray(values, dtype=float) - low) / (high - low)
-        encoded = base64.b64encode(_png(colours(share, bytes=True)[..., :3])).decode("ascii")
+        encoded = base64.b64encode(png(colours(share, bytes=True)[..., :3])).decode("ascii")
         self.shapes.append(
             f'<image x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
             f'preserveAspectRatio="none" style="image-rendering: pixelated" '
@@ -295,19 +294,3 @@ def _share(value, low, high, log):
     if log:
         value, low, high = (float(numpy.log(max(v, 1e-300))) for v in (value, low, high))
     return min(max((value - low) / (high - low), -0.05), 1.05)
-
-
-def _png(pixels):
-    """Encode red, green and blue bytes of shape (rows, columns, 3) as a PNG file."""
-
-    def chunk(name, data):
-        checked = name + data
-        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-    rows, columns, _ = pixels.shape
-    # Every row starts with a byte that says "no filter".
-    lines = numpy.concatenate([numpy.zeros((rows, 1), numpy.uint8), pixels.reshape(rows, -1)], 1)
-    head = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
-    body = zlib.compress(lines.tobytes(), 6)
-    parts = (chunk(b"IHDR", head), chunk(b"IDAT", body), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

@@ -434,7 +434,7 @@ class Reverser(nn.Module):
         if self.with_positions:
             x = x + sinusoidal_positions(letters.shape[1], x.shape[-1])
         for layer in self.layers:
-            x, _ = layer(x)
+            x = layer(x)
         return self.output(x)
 
 

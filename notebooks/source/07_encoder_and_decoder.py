@@ -757,7 +757,7 @@ exercises.quiz("is_it_a_cnn")
 notebook.set_seed(0)
 x = torch.randn(1, 5, 16) * 3
 for norm_first in (False, True):
-    y, _ = EncoderLayer(16, 4, 32, 0.0, norm_first)(x)
+    y = EncoderLayer(16, 4, 32, 0.0, norm_first)(x)
     name = "pre-norm" if norm_first else "post-norm"
     print(
         f"{name:>9}: standard deviation of each output vector",

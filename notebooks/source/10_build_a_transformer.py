@@ -582,7 +582,7 @@ class ToneClassifier(nn.Module):
     def forward(self, frames, real):
         x = self.enter(frames) + self.positions[: frames.shape[1]]
         for layer in self.layers:
-            x, _ = layer(x, real[:, None, None])  # (B, 1, 1, S): True = may look
+            x = layer(x, real[:, None, None])  # (B, 1, 1, S): True = allowed to attend
         x = self.norm(x) * real[..., None]  # padding adds nothing to the sum …
         return self.leave(x.sum(1) / real.sum(1, keepdim=True))  # … and is not counted
 

@@ -18,7 +18,7 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
     "--headless=new",
     "--no-sandbox",
@@ -77,13 +77,14 @@ def _wait_for(address, server, seconds=90):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Start a Chromium, once for all tests."""
-    if not Path(CHROMIUM).exists():
-        pytest.skip("no Chromium on this machine")
+    """Start a Chromium, once for all tests: the system's, or playwright's own."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        path = CHROMIUM or playwright.chromium.executable_path
+        if not Path(path).exists():
+            pytest.skip("no Chromium on this machine")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
 
@@ -130,6 +131,12 @@ def _note(url, address, asked):
         asked.append(url)
 
 
+FAILED = """() => jupyterapp.shell.currentWidget.content.widgets
+    .flatMap(cell => cell.model.type === 'code' ? cell.model.outputs.toJSON() : [])
+    .filter(output => output.output_type === 'error')
+    .map(output => output.ename + ': ' + output.evalue)"""
+
+
 def _run_all(page):
     """Run every cell, once the kernel is there, and wait for the last one's number.
 
@@ -140,16 +147,11 @@ def _run_all(page):
               && jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
     )
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
-    # Asked of the notebook itself: cells far down a long page are not drawn.
+    # Asked of the notebook itself: cells far down a long page are not drawn. An error ends a run.
     page.wait_for_function(
-        """() => jupyterapp.shell.currentWidget.content.widgets
+        f"""() => ({FAILED})().length || jupyterapp.shell.currentWidget.content.widgets
               .filter(cell => cell.model.type === 'code')
               .every(cell => cell.model.executionCount)"""
     )
-    failed = page.evaluate(
-        """() => jupyterapp.shell.currentWidget.content.widgets
-              .flatMap(cell => cell.model.type === 'code' ? cell.model.outputs.toJSON() : [])
-              .filter(output => output.output_type === 'error')
-              .map(output => output.ename + ': ' + output.evalue)"""
-    )
+    failed = page.evaluate(FAILED)
     assert not failed, failed

@@ -42,26 +42,23 @@ def page(open_notebook):
     return page
 
 
-def darkest_columns(page):
-    """Read from the painted pixels which column is the darkest in each row of the heatmap."""
-    return page.evaluate(
-        """selector => {
-          const canvas = document.querySelector(selector);
-          const label = canvas.getAttribute('aria-label');
-          const [rows, columns] = label.match(/\\d+(?= quer| key)/g).map(Number);
-          const [w, h] = [canvas.width / columns, canvas.height / rows];
-          const context = canvas.getContext('2d');
-          return Array.from({ length: rows }, (_, q) => {
-            const light = Array.from({ length: columns }, (_, k) => {
-              // Near a cell's corner, where no number is written.
-              const { data } = context.getImageData(k * w + w * 0.12, q * h + h * 0.12, 1, 1);
-              return data[0] + data[1] + data[2];
-            });
-            return light.indexOf(Math.min(...light));
-          });
-        }""",
-        CELL,
-    )
+# Reads from the painted pixels which column is the darkest in each row of the heatmap.
+DARKEST_COLUMNS = """([selector, expected]) => {
+  const canvas = document.querySelector(selector);
+  const label = canvas.getAttribute('aria-label');
+  const [rows, columns] = label.match(/\\d+(?= quer| key)/g).map(Number);
+  const [w, h] = [canvas.width / columns, canvas.height / rows];
+  const context = canvas.getContext('2d');
+  const found = Array.from({ length: rows }, (_, q) => {
+    const light = Array.from({ length: columns }, (_, k) => {
+      // Near a cell's corner, where no number is written.
+      const { data } = context.getImageData(k * w + w * 0.12, q * h + h * 0.12, 1, 1);
+      return data[0] + data[1] + data[2];
+    });
+    return light.indexOf(Math.min(...light));
+  });
+  return String(found) === String(expected);
+}"""
 
 
 def turned(turn, rows=5):
@@ -71,12 +68,7 @@ def turned(turn, rows=5):
 
 def expect_columns(page, columns):
     """Wait until the painted heatmap has its darkest cells there."""
-    for _ in range(40):
-        found = darkest_columns(page)
-        if found == columns:
-            return
-        page.wait_for_timeout(50)
-    assert found == columns
+    page.wait_for_function(DARKEST_COLUMNS, arg=[CELL, columns])
 
 
 def told(page):

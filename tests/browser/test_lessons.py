@@ -1,18 +1,15 @@
 """Lessons in a real JupyterLab, in a real Chromium: what is painted, not only what is stored."""
 
-from pathlib import Path
-
-import nbformat
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+from notebooks import build
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def code_of(name):
     """Return the code cells of a lesson, in order."""
-    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    notebook = build.assemble(build.SOURCES / f"{name}.py")
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
@@ -67,55 +64,72 @@ def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
     seen, moved = 0, 0
     for i in range(count):
         page.evaluate("i => jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')", arg=i)
-        page.wait_for_timeout(250)
+        page.wait_for_function(DRAWN, arg=i)
         for explorer in page.locator(".course-explorer").all():
-            svg = explorer.locator("svg[role=img]").last
             if explorer.evaluate("box => box.dataset.moved || !(box.dataset.moved = 'yes')"):
                 continue
             seen += 1
-            moved += move_everything(page, explorer, svg)
+            moved += move_everything(page, explorer)
     assert seen >= 12
     assert moved >= 100
 
 
-def move_everything(page, explorer, svg):
+# Whether a cell is on the page, and the picture of its widget, if it has one, too.
+DRAWN = """i => {
+  const cell = jupyterapp.shell.currentWidget.content.widgets[i];
+  if (cell.isPlaceholder() || !cell.node.isConnected) return false;
+  const outputs = cell.model.type === 'code' ? cell.model.outputs.toJSON() : [];
+  const live = outputs.some(output => output.data?.['application/vnd.jupyter.widget-view+json']);
+  return !live || cell.node.querySelector('.course-explorer svg[role=img], .av-field canvas');
+}"""
+PICTURE = "box => [...box.querySelectorAll('svg[role=img]')].at(-1)?.innerHTML"
+
+
+def move_everything(page, explorer):
     """Move every control of an explorer that is in sight; count those that changed the picture."""
     moved = 0
     switches = explorer.locator("input[type=checkbox], button.widget-toggle-button")
     for switch in switches.all():
-        before = svg.inner_html()
+        before = explorer.evaluate(PICTURE)
         switch.click()
-        expect_repaint(page, svg, before)
+        expect_repaint(page, explorer, before)
         moved += 1
     menus = explorer.locator("select").all()
     options = menus[0].locator("option").count() if menus else 1
     for option in range(options):  # a method has dials of its own
         for menu in menus:
-            before, old = svg.inner_html(), menu.input_value()
+            before, old = explorer.evaluate(PICTURE), menu.input_value()
             menu.select_option(index=option)
             if menu.input_value() != old:
-                expect_repaint(page, svg, before)
+                expect_repaint(page, explorer, before)
                 moved += 1
         for readout in explorer.locator(".widget-readout[contenteditable]").all():
             if readout.is_visible():
-                before, old = svg.inner_html(), readout.inner_text()
+                before, old = explorer.evaluate(PICTURE), readout.inner_text()
                 readout.fill("3" if old.strip() != "3" else "2")
                 readout.press("Enter")
-                page.wait_for_timeout(300)
-                moved += svg.inner_html() != before
+                let_the_kernel_answer(page)
+                moved += explorer.evaluate(PICTURE) != before
     for i, field in enumerate(explorer.locator("input[type=text]").all()):
-        before = svg.inner_html()
+        before = explorer.evaluate(PICTURE)
         field.fill(f"zut {i}")  # no sentence that a model knows, and no three numbers
         field.press("Enter")
-        expect_repaint(page, svg, before)
+        expect_repaint(page, explorer, before)
         moved += 1
     return moved
 
 
-def expect_repaint(page, svg, before):
+def expect_repaint(page, explorer, before):
     """Wait until a picture differs from what it was."""
-    for _ in range(40):
-        if svg.inner_html() != before:
-            return
-        page.wait_for_timeout(100)
-    assert svg.inner_html() != before
+    page.wait_for_function(
+        f"([box, before]) => ({PICTURE})(box) !== before", arg=[explorer.element_handle(), before]
+    )
+
+
+def let_the_kernel_answer(page):
+    """Wait until the kernel has answered everything that was sent before: it keeps the order."""
+    page.evaluate(
+        """() => jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                 .requestExecute({ code: '' }).done"""
+    )
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # and until it is painted

@@ -9,10 +9,11 @@ import sys
 
 import nbformat
 import pytest
+from colab import environment
 
 from notebooks import build
 
-COLAB_PYTHON = build.ROOT / ".venv-colab" / ("Scripts" if os.name == "nt" else "bin") / "python"
+COLAB_PYTHON = environment.PYTHON
 # Where most goes on in the widgets; the lessons use the same ones.
 NAMES = [
     path.stem

@@ -25,24 +25,24 @@ QUESTIONS = [
     ),
     Question(
         "why_recurrence_is_slow",
-        "A recurrent network reads 100 words. Why does a faster machine with more cores hardly help?",
+        "A recurrent network reads 100 words. Why does a machine with more cores hardly help?",
         "single",
         [
             right(
-                "Step t needs the state of step t − 1, so the steps come one after the other.",
-                "Yes. 100 small products in a row, however many cores wait.",
+                "Step t needs the state of step t − 1.",
+                "Yes. The 100 small products come one after the other, so the other cores wait.",
             ),
             wrong(
-                "It has more parameters than other networks.",
-                "The same weights serve every step; there are few of them.",
+                "A recurrent network has far more parameters than others.",
+                "The same weights serve every step, so there are few of them.",
             ),
             wrong(
-                "tanh is expensive.",
-                "It is a small part, and it could be done in parallel. The order is what cannot.",
+                "The tanh in every step is expensive to compute.",
+                "It's a small part of the work, and its entries could be computed in parallel. The order of the steps can't.",
             ),
             wrong(
-                "Each step computes with all words before it.",
-                "Each step sees one word and one state. Attention is what looks at all words.",
+                "Each step computes with all of the words before it.",
+                "Each step uses one word and one state. Attention is what uses all the words.",
             ),
         ],
     ),
@@ -117,43 +117,43 @@ QUESTIONS = [
         "single",
         [
             right(
-                "In training, the decoder is given the true previous word, whatever it would have written itself.",
-                "Yes. It learns every place at once, and an early error does not spoil the rest of the sentence.",
+                "In training, the decoder's input is the true previous token.",
+                "Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence.",
             ),
             wrong(
-                "The decoder is given the word that it is to predict.",
-                "Then there would be nothing left to predict. It is the word before.",
+                "In training, the decoder's input is the very token that it has to predict.",
+                "Then there would be nothing left to predict. Its input is the token before.",
             ),
             wrong(
-                "A larger model's outputs are learned instead of the data.",
+                "The model learns to reproduce the outputs of a larger model.",
                 "That is distillation. The teacher here is the data.",
             ),
             wrong(
-                "The loss is counted only where the decoder was wrong.",
-                "The loss counts everywhere; a right word simply costs little.",
+                "The loss is computed only at positions where the decoder was wrong.",
+                "Every position counts. A token predicted with high probability just costs little.",
             ),
         ],
     ),
     Question(
         "is_a_transformer_a_cnn",
-        "Someone says: a Transformer is a CNN plus attention. What is right?",
+        "Someone says that a Transformer is a CNN plus attention. What would you answer?",
         "single",
         [
             right(
-                "It has neither recurrence nor convolution over positions; only attention moves anything between words.",
-                "Yes. Its feed-forward part works on each word alone.",
+                "No. It has neither recurrence nor convolution over positions, and only attention moves anything between them.",
+                "Yes. The feed-forward part works on each position alone.",
             ),
             wrong(
-                "True: its feed-forward layers are convolutions over neighbouring words.",
-                "They can be described as convolutions of kernel size 1, and a kernel of size 1 sees no neighbour.",
+                "Yes, because its feed-forward layers are convolutions over neighbouring words.",
+                "You can call them convolutions of kernel size 1, but a kernel of size 1 sees no neighbour.",
             ),
             wrong(
-                "True of the encoder, while the decoder is recurrent.",
-                "The decoder writes word by word, but each word is computed by attention, not from a hidden state.",
+                "That is true of the encoder, whereas the decoder is a recurrent network.",
+                "The decoder generates one token at a time, but it computes each of them with attention and has no hidden state to pass on.",
             ),
             wrong(
-                "It is an LSTM plus attention.",
-                "That came before it (Bahdanau et al.). The Transformer dropped the recurrence.",
+                "No. It's an LSTM with attention on top of it.",
+                "That came before it, with Bahdanau et al. The Transformer dropped the recurrence.",
             ),
         ],
     ),

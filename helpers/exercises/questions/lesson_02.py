@@ -5,47 +5,47 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "what_the_score_needs",
-        "What does Bahdanau's score of source word i depend on, when target word t is to be written?",
+        "Target word t is about to be generated. What does Bahdanau's score of source word i depend on?",
         "single",
         [
             right(
-                "On the decoder's state before the step and on encoder state i.",
-                "Yes: e = v · tanh(W s + U h_i). Leave out either, and every step looks at the same place, or equally everywhere.",
+                "The decoder's previous state and encoder state i.",
+                "Yes: e = v · tanh(W s + U h_i). Without s every step would attend to the same words, and without h_i to all words equally.",
             ),
             wrong(
-                "On the decoder's state alone.",
-                "Then all source words would have the same score, and the context would be their plain average.",
+                "The decoder's previous state and nothing else.",
+                "Then all source words would get the same score, and the context would be their plain average.",
             ),
             wrong(
-                "On encoder state i alone.",
-                "Then every target word would look at the same source words.",
+                "Encoder state i and nothing else.",
+                "Then every target word would attend to the same source words.",
             ),
             wrong(
-                "On how far apart i and t are.",
-                "Positions do not enter. That the map is often near the diagonal is learned.",
+                "The distance between the positions i and t in the two sentences.",
+                "Positions don't enter the score. The model learns to stay near the diagonal.",
             ),
         ],
     ),
     Question(
         "where_luong_attends",
-        "Compared with Bahdanau's, where in the step does Luong's attention stand?",
+        "Bahdanau's attention comes before the recurrent step. Where in a step does Luong's come?",
         "single",
         [
             right(
-                "After the recurrent step: the new state asks, and the context joins it before the output.",
-                "Yes: state, attention, output. With Bahdanau the old state asks, and the context goes into the step.",
+                "After the recurrent step: the new state is the query, and the context joins it just before the output.",
+                "Yes: state, attention, output. In Bahdanau's model the old state is the query, and the context goes into the step.",
             ),
             wrong(
-                "Before the recurrent step: the old state asks, and the context goes into the step.",
-                "That is Bahdanau's. Luong takes the step first and asks with the new state.",
+                "Before the recurrent step as well, but with a dot product instead of a small network as the score.",
+                "The scores do differ, but so does the place: Luong takes the step first and uses the new state as the query.",
             ),
             wrong(
                 "In the encoder, between the source words.",
-                "Words of one sentence looking at each other is self-attention, lesson 03. Both of these look from the decoder to the encoder.",
+                "Words of one sentence attending to each other is self-attention, from lesson 03. Both of these models attend from the decoder to the encoder.",
             ),
             wrong(
-                "Nowhere in the step: it is computed once a sentence.",
-                "A context once a sentence is the fixed vector of lesson 01. Here each target word gets its own.",
+                "Before the first step: the context is computed once per sentence.",
+                "One context per sentence is the fixed vector of lesson 01. Here each target word gets its own.",
             ),
         ],
     ),
@@ -95,20 +95,20 @@ QUESTIONS = [
         "single",
         [
             right(
-                "Each state still needs the one before it, so the steps wait for each other.",
-                "Yes. Attention solved the bottleneck. Dropping the recurrence, in 2017, solved this.",
+                "Each decoder state still needs the one before it, so the steps wait for each other.",
+                "Yes. Attention removed the bottleneck. The waiting ended only when the recurrence was dropped as well.",
             ),
             wrong(
-                "It should not be: attention made all steps parallel.",
-                "The attention of one step can be computed in parallel, over the source. The steps themselves cannot.",
+                "It isn't slow, because attention made all steps parallel.",
+                "Within one step, all the source words can be scored in parallel. The steps themselves can't.",
             ),
             wrong(
-                "Because the softmax runs over the whole vocabulary of the source.",
-                "It runs over the words of the source sentence, and those are few.",
+                "Its softmax runs over the whole source vocabulary.",
+                "It runs over the words of one source sentence, which are few.",
             ),
             wrong(
-                "Because the encoder states are computed afresh at every step.",
-                "They are computed once and kept: that is what the decoder looks back at.",
+                "The encoder states are computed afresh at every decoder step.",
+                "They are computed once and kept. They are what the decoder looks back at.",
             ),
         ],
     ),

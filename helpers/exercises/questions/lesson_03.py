@@ -5,38 +5,44 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "sign_of_a_dot_product",
-        "Two vectors have a large negative dot product. What does that say about them?",
+        "Two vectors have a large negative dot product. What does that tell you?",
         "single",
         [
             right(
-                "They point away from each other, more than a right angle apart, and are not both short.",
-                "Yes: the sign tells the angle, and the size takes length as well.",
+                "They point in opposing directions, more than a right angle apart.",
+                "Yes, and neither of them is very short, or the product wouldn't be large.",
             ),
             wrong(
                 "They have nothing to do with each other.",
-                "That is a dot product near 0: a right angle.",
+                "A dot product near 0 would say that: the two are at right angles.",
             ),
             wrong(
-                "One of them must be wrong; similarity is never negative.",
-                "A distance is never negative. A dot product may be.",
+                "There is a mistake, because a similarity is never negative.",
+                "A distance is never negative, but a dot product can be.",
             ),
             wrong(
-                "They are far apart, in whatever direction.",
-                "Far apart is a matter of distance. (10, 0) and (1, 0) are far apart and have a positive dot product.",
+                "They are far apart, whatever their directions.",
+                "That is about distance. (10, 0) and (1, 0) are far apart, and their dot product is positive.",
             ),
         ],
     ),
     Question(
         "what_the_weights_multiply",
-        "A query is compared with the keys, and a softmax makes weights. What do the weights multiply?",
+        "A query is compared with the keys, and a softmax turns the scores into weights. What do the weights multiply?",
         "single",
         [
-            right("The values.", "Yes. Keys are for being found, values for being handed over."),
+            right(
+                "The values.",
+                "Yes. Keys are what queries are compared with, and values are what is passed on.",
+            ),
             wrong("The keys.", "A common mistake. The keys have done their work in the scores."),
-            wrong("The query.", "The query asks; the answer is made of what the others hold."),
+            wrong(
+                "The query.",
+                "The query is compared with the keys. What comes out is made of the values.",
+            ),
             wrong(
                 "The embeddings, before any projection.",
-                "Only in the version without parameters, where keys, values and embeddings are the same thing.",
+                "That is so only without parameters, where keys, values and embeddings are the same vectors.",
             ),
         ],
     ),
@@ -57,23 +63,24 @@ QUESTIONS = [
     ),
     Question(
         "what_permuting_does",
-        "The words of a sentence are shuffled before self-attention without positions. What happens to the outputs?",
+        "You shuffle the words of a sentence and apply self-attention without positions. What happens to the outputs?",
         "single",
         [
             right(
-                "They are the same vectors, shuffled in the same way.",
-                "Yes, exactly the same: it sees a set, not a sequence.",
+                "They are the same vectors, in the new order.",
+                "Yes, exactly the same. Self-attention treats its input as a set.",
             ),
             wrong(
-                "They change, since every word has other neighbours now.",
-                "Nobody knows about neighbours here. Only the vectors count.",
+                "They change, because every word now has other neighbours.",
+                "Nothing in the computation uses neighbours. Only the vectors count.",
             ),
             wrong(
-                "Nothing at all happens to them.",
-                "Each output goes with its word, so they are shuffled too.",
+                "They are the same vectors, in the old order.",
+                "Each output belongs to its word, so it moves along with it.",
             ),
             wrong(
-                "They become random.", "Every output is still the same mixture of the same words."
+                "They change, and differently for each shuffle.",
+                "Every output is still the same mixture of the same words.",
             ),
         ],
     ),
@@ -149,19 +156,19 @@ QUESTIONS = [
         [
             right(
                 "From a table that is learned with everything else.",
-                "Yes. word2vec or GloVe could fill it at the start, but need not.",
+                "Yes. It could start from word2vec or GloVe, but it doesn't have to.",
             ),
             wrong(
-                "From word2vec, always.",
-                "That was common before. In a Transformer the table starts at random and is learned with the model.",
+                "From word2vec or GloVe, which are trained beforehand and stay fixed.",
+                "That used to be common. In a Transformer the table starts at random and is trained with the model.",
             ),
             wrong(
-                "From hand-made features.",
-                "Ours with the films were made by hand to see what a dot product does. Real ones are learned.",
+                "From features that somebody chose for each word.",
+                "We made our vectors by hand to see what a dot product does. Real ones are learned.",
             ),
             wrong(
-                "They are one-hot vectors.",
-                "A one-hot vector picks a row of the table; what goes on is that row.",
+                "From one-hot vectors, one dimension per word, used as they are.",
+                "A one-hot vector picks a row of the table, and it's that row that the model works with.",
             ),
         ],
     ),

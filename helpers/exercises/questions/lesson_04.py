@@ -24,19 +24,20 @@ QUESTIONS = [
         "single",
         [
             right(
-                "Their standard deviation grows like √d_k; dividing keeps the softmax out of "
-                "saturation, where gradients vanish.",
-                "Yes. You measured all three: variance, entropy, gradient.",
+                "Their standard deviation grows with √d_k, and large scores saturate the softmax.",
+                "Yes. You measured all three: the variance, the entropy of the weights and the gradient.",
             ),
             wrong(
-                "So that every row of weights sums to one.",
-                "The softmax sees to that, whatever the scores are.",
+                "Without it, the weights in a row wouldn't sum to 1 once d_k is larger than 1.",
+                "The softmax makes every row sum to 1, whatever the scores are.",
             ),
             wrong(
-                "Because there are d_k keys to share the weight.",
-                "d_k is the width of a key, not how many there are.",
+                "There are d_k keys that share the weight, so each score has to be smaller.",
+                "d_k is the width of a key, not the number of keys.",
             ),
-            wrong("To keep the weights positive.", "exp is positive for any score, scaled or not."),
+            wrong(
+                "It keeps the weights positive.", "exp is positive for any score, scaled or not."
+            ),
         ],
     ),
     Question(
@@ -45,19 +46,20 @@ QUESTIONS = [
         "single",
         [
             right(
-                "On the scores, as −∞, before the softmax.", "Yes: exp(−∞) is 0 in sum and share."
+                "On the scores, as −∞, before the softmax.",
+                "Yes. exp(−∞) is 0, so a masked position adds nothing to the sum and gets no share of it.",
             ),
             wrong(
                 "On the weights, as 0, after the softmax.",
-                "Then rows no longer sum to one, and hidden words still count in the denominator.",
+                "Then rows no longer sum to 1, and masked positions still count in the denominator.",
             ),
             wrong(
-                "On the weights, as −∞.",
-                "A weight of −∞ would make the context infinite or NaN. It is scores that become −∞.",
+                "On the weights, as −∞, after the softmax, so that nothing is left of them.",
+                "A weight of −∞ would make the context infinite or NaN. It's the scores that become −∞.",
             ),
             wrong(
-                "On the values, as 0.",
-                "The hidden words would still take their share of the weight.",
+                "On the values, as 0, so that there is nothing to pass on.",
+                "The masked positions would still take their share of the weight.",
             ),
         ],
     ),
@@ -96,18 +98,25 @@ QUESTIONS = [
     ),
     Question(
         "empty_row",
-        "A query may look at nothing at all. What does softmax of a row of −∞ give?",
+        "A query isn't allowed to attend to anything. What does a softmax over a row of −∞ give?",
         "single",
         [
             right(
-                "NaN, since it is 0/0.", "Yes. Ours sets such a row to zeros, gradient included."
+                "NaN, because it's 0/0.",
+                "Yes. Our version sets such a row to zeros, and its gradient too.",
             ),
-            wrong("Zeros.", "It would be pleasant, but 0/0 is not 0. It has to be made so."),
+            wrong(
+                "Zeros, because exp(−∞) = 0.",
+                "Each entry of the sum is 0, and so is the sum itself. 0/0 isn't 0, so somebody has to set it.",
+            ),
             wrong(
                 "Equal weights.",
-                "That is what −1e9 in place of −∞ gives, silently, and it is wrong.",
+                "That is what −1e9 in place of −∞ gives. It's wrong, and nothing tells you.",
             ),
-            wrong("An error.", "No error: NaN, which then spreads to every weight of the model."),
+            wrong(
+                "An error.",
+                "There is no error but a NaN, which then spreads to every weight of the model.",
+            ),
         ],
     ),
     Question(

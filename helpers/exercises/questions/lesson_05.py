@@ -8,16 +8,21 @@ QUESTIONS = [
         "Self-attention without positions and without a causal mask reads a shuffled sentence. What comes out?",
         "single",
         [
-            right("The same vectors, shuffled in the same way.", "Yes: shuffle in, shuffle out."),
-            wrong(
-                "The same vectors in the old order.",
-                "That would be invariance: the output would not move at all. Here each output goes along with its word.",
+            right(
+                "The same vectors, shuffled in the same way.",
+                "Yes: shuffle the input, and the output is shuffled too.",
             ),
             wrong(
-                "Different vectors, since every word has new neighbours.",
-                "It has the same words around it; where they stand enters nowhere.",
+                "The same vectors, in the old order.",
+                "That would be invariance, where the output doesn't move at all. Here each output goes along with its word.",
             ),
-            wrong("The average of all words, everywhere.", "Only if all the scores were equal."),
+            wrong(
+                "Different vectors, because every word has new neighbours.",
+                "Each word is compared with the same words as before. Where they are doesn't enter.",
+            ),
+            wrong(
+                "The average of all words, at every position.", "Only if all the scores were equal."
+            ),
         ],
     ),
     Question(
@@ -26,37 +31,43 @@ QUESTIONS = [
         "single",
         [
             right(
-                "Mainly the first ones: their waves are fast.",
-                "Yes, like the last bits of a counter.",
+                "Mainly the first ones, with the fast waves.",
+                "Yes. They change like the last bits of a counter.",
             ),
             wrong(
-                "Mainly the last ones: they have the largest index.",
-                "Those waves are so slow that two neighbours look the same.",
+                "Mainly the last ones, with the slow waves.",
+                "Those waves are so slow that two neighbouring positions look the same.",
             ),
-            wrong("All of them equally.", "Their frequencies differ by a factor of up to 10000."),
             wrong(
-                "None; only larger steps can be told apart.",
-                "The first pair turns by a whole radian a step.",
+                "All of them to the same degree.",
+                "Their frequencies differ by a factor of up to 10,000.",
+            ),
+            wrong(
+                "None of them, because neighbours look alike everywhere.",
+                "The first pair of columns turns by a whole radian per position.",
             ),
         ],
     ),
     Question(
         "why_sine_and_cosine",
-        "Why does each frequency have a sine and a cosine?",
+        "Why does each frequency have both a sine and a cosine?",
         "single",
         [
             right(
-                "Together they are a point on a circle, so that moving by k is one rotation for all positions.",
+                "A step of k is then one rotation of the pair, the same at every position.",
                 "Yes. With the sine alone there is no such matrix.",
             ),
             wrong(
-                "The cosine is a spare in case the sine is zero.",
-                "It does help there, but the point is the rotation.",
+                "The sine is zero at some positions, and the cosine fills in for it there so that nothing is lost.",
+                "It does help there, but the reason is the rotation.",
             ),
-            wrong("One is for the encoder, one for the decoder.", "Both are added in both."),
             wrong(
-                "To make the width even.",
-                "The width has to be even because of it, not the other way round.",
+                "One of them is added in the encoder, the other in the decoder.",
+                "Both are added in both.",
+            ),
+            wrong(
+                "The width of the table has to be an even number.",
+                "The width has to be even because of the pairs, not the other way round.",
             ),
         ],
     ),
@@ -92,20 +103,20 @@ QUESTIONS = [
         "single",
         [
             right(
-                "There is no row for token 512 and beyond; the text must be cut or split.",
-                "Yes. The limit of 512 tokens in BERT is the length of its table.",
+                "The text has to be cut or split, because the table has no row for its 513th token.",
+                "Yes. BERT's limit of 512 tokens is the length of its table.",
             ),
             wrong(
-                "The table goes on by its formula.",
-                "A learned table has no formula; sinusoids have.",
+                "The table goes on by its formula, only less precisely.",
+                "A learned table has no formula. Sinusoids have one.",
             ),
             wrong(
-                "Positions start again at 0.",
-                "Only if somebody programs it so; then two words share a position.",
+                "Positions start again at 0 after 511.",
+                "Only if somebody programs it that way, and then two words share a position.",
             ),
             wrong(
-                "The rest is treated as padding.",
-                "Padding is what is filled up, not what is too long.",
+                "The last 88 tokens are treated as padding.",
+                "Padding fills up texts that are too short. This one is too long.",
             ),
         ],
     ),

@@ -26,30 +26,36 @@ QUESTIONS = [
         "What does one head see of a word?",
         "single",
         [
-            right("The whole vector, through its own projection.", "Yes: (D) times (D, K)."),
+            right(
+                "The whole vector, through its own projection.",
+                "Yes. The whole vector, of shape (D,), is multiplied by a matrix of shape (D, K).",
+            ),
             wrong(
-                "Its own slice of the embedding.",
-                "It is the projection that is split, not the embedding.",
+                "Its own slice of the embedding, K of the D numbers.",
+                "The projection is split between the heads, not the embedding.",
             ),
             wrong(
                 "What the heads before it left over.",
-                "Heads work side by side and know nothing of each other.",
+                "The heads work side by side, and none depends on another.",
             ),
             wrong(
-                "The vector, but without its position.",
-                "Positions were added to the vector; every head sees them.",
+                "The word's embedding, but not its position, which was added later.",
+                "Positions were added before the first layer, so every head sees them.",
             ),
         ],
     ),
     Question(
         "parameters_of_heads",
-        "A layer of width 512 goes from 8 to 16 heads, the width of a head from 64 to 32. What happens to its number of parameters?",
+        "A layer of width 512 goes from 8 heads of width 64 to 16 heads of width 32. What happens to its number of parameters?",
         "single",
         [
-            right("It stays the same.", "Yes: twice as many heads, each half as large."),
-            wrong("It doubles.", "Each head is half as wide now."),
-            wrong("It halves.", "There are twice as many heads now."),
-            wrong("Only W_O grows.", "W_O is 512 × 512 in both."),
+            right(
+                "It stays the same.",
+                "Yes. There are twice as many heads, and each is half as wide.",
+            ),
+            wrong("It doubles.", "There are twice as many heads, but each is half as wide now."),
+            wrong("It halves.", "Each head is half as wide, but there are twice as many now."),
+            wrong("Only W_O gets larger.", "W_O is 512 × 512 in both."),
         ],
     ),
     Question(

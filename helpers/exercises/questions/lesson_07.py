@@ -5,22 +5,23 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "what_layer_norm_sees",
-        "A batch has the shape (B, T, D). Over what does layer normalisation take mean and variance?",
+        "A batch has the shape (B, T, D). Over which dimension does layer normalisation take the mean and the variance?",
         "single",
         [
             right(
-                "Over D: each word's vector by itself.", "Yes; gain and bias have the shape (D,)."
+                "Over D: each position by itself.",
+                "Yes, which is why gain and bias have the shape (D,).",
             ),
             wrong(
-                "Over B: each feature over the batch.",
-                "That is batch normalisation; it would depend on the other sentences.",
+                "Over B: each feature across the batch.",
+                "That is batch normalisation. A sentence would then depend on the others in its batch.",
             ),
             wrong(
-                "Over T and D: each sentence.",
-                "Then padding would count, and words would depend on each other.",
+                "Over T and D: each sentence by itself.",
+                "Then padding would count, and positions would depend on each other.",
             ),
             wrong(
-                "Over T: each feature over the sentence.",
+                "Over T: each feature across the sentence.",
                 "Then a decoder could see the future through the mean.",
             ),
         ],
@@ -38,43 +39,46 @@ QUESTIONS = [
     ),
     Question(
         "three_uses",
-        "Where do queries and keys come from in cross-attention?",
+        "Where do queries, keys and values come from in cross-attention?",
         "single",
         [
             right(
                 "Queries from the decoder, keys and values from the encoder's output.",
-                "Yes: who writes asks, the source answers.",
+                "Yes. The decoder is the side that generates, so it asks, and the source answers.",
             ),
             wrong(
                 "Queries from the encoder, keys and values from the decoder.",
-                "The other way round: the one who writes asks.",
+                "It's the other way round: the side that generates has the queries.",
             ),
-            wrong("All from the encoder.", "That is the encoder's self-attention."),
+            wrong(
+                "Queries, keys and values all from the encoder's output.",
+                "That is the encoder's own self-attention.",
+            ),
             wrong(
                 "Queries and keys from the decoder, values from the encoder.",
-                "Each key needs its value: both come from the encoder.",
+                "Every key needs its value, so both come from the encoder.",
             ),
         ],
     ),
     Question(
         "memory_of_each_layer",
-        "Six encoder and six decoder layers. What does decoder layer 2 read from the encoder?",
+        "There are six encoder layers and six decoder layers. What does decoder layer 2 read from the encoder?",
         "single",
         [
             right(
-                "The output of encoder layer 6, through its own W_K and W_V.",
+                "The output of encoder layer 6, projected with a W_K and a W_V of its own.",
                 "Yes, like every decoder layer.",
             ),
             wrong(
-                "The output of encoder layer 2.",
-                "Drawings with parallel arrows suggest it. Only the final output is handed over.",
+                "The output of encoder layer 2, its counterpart.",
+                "Drawings with parallel arrows suggest it, but only the last encoder layer's output is passed on.",
             ),
             wrong(
-                "Keys and values that were made once for all decoder layers.",
-                "Each layer projects the memory with matrices of its own.",
+                "The keys and values that decoder layer 1 has computed.",
+                "Each decoder layer projects the encoder's output with matrices of its own.",
             ),
             wrong(
-                "Nothing; only the first decoder layer reads it.",
+                "Nothing, because only decoder layer 1 has cross-attention.",
                 "Every decoder layer has cross-attention.",
             ),
         ],

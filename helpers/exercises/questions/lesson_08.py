@@ -5,41 +5,41 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "logits_or_probabilities",
-        "What does F.cross_entropy want?",
+        "What does F.cross_entropy expect?",
         "single",
         [
-            right("Logits.", "Yes: it does the log-softmax itself."),
+            right("Logits.", "Yes. It takes the log-softmax itself."),
             wrong(
                 "Probabilities.",
-                "Then a softmax is taken of a softmax: no error, a loss that cannot fall below about log V − 1, and at first a gradient V times too small.",
+                "Then a softmax is taken of a softmax. There is no error, but the loss can't fall below about log V − 1, and at first the gradient is V times too small.",
             ),
             wrong(
                 "Log-probabilities.",
-                "That is F.nll_loss. (A log-softmax of log-probabilities changes nothing, so here it would do no harm.)",
+                "F.nll_loss expects those. A log-softmax of log-probabilities changes nothing, so here it would do no harm.",
             ),
             wrong("The argmax.", "An argmax has no gradient."),
         ],
     ),
     Question(
         "mask_and_shift",
-        "Training with the causal mask, but with targets equal to the inputs, not shifted. What will the model learn?",
+        "You train with the causal mask, but the targets are equal to the inputs instead of shifted. What will the model learn?",
         "single",
         [
             right(
-                "To copy its input: the answer stands at the position itself.",
-                "Yes. The mask hides what is after t, not t.",
+                "To copy its input, because the answer is at the position itself.",
+                "Yes. The mask hides what comes after position t, but not position t.",
             ),
             wrong(
-                "The same as with the shift; the mask is enough.",
-                "The mask lets position t see input t, which is the target.",
+                "The same as with the shift, because the mask is enough.",
+                "The mask allows position t to attend to input t, which is the target.",
             ),
             wrong(
                 "Nothing: the loss stays at log V.",
-                "The loss falls to zero very soon. That is the trouble.",
+                "The loss falls to zero very soon, which is the problem.",
             ),
             wrong(
                 "To predict two tokens ahead.",
-                "Input and target are at the same place: nothing lies between.",
+                "Input and target are at the same position, so nothing lies between them.",
             ),
         ],
     ),
@@ -91,17 +91,23 @@ QUESTIONS = [
     ),
     Question(
         "beam_without_penalty",
-        "A beam search ranks by the plain sum of log-probabilities. What does it prefer?",
+        "A beam search ranks sentences by the plain sum of their log-probabilities. Which ones does it prefer?",
         "single",
         [
             right(
-                "Short sentences: every further token lowers the sum.",
-                "Yes; a length penalty evens it out.",
+                "Short ones, because every further token lowers the sum.",
+                "Yes. A length penalty makes up for it.",
             ),
-            wrong("Long sentences: they have more terms.", "The terms are negative."),
-            wrong("Rare words.", "They have low probabilities."),
             wrong(
-                "Nothing in particular.", "A log-probability is never positive: each token costs."
+                "Long ones.", "A long sentence has more terms, but every one of them is negative."
+            ),
+            wrong(
+                "Those with rare words.",
+                "Rare words have low probabilities, so they lower the sum most.",
+            ),
+            wrong(
+                "None in particular.",
+                "A log-probability is never positive, so each token costs something.",
             ),
         ],
     ),

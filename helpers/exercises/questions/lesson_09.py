@@ -5,24 +5,24 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "what_cross_entropy_wants",
-        "What do you give to F.cross_entropy?",
+        "What do you pass to F.cross_entropy?",
         "single",
         [
             right(
-                "Logits: what the last linear layer gives, without a softmax.",
-                "Yes. It takes log_softmax itself, which is safer than softmax followed by log.",
+                "The logits, which are what the last linear layer gives, without any softmax after it.",
+                "Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm.",
             ),
             wrong(
-                "Probabilities, after softmax.",
-                "Then the softmax is taken twice. Nothing complains: the loss merely cannot come near 0, and learning is slow.",
+                "Probabilities, so what comes out of the softmax.",
+                "Then the softmax is taken twice. Nothing complains, but the loss can't come near 0 and learning is slow.",
             ),
             wrong(
-                "Log-probabilities: that is what the final softmax gives.",
-                "A softmax gives probabilities; log_softmax gives their logarithms. And those are for F.nll_loss.",
+                "Log-probabilities, because the loss is a negative logarithm.",
+                "Those are for F.nll_loss. cross_entropy takes the logarithm itself.",
             ),
             wrong(
-                "The likeliest word at each position.",
-                "argmax has no gradient, and how sure the model was would be lost.",
+                "The likeliest token at each position, to be compared with the target.",
+                "argmax has no gradient, and it loses how sure the model was.",
             ),
         ],
     ),
@@ -83,24 +83,24 @@ QUESTIONS = [
     ),
     Question(
         "shape_of_the_rate",
-        "What does the learning rate of the paper of 2017 do?",
+        "How does the learning rate of the 2017 paper change during training?",
         "single",
         [
             right(
-                "It rises in a straight line, then falls as one over the square root of the step.",
-                "Yes. Four times the steps, half the rate.",
+                "It rises linearly, then falls with the inverse square root of the step.",
+                "Yes. After four times as many steps it is half as high.",
             ),
             wrong(
-                "It rises in a straight line, then falls exponentially.",
-                "A common belief. Exponential decay would soon be at nothing; step^−0.5 has a long tail.",
+                "It rises linearly, then falls exponentially, by the same factor in every thousand steps.",
+                "Many people believe so. An exponential would soon be at nothing, whereas step^−0.5 falls ever more slowly.",
             ),
             wrong(
-                "It starts at its highest, then falls.",
-                "That leaves out the warm-up, without which Adam's first steps are too bold.",
+                "It starts at its highest value, then falls with the inverse square root of the step.",
+                "That leaves out the warm-up, without which Adam's first steps are too large.",
             ),
             wrong(
-                "It rises and falls like a cosine.",
-                "Many later models use that. The paper of 2017 does not.",
+                "It rises and falls like half a cosine.",
+                "Many later models do that, but the 2017 paper doesn't.",
             ),
         ],
     ),

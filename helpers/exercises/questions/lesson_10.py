@@ -19,23 +19,23 @@ QUESTIONS = [
     ),
     Question(
         "weights_that_do_not_fit",
-        "The translator was trained with pre-norm. Somebody puts its weights, name by name, into a post-norm model of the same size. What happens?",
+        "The translator was trained with pre-norm. Somebody loads its weights, name by name, into a post-norm model of the same size. What happens?",
         "single",
         [
             right(
-                "All but the two final norms find their place, and the output is nonsense.",
-                "Yes. Post-norm has no final norms, so their four tensors are left over; every other shape is the same. (`load_state_dict` complains of those four, and only of them.) What the numbers mean is not the same.",
+                "All but the two final norms fit, and the output is nonsense.",
+                "Yes. Post-norm has no final norms, so four tensors are left over and `load_state_dict` names them. All other shapes agree, but the numbers mean something else.",
             ),
             wrong(
-                "The shapes do not fit, so loading fails at the first layer.",
-                "A norm has the same shape wherever it stands.",
+                "The shapes don't fit, so loading already fails at the first layer.",
+                "A norm has the same shape wherever it is.",
             ),
             wrong(
-                "It translates a little worse.",
-                "The vectors between the layers are of quite another size; nothing that follows was trained for them.",
+                "All weights fit, and it translates a little worse than before.",
+                "The vectors between the layers are far larger or smaller than in training, so every layer after the first gets inputs it was never trained on.",
             ),
             wrong(
-                "Nothing changes: addition and normalisation can be exchanged.",
+                "Nothing changes, because addition and normalisation can be exchanged.",
                 "LN(x + y) and x + LN(y) are different functions.",
             ),
         ],
@@ -78,19 +78,19 @@ QUESTIONS = [
     ),
     Question(
         "where_a_bug_hides",
-        "Translations of one sentence at a time are right. In a batch with longer sentences they are wrong. Where do you look first?",
+        "Translations of single sentences are right. In a batch with longer sentences they are wrong. Where do you look first?",
         "single",
         [
             right(
-                "At the padding masks of encoder and cross-attention.",
-                "Yes: a single sentence has no padding, so nothing shows there.",
+                "At the padding masks of the encoder and of cross-attention.",
+                "Yes. A single sentence has no padding, so nothing shows there.",
             ),
-            wrong("At the scale √K.", "Single sentences would suffer as well."),
+            wrong("At the scale √K of the scores.", "Single sentences would be wrong as well."),
             wrong(
                 "At the causal mask.",
-                "Single sentences would suffer too: whoever sees the future in one sentence does so alone.",
+                "A decoder that sees the future does so in a single sentence too.",
             ),
-            wrong("At the embedding's factor √D.", "That would show in a single sentence."),
+            wrong("At the embedding's factor √D.", "Single sentences would be wrong as well."),
         ],
     ),
     Question(
@@ -107,24 +107,24 @@ QUESTIONS = [
     ),
     Question(
         "mean_over_padding",
-        "A clip of 10 frames is padded to 40 with zeros. The classifier takes the mean over all 40 positions of the encoder's output. What is wrong?",
+        "A clip of 10 frames is padded with zeros to 40. The classifier averages the encoder's output over all 40 positions. What is wrong?",
         "single",
         [
             right(
-                "The padded positions are not zero after the encoder, and they count for three quarters.",
-                "Yes: biases, positions and attention have filled them. Sum the real ones and divide by 10.",
+                "The padded positions aren't zero any more, and they make up three quarters of the mean.",
+                "Yes. Biases, positions and attention have filled them. Add up the 10 real ones and divide by 10.",
             ),
             wrong(
-                "Nothing: zeros do not change a sum.",
-                "The input was zero there; after projection, positions and layers the vectors are not.",
+                "Nothing, because adding zeros doesn't change a sum.",
+                "The input was zero there. After projection, positions and layers the vectors aren't.",
             ),
             wrong(
-                "Nothing: the padding mask in the attention has taken care of it.",
+                "Nothing, because the padding mask in every attention layer has already taken care of the padded positions.",
                 "The mask hides them as keys. They are still there as positions of the output.",
             ),
             wrong(
-                "The mean should be a maximum.",
-                "That would be another design, and it would need the mask as well.",
+                "The mean should be a maximum, which padding can't change.",
+                "A maximum would need the mask too, because padded outputs can be the largest.",
             ),
         ],
     ),

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from helpers.atomic_writes import whole_file
+from helpers.interruption import StopBetweenSteps
 from helpers.pretrained.checksums import write_checksums
 from helpers.pretrained.toy_models import EPOCHS, NAMES, toy_data, toy_path, train_toy
 
@@ -55,11 +56,15 @@ def main(arguments=None):
     if chosen.threads:
         torch.set_num_threads(chosen.threads)
     splits = toy_data()
-    for name in chosen.names:
-        toy = train_toy(name, splits, chosen.epochs)
-        save_toy(toy, toy_path(name))
-        minutes = toy.card["seconds"] / 60
-        print(f"{name}: {toy.n_parameters:,} parameters, {minutes:.1f} minutes")
+    with StopBetweenSteps() as stop:
+        for name in chosen.names:
+            toy = train_toy(name, splits, chosen.epochs)
+            if stop.asked:
+                print(f"{name}: stopped, and its file is as it was")
+                break
+            save_toy(toy, toy_path(name))
+            minutes = toy.card["seconds"] / 60
+            print(f"{name}: {toy.n_parameters:,} parameters, {minutes:.1f} minutes")
 
 
 if __name__ == "__main__":

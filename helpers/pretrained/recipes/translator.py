@@ -73,7 +73,7 @@ def main(argv=None):
         own = [history for name, history in histories.items() if name != "backward"]
         translator.card |= scores(translator, args.limit) | {
             "seconds": round(sum(history.seconds for history in histories.values())),
-            "validation_bleu": round(max(own[-1].scores), 2),
+            "validation_bleu": round(max(own[-1].scores), 2) if own[-1].scores else None,
             "stopped_early": [name for name, run in histories.items() if run.stopped_early],
         }
         # Scored without it, since test captions may hold characters that training never saw.

@@ -1,0 +1,125 @@
+"""Checkpoints: the file from which a training goes on."""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from helpers.atomic_writes import whole_file
+from helpers.fingerprints import fingerprint
+
+PARTS = {
+    "marks", "model", "optimizer", "average", "best", "step", "epoch", "batch", "total",
+    "epoch_pairs", "bf16", "history", "random",
+}  # fmt: skip
+
+
+class Checkpoint:
+    """A file that knows which training it belongs to.
+
+    Parameters
+    ----------
+    path : path
+    settings : TrainingSettings
+    train_pairs : list of pairs of ids
+        Settings and pairs are the marks by which a checkpoint is recognised.
+    """
+
+    def __init__(self, path, settings, train_pairs):
+        self.path = Path(path)
+        self.marks = {
+            "settings": asdict(settings) | {"betas": list(settings.betas)},
+            "pairs": fingerprint(repr(train_pairs)),
+        }
+
+    def write(self, state):
+        """Write the `state`, a dictionary of all `PARTS` except the marks.
+
+        Raises
+        ------
+        OSError
+            If it can't be written. An earlier checkpoint is still there, whole.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(self.path) as partial:
+                torch.save(state | {"marks": self.marks}, partial)
+        except (OSError, RuntimeError) as error:  # PyTorch reports a full disk as a RuntimeError
+            reason = f" ({error.strerror})" if getattr(error, "strerror", None) else ""
+            free = shutil.disk_usage(self.path.parent).free / 1e6
+            raise OSError(
+                f"could not write the checkpoint {self.path}{reason}; its disk has {free:,.0f} MB "
+                f"left. The model holds its best weights so far, and an earlier checkpoint is "
+                f"still whole. Free some space, or choose another folder, and train again."
+            ) from error
+
+    def read(self, model, device):
+        """Read the state that belongs to a model, without changing the model.
+
+        Parameters
+        ----------
+        model : nn.Module
+        device : torch.device
+            Where the tensors go.
+
+        Returns
+        -------
+        state : dict, or None if there is no file
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of another model or of another training.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            state = torch.load(self.path, weights_only=True, map_location=device)
+            _demand_all_parts(state)
+            _demand_same_shapes(state["model"], model.state_dict())
+        except Exception as error:
+            raise ValueError(
+                f"{self.path} is no checkpoint of this model ({error}). Move it away to start "
+                f"afresh, or build the model it belongs to."
+            ) from error
+        self._demand_same_marks(state["marks"])
+        return state
+
+    def _demand_same_marks(self, marks):
+        if marks == self.marks:
+            return
+        old, new = marks["settings"], self.marks["settings"]
+        changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
+        raise ValueError(
+            f"{self.path} comes from another training: {', '.join(changed) or 'on other pairs'}. "
+            f"Move it away to start afresh, or train as it was begun."
+        )
+
+
+def _demand_all_parts(state):
+    lacking = sorted(PARTS - set(state))
+    if lacking:
+        raise ValueError(f"it lacks {', '.join(lacking)}; an older edition may have written it")
+
+
+def _demand_same_shapes(found, wanted):
+    for name in sorted(found.keys() | wanted.keys()):
+        shapes = [tuple(one[name].shape) if name in one else None for one in (found, wanted)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"its {name} has shape {shapes[0]}, the model's has {shapes[1]}")
+
+
+def random_states(device):
+    """Note PyTorch's random states, on the CPU and on the `device` if it is another one."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type != "cpu":
+        states[device.type] = torch.get_device_module(device).get_rng_state()
+    return states
+
+
+def set_random_states(states, device):
+    """Go back to the random `states` that `random_states` noted, of the CPU and the `device`."""
+    torch.set_rng_state(states["cpu"].cpu())
+    if device.type in states and device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(states[device.type].cpu())

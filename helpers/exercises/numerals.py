@@ -1,0 +1,71 @@
+"""Numbers as learners type them, and as we write them back."""
+
+import re
+
+MINUS = "\u2212"  # the course writes −5 with this sign, so learners do too
+SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f_]")  # hard and narrow ones as well
+APOSTROPHES = "'\u2019\u02bc"  # 80'000, as the Swiss write it
+# 0,92 or 12,5, but not 1,024, which is a thousand.
+DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
+THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024, or what was meant to be 1.024
+SEPARATED = re.compile(r"(?<=\d)[" + APOSTROPHES + r"](?=\d{3}(?!\d))")
+
+
+def plain(text):
+    """Return a typed number without spaces, thousands' apostrophes and typographic minus signs.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    text : str
+        Commas are still in it: they may separate thousands or decimals.
+    """
+    text = SPACES.sub("", text).replace(MINUS, "-").replace("\u2013", "-")
+    return SEPARATED.sub("", text)
+
+
+def comma_for_point(text):
+    """Say whether a plain number certainly has a comma where we write a point."""
+    return bool(DECIMAL_COMMA.fullmatch(text))
+
+
+def read(text):
+    """Read a plain number; its commas separate thousands.
+
+    Raises
+    ------
+    ValueError
+        If it isn't a finite number.
+    """
+    value = float(text.replace(",", "").removesuffix("%"))
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("not a finite number")
+    return value
+
+
+def write(value, unit="", digits=3):
+    """Write a number for reading: three significant digits, thousands separated, its unit.
+
+    Parameters
+    ----------
+    value : float
+    unit : str, default=""
+    digits : int, default=3
+        Significant digits of what isn't whole.
+
+    Returns
+    -------
+    text : str
+    """
+    value = float(value)
+    if value == round(value) and abs(value) < 1e15:
+        text = f"{int(value):,}"
+    elif abs(value) >= 10 ** (digits - 1):
+        text = f"{round(value):,}"
+    else:
+        text = f"{value:.{digits}g}"
+    text = text.replace("-", MINUS)
+    return f"{text}{unit}" if unit == "%" else f"{text} {unit}".rstrip()

@@ -1,0 +1,168 @@
+"""Warm-ups: a lesson opens with three questions from earlier ones, the shakiest first."""
+
+import html
+import random
+
+import ipywidgets as widgets
+
+from helpers.exercises import content, quizzes
+from helpers.exercises.progress import load, update
+from helpers.widgets.fallback import StaticFallback
+
+ITEMS = 3
+QUICK = ("single", "multiple", "number", "shape")  # what takes about a minute
+MISSED, GUESSED, NEW, KNOWN = range(4)  # what comes first
+SURE = [("It's a guess", "guess"), ("I think so", "think"), ("I'm sure", "sure")]
+
+
+def warm_up(lesson):
+    """Ask three questions from the lessons before this one, to be answered from memory.
+
+    What was missed or guessed comes first, then what hasn't come back yet. The choice stays the
+    same until all three are answered, and the answers are kept with the progress.
+
+    Parameters
+    ----------
+    lesson : int
+        The lesson that the warm-up opens.
+
+    Returns
+    -------
+    warm_up : WarmUp
+        A widget.
+
+    Raises
+    ------
+    ValueError
+        If no earlier lesson has questions.
+    """
+    return WarmUp(lesson)
+
+
+def choose(lesson, state):
+    """Choose the questions: what needs it most first, from as many lessons as possible.
+
+    Parameters
+    ----------
+    lesson : int
+    state : dict
+        As `progress.load` returns it.
+
+    Returns
+    -------
+    names : list of str
+    """
+    pool = _pool(lesson)
+    draw = random.Random(f"warm-up {lesson}")
+    order = {name: draw.random() for name in sorted(pool)}
+    need = {name: _need(name, state) for name in pool}
+    chosen = []
+    while pool and len(chosen) < ITEMS:
+        taken = [content.find(name, "question").lesson for name in chosen]
+        best = min(pool, key=lambda name: (need[name], taken.count(pool[name]), order[name]))
+        chosen.append(best)
+        del pool[best]
+    return chosen
+
+
+def _pool(lesson):
+    """Return which questions can be asked, with the lesson of each."""
+    questions = content.catalogue("question").values()
+    return {
+        q.name: q.lesson
+        for q in questions
+        if q.lesson < lesson and q.kind in QUICK and not q.name.startswith("review_")
+    }
+
+
+def _need(name, state):
+    """Say how much a question needs to come back."""
+    entry = state["questions"].get(name, {})
+    recalled = entry.get("recalled")
+    if recalled == "wrong":
+        return MISSED
+    if recalled == "right":
+        return GUESSED if entry.get("confidence") == "guess" else KNOWN
+    if entry.get("state") == "attempted" or entry.get("tries", 0) > 1:
+        return MISSED
+    return min((_need_after(entry) for entry in _predicted(name, state)), default=NEW)
+
+
+def _predicted(name, state):
+    """Return how the predictions went whose idea this question asks for."""
+    for prediction in content.catalogue("prediction").values():
+        if prediction.recall == name and prediction.name in state["predictions"]:
+            yield state["predictions"][prediction.name]
+
+
+def _need_after(entry):
+    if entry.get("right") is False:
+        return MISSED
+    return GUESSED if entry.get("confidence") == "guess" else NEW
+
+
+class WarmUp(StaticFallback, widgets.VBox):
+    """Three questions in one widget, each with the learner's confidence.
+
+    Parameters
+    ----------
+    lesson : int
+    """
+
+    def __init__(self, lesson):
+        self.lesson, self.key = lesson, f"{lesson:02}"
+        state = load()
+        kept = state["warm_ups"].get(self.key, {})
+        asked, self.answered = kept.get("asked", []), list(kept.get("answered", []))
+        if not set(asked) - set(self.answered) or not set(asked) <= set(_pool(lesson)):
+            asked, self.answered = choose(lesson, state), []
+        if not asked:
+            raise ValueError(f"There are no questions from before lesson {self.key}.")
+        self.asked = asked
+        self.quizzes = [self._item(name) for name in asked]
+        super().__init__([widgets.HTML(self._title()), *self.quizzes])
+
+    def __repr__(self):
+        return f"WarmUp({self.lesson})"
+
+    def static_html(self):
+        """Return the questions and what can be chosen; no answer is in it."""
+        return self._title() + "".join(quiz.static_html() for quiz in self.quizzes)
+
+    def _title(self):
+        number = {1: "One question", 2: "Two questions", 3: "Three questions"}[len(self.asked)]
+        text = f"{number} from earlier lessons. Answer from memory, then check."
+        return (
+            f'<div style="font-size: 15px; line-height: 1.45"><strong>Warm-up.</strong> '
+            f"{html.escape(text)}</div>"
+        )
+
+    def _item(self, name):
+        quiz = quizzes.quiz(name)
+        quiz.sure = widgets.ToggleButtons(
+            options=SURE, value=None, style={"button_width": "110px"}, description="How sure?"
+        )
+        *head, button, said = quiz.children
+        quiz.children = [*head, quiz.sure, button, said]
+        quiz.layout.margin = "10px 0 6px"
+        kept = quiz.keep
+        quiz.keep = lambda right: self._keep(quiz, right, kept)
+        return quiz
+
+    def _keep(self, quiz, right, keep):
+        """Keep an answer; only the first one shows what came from memory."""
+        name = quiz.question.name
+        complaint = keep(right)
+        if name not in self.answered:
+            self.answered.append(name)
+            recalled = {"recalled": "right" if right else "wrong"}
+            if quiz.sure.value:
+                recalled["confidence"] = quiz.sure.value
+            update("questions", name, lambda entry: _without_confidence(entry) | recalled)
+            progress = {"asked": list(self.asked), "answered": list(self.answered)}
+            update("warm_ups", self.key, lambda _: progress)
+        return complaint
+
+
+def _without_confidence(entry):
+    return {field: value for field, value in entry.items() if field != "confidence"}

@@ -1,0 +1,34 @@
+"""Keeps the keys of a box made of ipywidgets from JupyterLab.
+
+JupyterLab reads single keys as commands while a widget has the focus: an arrow leaves a group of
+radio buttons, ``x`` cuts the cell, ``b`` inserts one. Our own views in the browser shield
+themselves (`shieldKeys` in `static/page.js`); a box of ipywidgets gets the shield as one of its
+children::
+
+    self.add_class("course-quiz")
+    self.children = (*parts, KeyShield(box=".course-quiz", label="Answers"))
+"""
+
+import anywidget
+import traitlets
+
+from helpers.widgets import modules
+
+
+class KeyShield(anywidget.AnyWidget):
+    """An invisible child that shields the keys of the box around it.
+
+    Its groups of radio buttons get a role and a name too, which ipywidgets does not give them.
+
+    Parameters
+    ----------
+    box : str
+        CSS selector of the box, for instance ``".course-quiz"``; the nearest one around is meant.
+    label : str, default="Answers"
+        Name of a group of radio buttons that has no description of its own.
+    """
+
+    _esm = modules.module("key_shield.js")
+
+    box = traitlets.Unicode().tag(sync=True)
+    label = traitlets.Unicode("Answers").tag(sync=True)

@@ -1,0 +1,159 @@
+"""Run the checks in stages, the quickest first, and say after each how it went.
+
+``make quick`` runs the first two: code style, then the package with its exercises. ``make test``
+runs all of them. The first stage that fails ends it. Without make::
+
+    python tests/stages.py --quick
+    python tests/stages.py
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# One worker a core would be more, but two fit the smallest machine the course promises to run on.
+PYTEST = ["pytest", "-n", "2", "-p", "no:benchmark", "--durations=5"]
+# Whole files whose tests run notebooks, a browser, or a second environment.
+NOTEBOOKS = ["tests/test_notebooks.py", "tests/test_solved.py"]
+BROWSER = ["tests/browser"]
+COLAB = ["tests/colab"]
+PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB)]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some checks that run together.
+
+    Parameters
+    ----------
+    name : str
+    commands : list of list of str
+        Python modules with their arguments.
+    """
+
+    name: str
+    commands: list
+
+
+QUICK = [
+    Stage("code style", [["ruff", "check", "."], ["ruff", "format", "--check", "."]]),
+    Stage("package and exercises", [[*PYTEST, *PACKAGE, "-m", "not slow", "--dist=worksteal"]]),
+]
+ALL = [
+    *QUICK,
+    Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB]]),
+    Stage("in a browser", [[*PYTEST, *BROWSER, "--dist=loadfile"]]),
+    Stage("slow tests and mutants", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
+    # A notebook's cells share a kernel, so a file stays with its worker; conftest.py puts the
+    # longest first, so that no worker is left alone with it at the end.
+    Stage(
+        "notebooks, untouched and solved",
+        [[*PYTEST, "notebooks", *NOTEBOOKS, "--dist=loadgroup", "--no-loadscope-reorder"]],
+    ),
+]
+
+
+def run(stage):
+    """Run a stage, showing what it prints.
+
+    Parameters
+    ----------
+    stage : Stage
+
+    Returns
+    -------
+    passed : bool
+    counts : dict of str to int
+        How many tests "passed", "failed", were "skipped" or in "error", as pytest says it.
+    """
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    passed, counts = True, {}
+    for module, *arguments in stage.commands:
+        command = [sys.executable, "-m", module, *arguments]
+        print(f"$ {module} {' '.join(arguments)}", flush=True)
+        with subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+        ) as process:
+            last = ""
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                last = line if line.strip() else last
+        passed = passed and process.returncode == 0
+        counts = closing(last)
+    return passed, counts
+
+
+def closing(line):
+    """Read the counts in a closing line of pytest.
+
+    Parameters
+    ----------
+    line : str
+        For instance "=== 1 failed, 12 passed in 3.14s ===".
+
+    Returns
+    -------
+    counts : dict of str to int
+    """
+    found = re.findall(r"(\d+) (passed|failed|skipped|error)", line)
+    return {kind: int(number) for number, kind in found}
+
+
+def run_all(stages):
+    """Run stages until one fails; end with one line that counts all tests.
+
+    Parameters
+    ----------
+    stages : list of Stage
+
+    Returns
+    -------
+    passed : bool
+    """
+    totals, verdicts, passed = {}, [], True
+    for stage in stages:
+        start = time.perf_counter()
+        print(f"\n──── {stage.name}", flush=True)
+        passed, counts = run(stage)
+        for kind, number in counts.items():
+            totals[kind] = totals.get(kind, 0) + number
+        told = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        verdicts.append(
+            f"{'✓' if passed else '✗'} {stage.name}: {'passed' if passed else 'FAILED'}"
+            f"{f' ({told})' if told else ''} in {time.perf_counter() - start:.0f} s"
+        )
+        print(verdicts[-1], flush=True)
+        if not passed:
+            break
+    left = [stage.name for stage in stages[len(verdicts) :]]
+    verdicts += [f"– not run: {name}" for name in left]
+    failed = totals.get("failed", 0) + totals.get("error", 0)
+    failed = failed or int(not passed)  # code style, or a run that ended before it counted
+    print("", *verdicts, f"{totals.get('passed', 0)} passed, {failed} failed", sep="\n", flush=True)
+    return passed
+
+
+def main(arguments=None):
+    """Run what the command line asks for.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands on the command line.
+    """
+    # A terminal that knows no ✓, as on Windows, gets a question mark and not an error.
+    sys.stdout.reconfigure(errors="replace")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="code style, package and exercises")
+    options = parser.parse_args(arguments)
+    sys.exit(0 if run_all(QUICK if options.quick else ALL) else 1)
+
+
+if __name__ == "__main__":
+    main()

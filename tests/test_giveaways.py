@@ -1,0 +1,225 @@
+"""No prediction is given away: what is in view before the reveal tells neither answer nor test."""
+
+import html
+import re
+
+import nbformat
+import pytest
+
+from notebooks import build
+
+NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
+ASSERTION = re.compile(r"^\s*assert\b|\btorch\.testing\.|\bassert_\w+\(", re.MULTILINE)
+ALT_TEXT = re.compile(r"""\balt\s*=|<img\b""")
+WRITTEN_IN = re.compile(r"""\bmeasured\s*=\s*["'\d]""")
+MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
+
+
+def giveaways(notebook):
+    """List what tells the result of a prediction before it is revealed, as sentences."""
+    cells = notebook.cells
+    for name, ask, reveal in build.predictions(cells):
+        if "hide-input" not in cells[reveal].metadata.get("tags", []):
+            yield f"{name}: the source of the revealing cell is in view; tag it hide-input"
+        for cell in cells[ask : reveal + 1]:
+            if cell.cell_type == "code" and ASSERTION.search(in_view(cell)):
+                yield f"{name}: an assertion is in view: {cell.source[:60]!r}"
+            if ALT_TEXT.search(in_view(cell)):
+                yield f"{name}: an alt text is in view: {cell.source[:60]!r}"
+        for cell in cells[ask + 1 : reveal + 1]:
+            shown = cell.cell_type == "code" and not build.PREDICT.search(cell.source)
+            if shown and not cell.metadata.get("jupyter", {}).get("outputs_hidden"):
+                yield f"{name}: a stored output is in view: {cell.source[:60]!r}"
+        if WRITTEN_IN.search(in_view(cells[reveal])):
+            yield f"{name}: the first line of the revealing cell, which is in view, tells"
+        near = cells[section(cells, ask) : reveal + 1]
+        told = "\n".join(in_view(cell) for cell in near)
+        for answer in measured(cells[reveal], name):
+            if tells(told, answer):
+                yield f"{name}: the text before the reveal says {answer!r}"
+
+
+def in_view(cell):
+    """Return what of a cell's source is in view; of a folded one, JupyterLab shows a line."""
+    folded = cell.metadata.get("jupyter", {}).get("source_hidden")
+    return cell.source.partition("\n")[0] if folded else cell.source
+
+
+def section(cells, index):
+    """Find the cell with the heading that a cell is under."""
+    headed = [
+        i for i in range(index) if cells[i].cell_type == "markdown" and "#" in cells[i].source
+    ]
+    return headed[-1] if headed else 0
+
+
+def measured(cell, name):
+    """Read from the stored outputs what was measured for the predictions that a cell reveals."""
+    names = build.REVEAL.findall(cell.source)
+    shown = [
+        MEASURED.match(output.get("data", {}).get("text/plain", ""))
+        for output in cell.get("outputs", [])
+    ]
+    shown = [found[1] for found in shown if found]
+    return [answer for known, answer in zip(names, shown, strict=False) if known == name]
+
+
+def tells(text, answer):
+    """Tell whether a text holds an answer: its words in this order, or its number."""
+    words = re.findall(r"[\w.,−]*\w", html.unescape(answer).lower())
+    number = len(words) == 1 and words[0][0].isdigit()
+    if len(answer) < 3 if number else len(words) < 3:
+        return False  # "7" or "the river" can be in a text that tells nothing
+    pattern = r"\W+".join(map(re.escape, words))
+    return re.search(rf"(?<![\w.]){pattern}(?![\w]|\.\d)", text.lower()) is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_in_a_lesson_tells_before_the_reveal(name):
+    notebook = nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    assert list(giveaways(notebook)) == []
+
+
+LESSON = """\
+# %% [markdown]
+# # A lesson
+#
+# ## How redness changes
+
+# %% tags=["set-up"]
+from helpers import notebook
+
+# %% tags=["hide-input"]
+from helpers import exercises
+from helpers.exercises import content
+
+shiny = content.Prediction(
+    name="shiny",
+    prompt="What happens to the redness of 0.47?",
+    options={"falls": ("It goes down a lot", "It is shared."), "stays": ("It stays", "No, look.")},
+)
+rest = content.Prediction(name="rest", prompt="How much?", unit="%", explain="Because.")
+content.catalogue("prediction").update(shiny=shiny, rest=rest)
+
+# %%
+exercises.predict("shiny")
+
+# %%
+redness = 0.32
+print("redness", redness)
+
+# %% tags=["hide-input"]
+turned_out = "falls" if redness < 0.4 else "stays"
+exercises.reveal("shiny", measured=turned_out)
+assert redness < 0.4
+
+# %%
+assert redness > 0.2, "in view, but after the reveal"
+
+# %%
+exercises.predict("rest")
+
+# %%
+print("revealed soon")
+
+# %% tags=["hide-input"]
+# What the others get.
+weight = 7.02
+exercises.reveal("rest", measured=weight)
+assert weight > 7
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the small lesson, once."""
+    path = tmp_path_factory.mktemp("source") / "42_lesson.py"
+    path.write_text(LESSON, encoding="utf-8")
+    notebook = build.assemble(path)
+    build.execute(notebook)
+    return notebook
+
+
+def assembled(tmp_path, old, new):
+    """Assemble the small lesson with something changed, as if it had been executed."""
+    assert old in LESSON
+    path = tmp_path / "42_lesson.py"
+    path.write_text(LESSON.replace(old, new), encoding="utf-8")
+    notebook = build.assemble(path)
+    for _, _, reveal in build.predictions(notebook.cells):
+        answer = "It goes down a lot" if "shiny" in notebook.cells[reveal].source else "7.02%"
+        data = {"text/plain": f"Measured: {answer}\nYou didn't predict this one."}
+        output = nbformat.v4.new_output("display_data", data)
+        notebook.cells[reveal].outputs = [output]
+    return notebook
+
+
+def test_the_small_lesson_tells_nothing_and_its_answers_are_read(built):
+    assert list(giveaways(built)) == []
+    found = [measured(built.cells[i], name) for name, _, i in build.predictions(built.cells)]
+    assert found == [["It goes down a lot"], ["7.02%"]]
+
+
+def test_outputs_are_folded_from_the_prediction_to_the_reveal_and_no_further(built):
+    hidden = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in built.cells]
+    assert hidden == [False] * 4 + [True] * 2 + [False] * 2 + [True] * 2
+    assert built.cells[5].metadata["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
+
+
+def test_a_prediction_is_stored_as_a_list_without_its_answer(built):
+    (output,) = built.cells[3].outputs
+    assert "It goes down a lot" in output.data["text/html"]
+    assert "shared" not in output.data["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('tags=["hide-input"]\nturned_out', "\nturned_out", "tag it"),
+        ("# What the others get.", "f(measured=7)", "the first line"),
+        ('print("redness", redness)', "assert redness < 0.4", "an assertion is in view"),
+        ("# What the others get.", "assert 7 < 8", "an assertion is in view"),
+        ("# What the others get.", "others = 7.02", "says '7.02%'"),
+        ('print("redness", redness)', "torch.testing.assert_close(1, 1)", "an assertion is in"),
+        ('print("redness", redness)', 'figure(f, alt="It falls.")', "an alt text is in view"),
+        ('print("redness", redness)', "# it goes down, a lot", "says 'It goes down a lot'"),
+        ("How redness changes", "It *goes down* a lot", "says 'It goes down a lot'"),
+        ('print("revealed', 'print("7.02%', "says '7.02%'"),
+    ],
+)
+def test_what_tells_is_found(tmp_path, old, new, fault):
+    found = list(giveaways(assembled(tmp_path, old, new)))
+    assert len([text for text in found if fault in text]) == 1, found
+
+
+def test_a_stored_output_in_view_is_found(built, tmp_path):
+    notebook = assembled(tmp_path, "redness = 0.32", "redness = 0.32")
+    del notebook.cells[4].metadata["jupyter"]
+    assert ["a stored output is in view" in text for text in giveaways(notebook)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('exercises.reveal("shiny"', "print(", "Never revealed: shiny"),
+        ('exercises.predict("rest")', "print()", "'rest' is revealed, but"),
+    ],
+)
+def test_a_prediction_and_its_reveal_belong_together(tmp_path, old, new, fault):
+    with pytest.raises(ValueError, match=fault):
+        assembled(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "told"),
+    [
+        ("it is 7.02% of all", "7.02%", True),
+        ("it is 17.02% of all", "7.02%", False),
+        ("about 7 words", "7", False),
+        ("On the *two* adjectives.", "on the two adjectives", True),
+        ("on the other two adjectives", "on the two adjectives", False),
+        ("the bank of the river", "the river", False),
+    ],
+)
+def test_an_answer_is_recognised_in_a_text(text, answer, told):
+    assert tells(text, answer) is told

@@ -1,0 +1,280 @@
+"""What a learner has done is kept, whoever else is writing and whatever the disk says."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pytest
+
+from helpers import exercises
+from helpers.exercises import file_lock
+from helpers.exercises.model import catalogue
+
+# The function of this name hides the module from an ordinary import.
+progress = sys.modules["helpers.exercises.progress"]
+DONE = {"state": "done", "tries": 1}
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Keep the progress that these tests make out of anybody's notebooks."""
+    monkeypatch.chdir(tmp_path)
+
+
+def solve(name="causal_mask"):
+    return exercises.check(name, exercises.reference(name))
+
+
+def test_progress_that_cannot_be_read_now_is_not_overwritten(monkeypatch):
+    solve()
+    kept = progress._path().read_bytes()
+
+    def locked(*_, **__):
+        raise PermissionError("in use by another program")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", locked)
+        progress.record("exercises", "padding_mask", True)
+        assert progress.load()["exercises"] == {"padding_mask": DONE}, "known, though not saved"
+        assert progress._path().read_bytes() == kept
+    progress.record("questions", "later", True)
+    assert set(progress.load()["exercises"]) == {"causal_mask", "padding_mask"}
+
+
+def test_progress_counts_and_knows_the_minutes_left():
+    before = {row[0]: row for row in exercises.progress().rows}["04"]
+    solve()
+    exercises.check("padding_mask", lambda ids, pad: ids)
+    after = {row[0]: row for row in exercises.progress().rows}["04"]
+    minutes = catalogue()[0]["causal_mask"].minutes
+    assert after[1:] == (before[1] + 1, before[2] + 1, before[3] - 2, before[4] - minutes)
+    assert "04" in repr(exercises.progress())
+    assert "<table>" in exercises.progress()._repr_html_()
+
+
+def test_what_is_done_stays_done():
+    solve()
+    exercises.check("causal_mask", lambda length: None or length)
+    assert progress.load()["exercises"]["causal_mask"]["state"] == "done"
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"exercises": 3, "questions": {}}', "\x00"])
+def test_a_damaged_file_is_set_aside(damage, tmp_path, capsys):
+    (tmp_path / progress.FILE).write_text(damage)
+    solve()
+    assert progress.load()["exercises"] == {"causal_mask": DONE}
+    (aside,) = tmp_path.glob(f"{progress.FILE}.damaged-*")
+    assert aside.read_text() == damage
+    assert "damaged" in capsys.readouterr().out
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Refuse every write until it is given back."""
+
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", refuse)
+        yield patched
+
+
+def test_a_full_disk_is_said_once_and_nothing_is_lost(full_disk, capsys):
+    assert solve().passed
+    assert solve("padding_mask").passed
+    assert capsys.readouterr().out.count("No space left on device") == 1
+    assert set(progress.load()["exercises"]) == {"causal_mask", "padding_mask"}
+    full_disk.undo()
+    assert progress.record("questions", "a", True) == ""
+    kept = json.loads(progress._path().read_text())
+    assert set(kept["exercises"]) == {"causal_mask", "padding_mask"}
+    assert set(kept["questions"]) == {"a"}
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, monkeypatch, capsys):
+    # Not by its mode, which an administrator need not mind: by a path through a file.
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "file" / "folder"))
+    quiz = exercises.quiz("how_many_scores")
+    quiz.field.value = "80000"
+    quiz.button.click()
+    assert "be saved at the moment" in quiz.said.value
+    quiz.button.click()
+    assert "be saved at the moment" not in quiz.said.value
+    assert solve().passed
+    assert capsys.readouterr().out.count("be saved at the moment") == 0
+    assert exercises.progress().rows
+    assert "how_many_scores" in exercises.export_progress()
+
+
+def test_nothing_half_written_is_left(tmp_path):
+    solve()
+    assert {path.name for path in tmp_path.iterdir()} == {progress.FILE, f"{progress.FILE}.lock"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes and links are another matter there")
+def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(tmp_path):
+    elsewhere = tmp_path / "elsewhere" / "kept.json"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text('{"exercises": {"a": "done"}, "questions": {}}')
+    elsewhere.chmod(0o600)
+    (tmp_path / progress.FILE).symlink_to(elsewhere)
+    solve()
+    assert (tmp_path / progress.FILE).is_symlink()
+    assert set(json.loads(elsewhere.read_text())["exercises"]) == {"a", "causal_mask"}
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600
+
+
+def test_the_folder_can_be_chosen(tmp_path, monkeypatch):
+    (tmp_path / "chosen").mkdir()
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "chosen"))
+    solve()
+    assert (tmp_path / "chosen" / progress.FILE).exists()
+    assert not (tmp_path / progress.FILE).exists()
+
+
+# What is kept.
+
+
+def test_tries_and_the_last_named_mistake_are_kept():
+    exercises.check("causal_mask", lambda length: None or length)
+    first = progress.load()["exercises"]["causal_mask"]
+    assert (first["state"], first["tries"]) == ("attempted", 1)
+    assert first["mistake"]
+    solve()
+    assert progress.load()["exercises"]["causal_mask"] == {**first, "state": "done", "tries": 2}
+    solve()
+    assert progress.load()["exercises"]["causal_mask"]["tries"] == 2, "done is tried no more"
+
+
+def test_a_file_of_the_first_edition_is_still_read(tmp_path):
+    old = {"exercises": {"causal_mask": "done", "attend": "attempted"}, "questions": {"q": "done"}}
+    (tmp_path / progress.FILE).write_text(json.dumps(old))
+    progress.record("exercises", "attend", False, "no scaling")
+    state = progress.load()
+    assert state["exercises"]["causal_mask"] == state["questions"]["q"] == DONE
+    assert state["exercises"]["attend"] == {
+        "state": "attempted",
+        "tries": 2,
+        "mistake": "no scaling",
+    }
+    assert not list(tmp_path.glob("*damaged*"))
+
+
+def test_no_code_and_no_time_is_kept(tmp_path):
+    solve()
+    exercises.check("padding_mask", lambda ids, pad: ids)
+    kept = json.loads((tmp_path / progress.FILE).read_text())
+    fields = {field for kind in kept.values() for entry in kind.values() for field in entry}
+    assert fields <= {"state", "tries", "mistake"}
+
+
+def test_export_and_import_carry_everything(tmp_path, monkeypatch):
+    solve()
+    exercises.check("attend", lambda query, keys, values: query)
+    progress.update("predictions", "p", lambda _: {"guess": "a", "confidence": "sure"})
+    before, text = progress.load(), exercises.export_progress()
+    assert "\n" not in text
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    exercises.check("causal_mask", lambda length: length)
+    exercises.import_progress(text)
+    state = progress.load()
+    assert state["exercises"]["causal_mask"]["state"] == "done"
+    assert state["predictions"] == before["predictions"]
+    assert state["exercises"]["attend"] == before["exercises"]["attend"]
+    exercises.import_progress('{"exercises": {"attend": "done"}, "questions": {}}')
+    assert progress.load()["exercises"]["attend"]["state"] == "done"
+    for nonsense in ("nonsense", "[]", '{"exercises": {"a": 3}, "questions": {}}'):
+        with pytest.raises(ValueError, match="export_progress"):
+            exercises.import_progress(nonsense)
+
+
+# Many at once.
+
+RECORD = """
+import sys
+from helpers.exercises.progress import record
+for i in range(int(sys.argv[2])):
+    assert record("exercises", f"{sys.argv[1]}_{i}", True) == ""
+"""
+
+
+def test_ten_notebooks_that_write_at_once_lose_nothing():
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    command = [sys.executable, "-c", RECORD]
+    running = [subprocess.Popen([*command, str(n), "100"], env=env) for n in range(10)]
+    assert [process.wait() for process in running] == [0] * 10
+    wanted = {f"{n}_{i}" for n in range(10) for i in range(100)}
+    assert set(progress.load()["exercises"]) == wanted
+
+
+def test_eight_threads_lose_nothing():
+    def work(n):
+        for i in range(100):
+            progress.record("questions", f"{n}_{i}", False)
+
+    threads = [threading.Thread(target=work, args=[n]) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(progress.load()["questions"]) == 800
+
+
+def test_a_lock_that_is_never_given_back_times_out(tmp_path):
+    path = tmp_path / "file"
+    with (
+        file_lock.locked(path),
+        pytest.raises(TimeoutError, match="saving for too long"),
+        file_lock.locked(path, patience=0.0),
+    ):
+        pass
+    with file_lock.locked(path, patience=0.0):
+        assert path.with_name("file.lock").exists(), "given back, it can be taken again"
+
+
+def test_what_a_held_lock_kept_out_is_saved_with_the_next_record(monkeypatch):
+    with monkeypatch.context() as patched:
+
+        def held(*_, **__):
+            raise TimeoutError(110, "another notebook has been saving for too long")
+
+        patched.setattr(progress, "locked", held)
+        assert "too long" in progress.record("questions", "first", True)
+    assert progress.record("questions", "second", True) == ""
+    assert set(json.loads(progress._path().read_text())["questions"]) == {"first", "second"}
+
+
+def test_windows_locks_the_first_byte_of_the_file(tmp_path, monkeypatch):
+    taken = []
+
+    def locking(descriptor, mode, count):
+        if mode == "take" and taken:
+            raise OSError(13, "Permission denied")
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+        taken.append(count) if mode == "take" else taken.clear()
+
+    msvcrt = types.SimpleNamespace(LK_NBLCK="take", LK_UNLCK="give", locking=locking)
+    monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
+    monkeypatch.setattr(file_lock, "on_windows", lambda: True)
+    with file_lock.locked(tmp_path / "file"):
+        assert taken == [1]
+        with pytest.raises(TimeoutError), file_lock.locked(tmp_path / "file", patience=0.0):
+            pass
+    assert taken == []
+
+
+def test_a_drive_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
+    def impossible(file):
+        raise OSError(file_lock.errno.ENOSYS, "not here")
+
+    monkeypatch.setattr(file_lock, "_system_lock", lambda: (impossible, impossible))
+    progress.record("questions", "a", True)
+    assert set(progress.load()["questions"]) == {"a"}

@@ -1,0 +1,40 @@
+"""What the README promises is there: files, folders and commands."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_file_that_the_readme_names_exists():
+    named = re.findall(r"`((?:[\w.]+/)+[\w.*]*)`|\]\(([\w./-]+)\)", README)
+    paths = {path for pair in named for path in pair if path and "NAME" not in path}
+    assert len(paths) > 20
+    for path in paths:
+        pattern = path.replace("NN_name", "[0-9]*").replace("lesson_NN", "lesson_01")
+        assert list(ROOT.glob(pattern.rstrip("/"))), path
+
+
+def test_every_topic_file_named_without_its_folder_is_in_helpers():
+    alone = set(re.findall(r"`(\w+\.py)`", README))
+    assert {"attention.py", "masks.py"} <= alone
+    for name in alone:
+        assert list((ROOT / "helpers").rglob(name)), name
+
+
+def test_every_command_that_the_readme_names_is_a_target_or_a_module():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split())
+    commands = set(re.findall(r"`make (\w+)", README))
+    assert {"quick", "test", "notebooks"} <= commands <= targets
+    modules = re.findall(r"`python -m (helpers[\w.]+)", README)
+    assert modules
+    for module in modules:
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), module
+
+
+def test_every_lesson_is_in_the_table():
+    listed = re.findall(r"\]\(notebooks/(\w+)\.ipynb\)", README)
+    sources = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
+    assert listed == sources

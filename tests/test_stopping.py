@@ -1,0 +1,391 @@
+"""A training can be stopped, resumed, shared by processes, and survives a full disk."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from test_training import copy_task, quick, small_model, weights_of
+
+from helpers import checkpoints, training
+from helpers.batches import pad_batch, token_batches
+from helpers.interruption import StopBetweenSteps
+from helpers.training import train
+
+STEPS = len(token_batches(copy_task(60), 64, 4, seed=0))  # of an epoch
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+class StopsAt:
+    """Presses the stop button during a given training step."""
+
+    def __init__(self, step):
+        self.left = step
+
+    def __call__(self, module, inputs):
+        self.left -= module.training
+        if module.training and self.left == 0:
+            press()
+
+
+def stop_and_resume(folder, step, make, train_):
+    """Train once in one piece, and once stopped during a step; return models and histories."""
+    torch.manual_seed(5)
+    whole = make()
+    expected = train_(whole)
+
+    torch.manual_seed(5)
+    model, checkpoint = make(), folder / "run" / "checkpoint.pt"
+    handle = model.register_forward_pre_hook(StopsAt(step))
+    first = train_(model, checkpoint=checkpoint)
+    handle.remove()
+    assert first.stopped_early
+    assert len(first.losses) == step
+    model(*(x[:, :4] for x in pad_batch(copy_task(60))))  # usable
+
+    torch.manual_seed(99)  # the checkpoint brings its own random state
+    again = make()
+    second = train_(again, checkpoint=checkpoint)
+    assert second.losses == pytest.approx(expected.losses)
+    torch.testing.assert_close(weights_of(again), weights_of(whole))
+    assert not second.stopped_early
+    return first, second, expected
+
+
+@pytest.mark.parametrize("step", [3, STEPS, STEPS + 3])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
+    def train_(model, checkpoint=None):
+        return train(
+            model, copy_task(60), copy_task(10, 1), quick(average_decay=0.9),
+            checkpoint=checkpoint, progress=False,
+        )  # fmt: skip
+
+    first, second, expected = stop_and_resume(tmp_path, step, lambda: small_model(dropout), train_)
+    # One score an epoch, wherever it was stopped.
+    assert len(first.scores) == len(first.validation_losses) == step // STEPS
+    assert len(second.scores) == len(second.validation_losses) == 3
+    assert second.scores == pytest.approx(expected.scores)
+
+
+@pytest.mark.parametrize("step", [2, STEPS + 3])
+def test_pairs_that_were_cut_at_random_go_on_too(tmp_path, step):
+    path, cuts = tmp_path / "checkpoint.pt", iter(range(100))
+
+    def train_(model):
+        return train(
+            model, copy_task(60), [], quick(decay="linear"), checkpoint=path, progress=False,
+            encode=lambda epoch: copy_task(60 + 5 * next(cuts), seed=next(cuts)),
+        )  # fmt: skip
+
+    model, fed = small_model(), []
+    model.register_forward_pre_hook(lambda _, inputs: fed.append(inputs[0].tolist()))
+    handle = model.register_forward_pre_hook(StopsAt(step))
+    train_(model)
+    handle.remove()
+    state = torch.load(path, weights_only=True)
+    assert state["total"] == 3 * STEPS  # the rates go on as planned, however many pairs follow
+    batches = token_batches(state["epoch_pairs"], 64, 4, seed=state["epoch"])
+    rest = [pad_batch(batch, 0, 4)[0].tolist() for batch in batches[state["batch"] :]]
+    assert rest
+    assert fed[-1] == pad_batch(batches[state["batch"] - 1], 0, 4)[0].tolist()
+    train_(model)
+    assert fed[step : step + len(rest)] == rest
+
+
+def test_stopped_before_the_first_validation_it_keeps_the_latest_weights():
+    model, seen = small_model(), []
+    model.register_forward_pre_hook(lambda *_: seen.append(weights_of(model)))
+    model.register_forward_pre_hook(StopsAt(3))
+    history = train(model, copy_task(60), copy_task(5), quick(), progress=False)
+    assert history.scores == history.validation_losses == []
+    assert not any(torch.equal(weights_of(model), before) for before in seen)  # after step 3
+    averaged = small_model()
+    averaged.register_forward_pre_hook(StopsAt(3))
+    train(averaged, copy_task(60), [], quick(average_decay=0.9), progress=False)
+    assert not torch.allclose(weights_of(averaged), weights_of(model))
+
+
+def test_a_second_press_ends_a_validation(tmp_path):
+    model, calls = small_model(), []
+
+    def score(_):
+        calls.append(len(calls))
+        if len(calls) == 2:
+            press()
+            press()
+            raise AssertionError("the validation went on")
+        return 1.0
+
+    def train_():
+        return train(
+            model, copy_task(60), [], quick(average_decay=0.9), score=score, progress=False,
+            checkpoint=tmp_path / "checkpoint.pt",
+        )  # fmt: skip
+
+    history = train_()
+    assert history.stopped_early
+    assert len(history.scores) == 1
+    assert len(history.losses) == 2 * STEPS
+    again = train_()  # begins with the validation that was left out
+    assert len(again.scores) == 3
+    assert len(again.losses) == 3 * STEPS
+    assert len(calls) == 4
+
+
+def test_one_press_lets_a_validation_end():
+    def score(_):
+        press()
+        return 1.0
+
+    history = train(small_model(), copy_task(60), [], quick(), score=score, progress=False)
+    assert history.stopped_early
+    assert history.scores == [1.0]
+
+
+def test_two_presses_in_one_step_do_not_break_it(tmp_path):
+    model = small_model()
+
+    def twice(*_):
+        press()
+        press()
+
+    model.register_forward_pre_hook(twice)
+    path = tmp_path / "checkpoint.pt"
+    history = train(model, copy_task(60), [], quick(), checkpoint=path, progress=False)
+    assert len(history.losses) == 1
+    assert torch.load(path, weights_only=True)["step"] == 1
+
+
+def test_a_second_press_ends_the_cutting_of_pairs():
+    def encode(epoch):
+        if epoch == 1:
+            press()
+            press()
+            raise AssertionError("it went on")
+        return copy_task(60)
+
+    history = train(small_model(), copy_task(60), [], quick(), encode=encode, progress=False)
+    assert history.stopped_early
+    assert len(history.scores) == 1
+
+
+def test_one_press_ends_all_trainings_of_a_cell():
+    histories, untouched = [], small_model()
+    with StopBetweenSteps() as stop:
+        for model in (small_model(), small_model(), untouched):
+            model.register_forward_pre_hook(StopsAt(STEPS + 2 if not histories else 10**6))
+            histories.append(train(model, copy_task(60), [], quick(), progress=False))
+        assert stop.asked
+    assert [len(history.losses) for history in histories] == [STEPS + 2, 0, 0]
+    assert all(history.stopped_early for history in histories)
+    torch.testing.assert_close(weights_of(untouched), weights_of(small_model()))
+    # The next cell is a new beginning, and Ctrl-C is what it was.
+    assert not train(small_model(), copy_task(20), [], quick(), progress=False).stopped_early
+    with pytest.raises(KeyboardInterrupt):
+        press()
+
+
+def test_a_second_press_between_trainings_is_an_interrupt():
+    def between():
+        with StopBetweenSteps() as stop:
+            press()
+            assert stop.asked
+            press()
+
+    with pytest.raises(KeyboardInterrupt):
+        between()
+
+
+def test_it_trains_in_another_thread_where_there_are_no_signals():
+    histories = []
+    thread = threading.Thread(
+        target=lambda: histories.append(
+            train(small_model(), copy_task(20), [], quick(), progress=False)
+        )
+    )
+    thread.start()
+    thread.join()
+    assert len(histories[0].scores) == 3
+
+
+def test_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(ValueError, match="Move it away"):
+        train(small_model(), copy_task(5), [], quick(), checkpoint=path, progress=False)
+    assert path.read_bytes() == b"not a checkpoint"
+
+
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    path, pairs = tmp_path / "checkpoint.pt", copy_task(30)
+    train(small_model(), pairs, [], quick(), checkpoint=path, progress=False)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="seed was 0, is 3. Move it away"):
+        train(small_model(), pairs, [], quick(seed=3), checkpoint=path, progress=False)
+    with pytest.raises(ValueError, match="on other pairs"):
+        train(small_model(), pairs[1:], [], quick(), checkpoint=path, progress=False)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("other", [{"seed": 3}, {"n_pairs": 29}, {"d_ff": 16}, {"part": "average"}])
+def test_a_refused_checkpoint_leaves_the_model_alone(tmp_path, other):
+    path, n_pairs = tmp_path / "checkpoint.pt", other.pop("n_pairs", 30)
+    train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
+    if "part" in other:
+        state = torch.load(path, weights_only=True)
+        del state[other.pop("part")]
+        torch.save(state, path)
+    model = small_model()
+    if "d_ff" in other:
+        model = small_model(d_ff=other.pop("d_ff"))
+    before = weights_of(model)
+    with pytest.raises(ValueError, match="Move it away to start afresh") as refusal:
+        train(model, copy_task(n_pairs), [], quick(**other), checkpoint=path, progress=False)
+    assert "KeyError" not in str(refusal.value)
+    torch.testing.assert_close(weights_of(model), before)
+
+
+def test_a_checkpoint_that_lacks_a_part_says_which(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
+    whole = torch.load(path, weights_only=True)
+    assert set(whole) == checkpoints.PARTS
+    for part in checkpoints.PARTS:
+        torch.save({name: value for name, value in whole.items() if name != part}, path)
+        with pytest.raises(ValueError, match=f"lacks {part}; an older edition"):
+            train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
+
+
+def test_bf16_is_measured_once_a_training(tmp_path, monkeypatch):
+    answers = iter([True])
+    monkeypatch.setattr(training, "bf16_pays", lambda device: next(answers))
+    path, model = tmp_path / "checkpoint.pt", small_model()
+    model.register_forward_pre_hook(StopsAt(2))
+    for _ in range(2):
+        train(
+            model, copy_task(60), [], quick(precision="auto"), checkpoint=path, progress=False
+        )  # fmt: skip
+    assert torch.load(path, weights_only=True)["bf16"] is True
+
+
+class FakeDevice:
+    """Stands in for torch.cuda."""
+
+    state = torch.tensor([7])
+
+    def get_rng_state(self):
+        return self.state
+
+    def set_rng_state(self, state):
+        self.state = state
+
+
+def test_the_random_state_of_a_gpu_is_saved_too(monkeypatch):
+    device = FakeDevice()
+    monkeypatch.setattr(torch, "get_device_module", lambda _: device)
+    states = checkpoints.random_states(torch.device("cuda"))
+    expected, device.state = torch.rand(3), None
+    checkpoints.set_random_states(states, torch.device("cuda"))
+    assert device.state == 7
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files as POSIX does")
+def test_a_disk_that_fills_leaves_the_best_weights_and_the_old_checkpoint(tmp_path):
+    import resource
+
+    path, kept = tmp_path / "checkpoint.pt", []
+
+    def score(model):
+        kept.append(weights_of(model))
+        if len(kept) == 2:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+        return -len(kept)
+
+    model, limits = small_model(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(OSError, match="could not write the checkpoint .* MB left"):
+            train(model, copy_task(60), [], quick(), score=score, checkpoint=path, progress=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    torch.testing.assert_close(weights_of(model), kept[0])
+    assert torch.load(path, weights_only=True)["epoch"] == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_disk_error_says_why(tmp_path, monkeypatch):
+    def full(state, path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    path = tmp_path / "checkpoint.pt"
+    with pytest.raises(OSError, match=r"\(No space left on device\); its disk has"):
+        train(small_model(), copy_task(20), [], quick(), checkpoint=path, progress=False)
+
+
+TWO = """
+import sys, torch, torch.distributed as dist
+from test_training import copy_task, quick, small_model
+from helpers.training import train
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+pairs = copy_task(61)
+encode = lambda epoch: copy_task(61, seed=dist.get_rank())  # all must take the first's
+history = train(small_model(), pairs, [], quick(batch_tokens=48), progress=False, encode=encode)
+if dist.get_rank() == 0:
+    torch.save(history.losses, f"{sys.argv[1]}/losses.pt")
+dist.destroy_process_group()
+"""
+
+
+def run_in_two_processes(folder, code):
+    """Run a script, which finds the tests' helpers, in two processes."""
+    here = Path(__file__).parent
+    script = folder / "two.py"
+    script.write_text(textwrap.dedent(code), encoding="utf-8")
+    paths = os.pathsep.join([str(here), str(here.parent)])
+    subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
+         str(script), str(folder)],
+        check=True, capture_output=True, timeout=120,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_processes_reach_the_losses_of_one(tmp_path):
+    run_in_two_processes(tmp_path, TWO)
+    expected = train(small_model(), copy_task(61), [], quick(batch_tokens=48), progress=False)
+    assert torch.load(tmp_path / "losses.pt") == pytest.approx(expected.losses, abs=1e-4)
+
+
+STOPPED = """
+import sys, torch, torch.distributed as dist
+from test_stopping import StopsAt
+from test_training import copy_task, quick, small_model
+from helpers.training import train
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+model = small_model()
+if dist.get_rank() == 1:
+    model.register_forward_pre_hook(StopsAt(5))
+history = train(model, copy_task(60), [], quick(), progress=False)
+torch.save((len(history.losses), history.stopped_early), f"{sys.argv[1]}/{dist.get_rank()}.pt")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_processes_agree_on_a_stop_that_one_of_them_was_told(tmp_path):
+    run_in_two_processes(tmp_path, STOPPED)
+    assert [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)] == [(5, True), (5, True)]

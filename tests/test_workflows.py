@@ -1,0 +1,84 @@
+"""GitHub's own checks, read here as GitHub would read them: nobody can run them on this machine."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def jobs():
+    return [job for path in WORKFLOWS for job in read(path)["jobs"].values()]
+
+
+def complaints(path):
+    """Return what the linter for workflows says, or nothing."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    command += ["vendor.github-workflows", str(path)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def test_the_linter_has_nothing_to_say():
+    assert WORKFLOWS
+    for path in WORKFLOWS:
+        assert not complaints(path)
+
+
+def test_the_linter_would_say_it(tmp_path):
+    bad = tmp_path / "bad.yml"
+    text = WORKFLOWS[0].read_text(encoding="utf-8")
+    bad.write_text(text.replace("runs-on:", "runs_on:"), encoding="utf-8")
+    assert "runs_on" in complaints(bad)
+
+
+def test_every_system_and_python_is_checked_quick_and_full():
+    bounds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    first, last = re.findall(r"3\.(\d+)", bounds["project"]["requires-python"])
+    pythons = [f"3.{minor}" for minor in range(int(first), int(last))]
+    (job,) = jobs()
+    matrix = job["strategy"]["matrix"]
+    assert matrix["python"] == pythons
+    assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert matrix["stages"] == ["quick", "full"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_expressions_use_what_the_matrix_has(path):
+    for job in read(path)["jobs"].values():
+        used = set(re.findall(r"matrix\.(\w+)", str(job)))
+        assert used == set(job["strategy"]["matrix"])
+        compared = re.findall(r"matrix\.(\w+) == '([^']*)'", str(job))
+        for name, value in compared:
+            assert value in job["strategy"]["matrix"][name]
+
+
+def test_the_files_that_commands_name_exist():
+    commands = [step["run"] for job in jobs() for step in job["steps"] if "run" in step]
+    named = re.findall(r"\S+\.(?:py|txt)\b", " ".join(commands))
+    assert named
+    for name in named:
+        assert (ROOT / name).is_file(), name
+
+
+def test_a_checkout_has_the_same_lines_on_every_system():
+    text = ["Makefile", ".ci/run", "notebooks/00_start_here.ipynb", "images/kit.py", "README.md"]
+    bytes_ = ["helpers/pretrained/weights/any.json", "any.safetensors", "any.png"]
+    command = ["git", "check-attr", "-z", "text", "eol", "--", *text, *bytes_]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    parts = done.stdout.split("\0")[:-1]
+    told = {(parts[i], parts[i + 1]): parts[i + 2] for i in range(0, len(parts), 3)}
+    assert {told[name, "eol"] for name in text} == {"lf"}
+    assert {told[name, "text"] for name in bytes_} == {"unset"}
