@@ -138,7 +138,7 @@ class BytePairTokenizer:
 
     def decode(self, ids):
         """Turn ids back into text; special tokens are left out."""
-        return self.tokenizer.decode([int(i) for i in ids if i >= len(SPECIALS)]).strip()
+        return self.tokenizer.decode([int(i) for i in ids]).strip()
 
     def save(self, path):
         """Write the merges as JSON."""

@@ -34,6 +34,15 @@ def test_lengths_and_types(pairs):
     assert all(100 <= len(some) <= 200 for some in types)
 
 
+def test_the_source_can_be_english(pairs):
+    french, english = ({w for p in pairs for w in words(p)} for words in (
+        lambda pair: pair.source, lambda pair: pair.target
+    ))  # fmt: skip
+    for pair in corpus.toy_corpus(50, source="en"):
+        assert set(pair.source) <= english
+        assert set(pair.target) <= french
+
+
 def test_every_source_has_one_translation_in_both_directions():
     # Short sentences of several seeds, so that the same sentence is written more than once.
     french, english, written = {}, {}, 0

@@ -96,3 +96,4 @@ def test_antecedent_accuracy_by_hand():
     assert metrics.antecedent_accuracy([weights], [[(0, 1), (1, 0)]]) == 0.5
     # Among the candidates 0 and 2 alone, row 0 prefers 2.
     assert metrics.antecedent_accuracy([weights], [[(0, 2)]], candidates=[[0, 2]]) == 1
+    assert metrics.antecedent_accuracy([weights], [[(0, 2)]], candidates=[[2, 0]]) == 1

@@ -8,6 +8,7 @@ least one test has to fail; on the unchanged copy all of them have to pass.
 import contextlib
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MUTANTS = mutants_of_core.MUTANTS + mutants_of_training.MUTANTS
+
+ENDLESS = 300  # seconds, after which a mutant that never ends is killed; then it counts as caught
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -32,6 +35,7 @@ def _tests_pass(package, tests):
     child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(ENDLESS)
         with contextlib.suppress(BaseException):
             for name in list(sys.modules):
                 if name.split(".")[0] in ("helpers", "twins") or name.startswith("test_"):

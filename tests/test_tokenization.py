@@ -56,6 +56,10 @@ def test_the_byte_alphabet_is_that_of_the_library():
     assert bytes(BYTE_OF[c] for piece, _ in pieces for c in piece) == text.encode()
 
 
+def test_special_tokens_are_not_written_out(pieces):
+    assert pieces.decode([BOS, *pieces.encode("le chat"), EOS, PAD, UNK]) == "le chat"
+
+
 def test_half_a_character_is_shown_as_bytes(pieces):
     tokens = pieces.tokens(pieces.encode("語"))
     assert all(token == "▁" or token.startswith("<") for token in tokens)
@@ -67,6 +71,7 @@ def test_dropout_cuts_differently_but_reads_the_same(pieces):
     assert len(cuts) > 1
     assert {pieces.decode(cut) for cut in cuts} == {text}
     assert pieces.encode(text) == pieces.encode(text)
+    assert pieces.tokenizer.model.dropout is None  # what is saved afterwards skips no merge
 
 
 def test_save_and_load(pieces, tmp_path):

@@ -111,6 +111,8 @@ def test_empty_batch_and_empty_sentence_are_refused():
         pad_batch([])
     with pytest.raises(ValueError, match="Leave empty sentences out"):
         pad_batch([([], [1, 2])])
+    with pytest.raises(ValueError, match="got 1 and 1. Leave empty sentences out"):
+        pad_batch([([5], [1])])
     with pytest.raises(ValueError, match="got no training pairs"):
         train(small_model(), [], [], quick())
 
@@ -348,6 +350,15 @@ def test_bf16_pays_on_a_gpu_that_has_it(monkeypatch, has_it):
     assert training.bf16_pays(torch.device("cuda")) is has_it
 
 
+def test_a_gradient_that_is_no_number_stops_too():
+    model = small_model()
+    before = weights_of(model)
+    next(model.parameters()).register_hook(lambda gradient: gradient * math.inf)
+    with pytest.raises(FloatingPointError, match="gradient norm (nan|inf) at step 1"):
+        train(model, copy_task(20), [], quick(), progress=False)
+    torch.testing.assert_close(weights_of(model), before)
+
+
 @pytest.mark.parametrize("pays", [True, False])
 def test_auto_takes_what_pays(monkeypatch, pays):
     monkeypatch.setattr(training, "bf16_pays", lambda device: pays)
@@ -359,6 +370,24 @@ def test_auto_takes_what_pays(monkeypatch, pays):
     }
     assert losses_["bf16"] != losses_["fp32"]
     assert losses_["auto"] == losses_["bf16" if pays else "fp32"]
+
+
+def test_nan_leaves_the_last_good_weights_not_the_best():
+    model, before = small_model(), []
+
+    def break_in_the_second_epoch(module, inputs):
+        before.append(weights_of(module))
+        if len(before) == 10:
+            with torch.no_grad():
+                module.get_parameter("decoder_layers.0.feed_forward.linear_1.bias").fill_(math.nan)
+
+    model.register_forward_pre_hook(break_in_the_second_epoch)
+    with pytest.raises(FloatingPointError, match="at step 10 "):
+        train(
+            model, copy_task(60), [], quick(average_decay=0.9), score=lambda _: 1.0, progress=False
+        )
+    found = weights_of(model)
+    torch.testing.assert_close(found[found.isfinite()], before[9][found.isfinite()])
 
 
 def test_nan_stops_and_keeps_the_last_good_weights():
