@@ -83,11 +83,8 @@ def check_mask(mask, shape):
             f"a mask must be boolean, True = allowed to attend; got {mask.dtype}. If yours holds "
             f"0 and 1, write mask.bool(); if it holds 0 and -inf, write mask == 0."
         )
-    try:
-        fits = torch.broadcast_shapes(mask.shape, shape) == torch.Size(shape)
-    except RuntimeError:
-        fits = False
-    if not fits:
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if mask.dim() > len(shape) or any(own not in (1, wanted) for own, wanted in sizes):
         raise ValueError(
             f"the mask must broadcast to the scores, {tuple(shape)}; got {tuple(mask.shape)}. "
             f"Its last axis is the keys, the one before it the queries."
