@@ -70,7 +70,7 @@ def test_a_locked_option_is_named_and_its_own_explanation_given(capsys):
     assert "You predicted “It stays.” (you were sure)" in text
     assert "A third adjective" in text
     assert "The weights sum to 1." not in text
-    assert "✗" in page_of(OPTIONS, "falls")
+    assert "≠" in page_of(OPTIONS, "falls")
     assert progress.load()["predictions"] == {
         "shiny": {
             "guess": "stays",

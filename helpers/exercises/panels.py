@@ -11,6 +11,7 @@ LOOKS = {
     "hint": ("#1f6fb2", "→", "Hint"),
     "solution": ("#7a4fa3", "≡", "Solution"),
     "measured": ("#1f6fb2", "◎", "Measured"),
+    "off": ("#c2410c", "≠", "Measured"),
 }
 MOST_CELLS = 12
 
@@ -20,7 +21,7 @@ def panel(look, body, title=None):
 
     Parameters
     ----------
-    look : {"right", "open", "wrong", "hint", "solution", "measured"}
+    look : {"right", "open", "wrong", "hint", "solution", "measured", "off"}
     body : str
         HTML.
     title : str, default=None
@@ -99,12 +100,18 @@ def mark(share, label, side):
     at, colour = f"left: {100 * share:.1f}%", "#1f6fb2" if side == "below" else "#d9730d"
     fill = colour if side == "below" else "transparent"
     edge = "bottom: 0" if side == "below" else "top: 0"
+    # In the middle of its mark, except near an end of the line.
+    back = (
+        100 * min(max(share / 0.16, 0.0), 0.5)
+        if share < 0.5
+        else (100 - 100 * min((1 - share) / 0.16, 0.5))
+    )
     return (
         f'<div style="position: absolute; {at}; top: 50%; width: 14px; height: 14px; '
         f"margin: -7px 0 0 -7px; border-radius: 50%; box-sizing: border-box; "
         f'border: 3px solid {colour}; background: {fill}"></div>'
         f'<div style="position: absolute; {at}; {edge}; white-space: nowrap; '
-        f'transform: translateX(-{100 * share:.1f}%)">{html.escape(label)}</div>'
+        f'transform: translateX(-{back:.1f}%)">{html.escape(label)}</div>'
     )
 
 

@@ -8,7 +8,6 @@ What can be predicted is in ``questions/lesson_NN.py``; `content.Prediction` say
 """
 
 import html
-from pathlib import Path
 
 import anywidget
 import traitlets
@@ -17,9 +16,9 @@ from IPython.display import display
 from helpers.exercises import numerals, panels
 from helpers.exercises.content import find
 from helpers.exercises.progress import load, update
+from helpers.widgets import modules
 from helpers.widgets.fallback import StaticFallback
 
-STATIC = Path(__file__).resolve().parent / "static"
 SURE = {"guess": "a guess", "think": "you thought so", "sure": "you were sure"}
 
 
@@ -120,8 +119,8 @@ class Card(StaticFallback, anywidget.AnyWidget):
     prediction : Prediction
     """
 
-    _esm = (STATIC / "prediction.js").read_text(encoding="utf-8")
-    _css = (STATIC / "prediction.css").read_text(encoding="utf-8")
+    _esm = modules.module("prediction.js")
+    _css = modules.styles("prediction.css")
 
     locked = traitlets.Dict().tag(sync=True)
     _asked = traitlets.Dict().tag(sync=True)
@@ -266,7 +265,7 @@ class Revealed:
         look = "measured"
         if self.locked:
             right = _is_right(self.prediction, self.locked["guess"], self.measured)
-            look = "right" if right else "wrong"
+            look = "right" if right else "off"
         line = "" if self.prediction.options else self._line()
         told = [self._mine() or "You didn't predict this one.", *self._explanations()]
         body = line + "".join(f'<div style="margin-top: 4px">{panels.rich(t)}</div>' for t in told)

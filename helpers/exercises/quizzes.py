@@ -11,6 +11,7 @@ from helpers.exercises import numerals, panels
 from helpers.exercises.content import find
 from helpers.exercises.progress import record
 from helpers.widgets.fallback import StaticFallback
+from helpers.widgets.key_shield import KeyShield
 
 NO_CHOICE = "choose …"
 # An option longer than a line goes on below instead of over its neighbour.
@@ -19,10 +20,17 @@ WRAP = """<style>
 .course-quiz .widget-radio-box label { display: flex; align-items: flex-start; gap: 8px;
   height: auto; line-height: 1.4; margin: 3px 0; white-space: normal; font-size: 15px; }
 /* ipywidgets puts the button after its text; it belongs in front, in one column. */
-.course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 4px 0 0; }
+.course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 0; }
 .course-quiz .widget-checkbox, .course-quiz .widget-label-basic { height: auto; }
 .course-quiz .widget-label-basic { align-items: baseline; gap: 8px; line-height: 1.4;
   margin: 3px 0; white-space: normal; font-size: 15px; }
+.course-quiz .widget-toggle-buttons { display: flex; flex-flow: row wrap; align-items: center;
+  height: auto; gap: 4px; margin-top: 8px; }
+.course-quiz .widget-toggle-buttons > label { width: auto; font-size: 14px; margin-right: 8px; }
+.course-quiz .widget-toggle-buttons .widget-toggle-button { border-radius: 7px; font-size: 14px; }
+.course-warm-up > .course-quiz { border: 1px solid rgba(110, 125, 140, 0.42); max-width: 760px;
+  border-left: 6px solid #1f6fb2; border-radius: 4px 10px 10px 4px; padding: 12px 18px;
+  box-sizing: border-box; width: auto; overflow: hidden; }
 </style>"""
 
 
@@ -71,7 +79,8 @@ class Quiz(StaticFallback, widgets.VBox):
         self.button = widgets.Button(description=self.button_text, button_style="primary")
         self.button.on_click(lambda _: self.mark())
         prompt = widgets.HTML(WRAP + self.prompt_html(), layout=_wide())
-        super().__init__([prompt, *self.controls(), self.button, self.said])
+        shield = KeyShield(box=".course-quiz")
+        super().__init__([prompt, *self.controls(), self.button, self.said, shield])
         self.add_class("course-quiz")
 
     def __repr__(self):

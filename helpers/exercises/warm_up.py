@@ -121,6 +121,7 @@ class WarmUp(StaticFallback, widgets.VBox):
         self.asked = asked
         self.quizzes = [self._item(name) for name in asked]
         super().__init__([widgets.HTML(self._title()), *self.quizzes])
+        self.add_class("course-warm-up")
 
     def __repr__(self):
         return f"WarmUp({self.lesson})"
@@ -142,8 +143,8 @@ class WarmUp(StaticFallback, widgets.VBox):
         quiz.sure = widgets.ToggleButtons(
             options=SURE, value=None, style={"button_width": "110px"}, description="How sure?"
         )
-        *head, button, said = quiz.children
-        quiz.children = [*head, quiz.sure, button, said]
+        place = quiz.children.index(quiz.button)
+        quiz.children = [*quiz.children[:place], quiz.sure, *quiz.children[place:]]
         quiz.layout.margin = "10px 0 6px"
         kept = quiz.keep
         quiz.keep = lambda right: self._keep(quiz, right, kept)

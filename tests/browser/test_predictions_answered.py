@@ -110,6 +110,20 @@ def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 5
 
 
+def test_a_warm_up_is_answered_with_keys_that_jupyterlab_leaves_alone(open_notebook):
+    page = open_notebook([DEFINE, "exercises.warm_up(6)"], size=(1280, 1400))
+    radios = page.locator(".course-warm-up input[type=radio]")
+    radios.first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("x")  # cuts the cell
+    assert radios.nth(1).is_checked()
+    page.get_by_role("button", name="Check").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".course-warm-up [role=status]")
+    assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 2
+
+
 def test_groups_and_controls_have_roles_and_names(page):
     card = page.locator(".pr").first
     assert card.get_by_role("group", name="What happens to the redness?").count() == 1

@@ -2,18 +2,10 @@
 // Python holds the state. `_asked` is the question, `locked` what was locked in (or {}), and
 // `_problem` what is still missing. The page only draws them and sends what was chosen.
 
+import { make, shieldKeys } from "./page.js";
+
 const SURE = [["guess", "It's a guess"], ["think", "I think so"], ["sure", "I'm sure"]];
 let count = 0;
-
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
 
 // Our own HTML: Python has escaped everything in it.
 function rich(tag, html, properties = {}) {
@@ -45,18 +37,11 @@ class Card {
     this.model.on("change:locked", redraw);
     this.model.on("change:_problem", complain);
     this.root.addEventListener("keydown", (event) => this.onKey(event));
-    // JupyterLab takes plain letters and arrows for itself before the page hears of them, unless
-    // the focused element says otherwise. Shift+Enter still runs the cell, Escape still leaves.
-    const shield = (event) => {
-      const plain = !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== "Escape";
-      const own = plain && !(event.key === "Enter" && event.shiftKey);
-      if (this.root.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", own);
-    };
-    window.addEventListener("keydown", shield, true);
+    const unshield = shieldKeys(this.root);
     this.end = () => {
       this.model.off("change:locked", redraw);
       this.model.off("change:_problem", complain);
-      window.removeEventListener("keydown", shield, true);
+      unshield();
     };
   }
 
@@ -80,7 +65,7 @@ class Card {
     const done = "guess" in locked;
     return this.asked.options.map(([key, html]) => {
       const mine = done && locked.guess === key;
-      const input = make("input", { type: "radio", name: `${this.id}-option`, value: key, disabled: done, checked: mine });
+      const input = make("input", { type: "radio", name: `${this.id}-option`, value: key, disabled: done || null });
       input.checked = done ? mine : this.chosen.answer === key;
       input.addEventListener("change", () => (this.chosen.answer = key));
       return make("label", { class: `pr-option${mine ? " pr-mine" : ""}` }, input, rich("span", html));
