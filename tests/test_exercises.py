@@ -6,10 +6,12 @@ import threading
 import time
 
 import pytest
+import right_answers as other_right_answers
 import torch
+import unforeseen
 
 from helpers import exercises
-from helpers.exercises import compare
+from helpers.exercises import compare, diagnosis
 from helpers.exercises.checking import is_stub
 from helpers.exercises.model import catalogue
 
@@ -293,6 +295,186 @@ def test_hints_come_one_at_a_time(name):
     assert hints[-1] in given[-2]
 
 
+@every_exercise
+def test_no_number_of_the_first_input_can_be_written_in(name):
+    """Draws vary: an argument or a size that is a constant in the code is found out."""
+    exercise = EXERCISES[name]
+    search = diagnosis.search(exercise)
+    for position, value in enumerate(search.cases[0]):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+
+            def answer(*inputs, position=position, value=value):
+                return exercise.reference(*inputs[:position], value, *inputs[position + 1 :])
+
+            assert not exercises.check(name, answer).passed, (position, value)
+    for slip in search.slips:
+        if slip.name == "written-in number" and "always 1." not in slip.said():  # 1 broadcasts
+            gives = [search._simulate(slip.function, case) for case in search.cases]
+            same = [
+                g is not None and compare.same(g, w)
+                for g, w in zip(gives, search.wanted, strict=True)
+            ]
+            assert not all(same), slip.said()
+
+
+@every_exercise
+def test_two_known_mistakes_together_are_told_as_two(name):
+    exercise = EXERCISES[name]
+    search = diagnosis.search(exercise)
+    known = {mistake.name for mistake in exercise.mistakes}
+    told = [
+        exercises.check(name, pair.function).mistake
+        for pair in search.pairs[:: max(1, len(search.pairs) // 5)]
+        if not compare.alike(pair.first, search.wanted[0])
+        and all(search._simulate(pair.function, case) for case in search.cases)
+        and not any(
+            part.isnan().all()
+            for case in search.cases
+            for part in search._simulate(pair.function, case)
+        )
+    ]
+    # Two may add up to a third one, or to another two.
+    assert all(set(mistake.split(" + ")) <= known or mistake in known for mistake in told), told
+    assert any(" + " in mistake for mistake in told) or len(search.pairs) < 20
+
+
+# Answers that nobody had foreseen.
+
+GENERAL = {"differs", "raised", "wrong shape", "wrong type", "too long"}
+
+
+def test_most_unforeseen_wrong_answers_are_diagnosed(record_property):
+    verdicts = {
+        label: exercises.check(label.split(":")[0], answer)
+        for label, answer in unforeseen.ANSWERS.items()
+    }
+    assert not [label for label, verdict in verdicts.items() if verdict.passed]
+    told = [label for label, verdict in verdicts.items() if verdict.mistake not in GENERAL]
+    record_property("unforeseen answers diagnosed", (len(told), len(verdicts)))
+    assert len(told) >= 0.75 * len(verdicts)
+
+
+@pytest.mark.parametrize("label", other_right_answers.ANSWERS)
+def test_a_right_answer_in_other_words_passes(label):
+    verdict = exercises.check(label.split(":")[0], other_right_answers.ANSWERS[label])
+    assert verdict.passed, verdict
+
+
+def attention_scaled_by(factor):
+    def answer(query, key):
+        return exercises.reference("scaled_scores")(query, key) * factor(query, key)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "mistake", "said"),
+    [
+        ("scaled_scores", attention_scaled_by(lambda q, k: 3), "wrong by a factor", "is 3 times"),
+        ("scaled_scores", attention_scaled_by(lambda q, k: -1), "wrong sign", "sign"),
+        (
+            "general_scores",
+            lambda q, k, w: (k @ (q @ w)[..., None]).squeeze(-1) - 0.25,
+            "wrong by a constant",
+            "0.25 too small",
+        ),
+        (
+            "alignment_from_weights",
+            lambda w: w.argmax(-1).flip(-1),
+            "reversed",
+            "reverse order",
+        ),
+        (
+            "merge_heads",
+            lambda x: x.transpose(1, 2).flatten(-2).roll(1, -1),
+            "shifted by one",
+            "one place too far",
+        ),
+        (
+            "split_heads",
+            lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2).flatten(0, 1),
+            "wrong shape",
+            "right and in the right order",
+        ),
+        (
+            "scaled_dot_product_attention",
+            lambda q, k, v, mask=None: (
+                (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v,
+                q @ k.mT / q.shape[-1] ** 0.5,
+            ),
+            "mask ignored + an intermediate result",
+            "`scores`",
+        ),
+        (
+            "layer_norm",
+            lambda x, g, b, eps=1e-5: x - x.mean(-1, keepdim=True),
+            "gain and bias forgotten + not divided",
+            "Gain and bias",
+        ),
+        (
+            "causal_mask",
+            lambda n: torch.ones(n, n).tril().bool().index_fill(0, torch.tensor([n - 1]), False),
+            "right in some places only",
+            "the last one along axis -2",
+        ),
+        (
+            "rnn_step",
+            lambda x, h, a, b, c: torch.tanh(x @ a + h @ b + c).softmax(-1),
+            "one step too many",
+            "softmax",
+        ),
+        (
+            "multi_head_attention",
+            lambda x, q, k, v, o, n, mask=None: exercises.reference("multi_head_attention")(
+                x, q, q, v, o, n, mask
+            ),
+            "one for another",
+            "`w_q` is used in place of `w_k`",
+        ),
+        (
+            "rotate_pairs",
+            lambda x, a: torch.cat([x[..., :1] * 0, x[..., 1:]], -1),
+            "angles has no effect",
+            "does not depend on",
+        ),
+    ],
+)
+def test_what_is_true_of_a_wrong_result_is_told(name, answer, mistake, said):
+    verdict = exercises.check(name, answer)
+    assert verdict.mistake == mistake, verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        (
+            "greedy_decode",
+            lambda step, b, e, n: exercises.reference("greedy_decode")(step, 1, 2, n),
+        ),
+        ("layers_needed", lambda d, k: d // (k - 1) + d % (k - 1)),
+        (
+            "silence_head",
+            lambda w, h, n: w.index_fill(0, torch.tensor([2 * h, 2 * h + 1]) % len(w), 0),
+        ),
+        ("receptive_field", lambda k, ds: 1 + (k - 1) * sum(ds.pop() for _ in range(len(ds)))),
+    ],
+)
+def test_answers_that_used_to_pass_though_wrong(name, answer):
+    assert not exercises.check(name, answer).passed
+
+
+def test_a_sum_that_reaches_p_exactly_counts():
+    def answer(logits, p):
+        ordered, order = logits.sort(dim=-1, descending=True)
+        probabilities = ordered.softmax(-1)
+        dropped = probabilities.cumsum(-1) - probabilities > p
+        return logits.masked_fill(dropped.scatter(-1, order, dropped), -torch.inf)
+
+    verdict = exercises.check("top_p_filter", answer)
+    assert verdict.mistake == "comparison", verdict
+
+
 # The engine.
 
 
@@ -361,7 +543,7 @@ def test_a_mistake_on_some_inputs_only_is_not_called_by_its_name():
 
     verdict = exercises.check("causal_mask", answer)
     assert verdict.mistake == "right on some inputs only"
-    assert "`length` is 2" in verdict.message
+    assert "right for (length 2), but wrong for (length 3)" in verdict.message
 
 
 def test_transposition_is_named():
@@ -420,6 +602,104 @@ def test_odd_tensors_do_not_make_the_check_raise(change):
         return change(exercises.reference("scaled_scores")(query, key))
 
     assert exercises.check("scaled_scores", answer).mistake == "wrong type"
+
+
+def nested_in_itself(*inputs):
+    rows = []
+    rows.append(rows)
+    return rows
+
+
+def deep(*inputs):
+    rows = [1.0]
+    for _ in range(5000):
+        rows = [rows]
+    return rows
+
+
+class Hostile:
+    """Raises whatever one asks of it."""
+
+    def __getattr__(self, name):
+        raise ValueError(name)
+
+    def __repr__(self):
+        raise ValueError("repr")
+
+    def __len__(self):
+        raise ValueError("len")
+
+
+STRANGE_RESULTS = {
+    "a list in itself": (nested_in_itself, "wrong type"),
+    "lists too deep": (deep, "wrong type"),
+    "two million rows": (lambda *inputs: [[1.0]] * 2_000_000, "too large"),
+    "a hostile object": (lambda *inputs: Hostile(), "wrong type"),
+    "a list of hostile objects": (lambda *inputs: [Hostile()], "wrong type"),
+    "sparse": (lambda q, k: torch.eye(2).to_sparse(), "wrong type"),
+    "compressed": (lambda q, k: torch.eye(2).to_sparse_csr(), "wrong type"),
+    "nested": (
+        lambda q, k: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "wrong type",
+    ),
+    "quantised": (
+        lambda q, k: torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+        "wrong type",
+    ),
+    "ragged": (lambda *inputs: [[1.0], [1.0, 2.0]], "wrong type"),
+    "text": (lambda *inputs: "x" * 10_000, "wrong type"),
+    "empty": (lambda *inputs: [], None),
+    "a class": (lambda *inputs: Hostile, "wrong type"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, about tensors of unusual kinds
+@pytest.mark.parametrize("kind", STRANGE_RESULTS)
+def test_a_strange_result_does_not_make_the_check_raise(kind):
+    answer, mistake = STRANGE_RESULTS[kind]
+    verdict = exercises.check("scaled_scores", answer)
+    assert not verdict.passed
+    assert mistake in (None, verdict.mistake)
+    assert len(repr(verdict)) < 500
+
+
+def test_an_answer_whose_attributes_raise_does_not_get_out():
+    class Answer(Hostile):
+        def __call__(self, query, key):
+            return exercises.reference("scaled_scores")(query, key)
+
+    assert exercises.check("scaled_scores", Answer()).passed
+    assert exercises.check("scaled_scores", Hostile()).mistake == "wrong type"
+
+
+def test_writing_into_a_dictionary_of_weights_is_told():
+    def answer(x, weights):
+        result = exercises.reference("build_feed_forward")(x, weights)
+        weights["linear_1.weight"] = weights["linear_1.weight"].chunk(3)
+        return result
+
+    verdict = exercises.check("build_feed_forward", answer)
+    assert verdict.mistake == "changed its input"
+    assert "dictionary" in verdict.message
+
+
+def test_a_list_that_shrank_is_called_a_list():
+    def answer(kernel_size, dilations):
+        return 1 + (kernel_size - 1) * sum(dilations.pop() for _ in range(len(dilations)))
+
+    verdict = exercises.check("receptive_field", answer)
+    assert verdict.mistake == "changed its input"
+    assert "list" in verdict.message
+    assert "tensor" not in verdict.message
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_number_in_a_tensor_is_a_number(shape):
+    def answer(kernel_size, dilations):
+        reach = exercises.reference("receptive_field")(kernel_size, dilations)
+        return torch.tensor(reach).reshape(shape)
+
+    assert exercises.check("receptive_field", answer).passed
 
 
 def test_a_list_may_stand_for_a_tuple():

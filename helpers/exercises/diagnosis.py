@@ -9,6 +9,7 @@ every input, and on further ones.
 import ast
 import functools
 import itertools
+import sys
 import warnings
 from dataclasses import dataclass
 
@@ -18,10 +19,11 @@ import torch.nn.functional as F
 from helpers.exercises import compare, partly, properties
 from helpers.exercises.edits import compiled as function_of
 from helpers.exercises.edits import edited, guarded, namespace_of, source_of
-from helpers.exercises.variations import variations
+from helpers.exercises.variations import LEAD, variations
 
-MOST_SLIPS = 700  # of one solution
-MOST_MIXED = 500  # known mistakes together with slips
+MOST_SLIPS = 400  # of one solution
+MOST_MIXED = 700  # known mistakes together with slips, of a quick solution
+MOST_CALLS = 60_000  # of functions, in running all of these
 
 
 @dataclass
@@ -170,7 +172,8 @@ class Search:
             {**self.namespace, "__held__": lambda names: held.update(names)},
         )
         function(*compare.copy(self.cases[0]))
-        return held
+        strings = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        return held | {"__strings__": sorted(s for s in strings if isinstance(s, str))}
 
     @functools.cached_property
     def known(self):
@@ -208,12 +211,28 @@ class Search:
         """Small slips, made automatically."""
         found = variations(self.source, self.namespace, self.held)
         candidates = ((slip.kind, slip.said, slip.function) for slip in found)
-        return self._explanations(candidates, MOST_SLIPS)
+        return self._explanations(candidates, min(MOST_SLIPS, 3 * MOST_CALLS // self._calls()))
 
     @functools.cached_property
     def mixed(self):
         """A known mistake and a slip."""
-        return self._explanations(self._mixed(), MOST_MIXED)
+        return self._explanations(self._mixed(), min(MOST_MIXED, MOST_CALLS // self._calls()))
+
+    def _calls(self):
+        """Count the calls of functions in one run: what it costs, the same on every machine."""
+        calls = 0
+
+        def count(frame, event, argument):
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        given, before = compare.copy(self.cases[0]), sys.getprofile()
+        sys.setprofile(count)
+        try:
+            self.exercise.solution(*given)
+        finally:
+            sys.setprofile(before)
+        return max(calls, 1)
 
     def _mixed(self):
         streams = []
@@ -229,31 +248,28 @@ class Search:
             for (mistake, _), slip in zip(streams, turn, strict=True):
                 if slip is not None:
                     name = f"{mistake.name} + {slip.kind}"
-                    yield name, lambda m=mistake, s=slip: f"{m.why} {s.said()}", slip.function
+                    yield name, functools.partial(_two_slips, mistake, slip), slip.function
 
     def _without_effect(self, got, again):
         """Find an argument that changes the right result, but not the learner's."""
         names = properties.names_of(self.exercise.reference)
         for position, name in enumerate(names):
-            if self._ignores(position, got, again):
-                return Finding(
-                    f"{name} has no effect",
-                    f"Your result does not depend on `{name}`: with another `{name}` it stays the "
-                    f"same, and it should change.",
-                )
+            held = self.cases[0][position] if position < len(self.cases[0]) else None
+            for key in held if isinstance(held, dict) else [None]:
+                if self._ignores(position, key, got, again):
+                    what = f"`{key or name}`"
+                    return Finding(
+                        f"{key or name} has no effect",
+                        f"Your result does not depend on {what}: with another {what} it stays the "
+                        f"same, and it should change.",
+                    )
         return None
 
-    def _ignores(self, position, got, again):
+    def _ignores(self, position, key, got, again):
         tried = 0
-        for case, before in zip(self.cases, got, strict=True):
-            if position >= len(case):
-                continue
-            other = another(case[position])
-            if other is None:
-                continue
-            changed = (*case[:position], other, *case[position + 1 :])
-            should = self._simulate(self.exercise.reference, changed)
-            right = self._simulate(self.exercise.reference, case)
+        for case, right, before in zip(self.cases, self.wanted, got, strict=True):
+            changed = with_another(case, position, key)
+            should = changed and self._simulate(self.exercise.reference, changed)
             if should is None or compare.alike(should, right):
                 continue
             after = again(changed)
@@ -261,6 +277,22 @@ class Search:
                 return False
             tried += 1
         return tried > 0
+
+
+def _two_slips(mistake, slip):
+    return f"{mistake.why} {slip.said().replace(LEAD, 'There is a second slip too, as if')}"
+
+
+def with_another(case, position, key=None):
+    """Change one argument of a case, or one entry of a dictionary; None where that makes no sense."""
+    if position >= len(case):
+        return None
+    held = case[position]
+    other = another(held if key is None else held.get(key))
+    if other is None:
+        return None
+    changed = other if key is None else {**held, key: other}
+    return (*case[:position], changed, *case[position + 1 :])
 
 
 def another(value):

@@ -77,7 +77,7 @@ def _draw_layer(generator):
     cases = []
     for batch, length, width, heads, mask in [
         (1, 3, 4, 2, None),
-        (2, 4, 6, 3, None),
+        (2, 4, 6, 2, None),
         (2, 4, 8, 4, masks.causal_mask(4)),  # T = H: heads that attend across each other fit too
     ]:
         weights = [torch.randn(width, width, generator=generator) / 1.5 for _ in range(4)]

@@ -120,8 +120,8 @@ BOTH_RESIDUALS = [
             "The norm is on the skip path, which should carry x itself."),
     Mistake("sublayer only", "return", "sublayer(x)",
             "Neither skip path nor norm: only the sublayer is called."),
-    Mistake("x goes in and is added twice", "return", "norm(2 * x + sublayer(2 * x))",
-            "x is counted twice, both as what the sublayer reads and on the skip path. Add it once."),
+    Mistake("x added twice", "return", "norm(2 * x + sublayer(x))",
+            "x is added twice: the sum already contains it. Add it once."),
 ]
 
 EXERCISES = [

@@ -198,18 +198,23 @@ def _draw_decoder(generator):
     kinds = ["self_attention", "cross_attention"]
     for ids, source, width, n_heads, pad in [
         (_ids([1, 5, 0]), _ids([3, 0, 0]), 4, 2, 0),
-        (_ids([1, 6, 2], [1, 7, 7]), _ids([4, 7, 7], [3, 4, 7]), 6, 3, 7),
+        (_ids([1, 6, 2, 5], [1, 7, 7, 7]), _ids([4, 7, 7, 7], [3, 4, 7, 7]), 6, 3, 7),
     ]:
-        memory, mask = _normal(generator, len(ids), 3, width, scale=1.0), padding_mask(source, pad)
+        memory, mask = (
+            _normal(generator, *source.shape, width, scale=1.0),
+            padding_mask(source, pad),
+        )
         weights = _stack_weights(generator, width, "decoder", kinds, depth=2 + len(cases))
         cases.append((ids, memory, mask, weights, sinusoidal_positions(9, width), n_heads, pad))
     return cases
 
 
-def _writer(sentences):
+def _writer(sentences, bos_id):
     """A made-up model: sentence i writes sentences[i], and after its end goes on with token 4."""
 
     def logits_of(ids):
+        if (ids[:, 0] != bos_id).any():
+            raise ValueError("every row of ids begins with bos_id")
         logits = torch.zeros(*ids.shape, 8)
         for row, sentence in enumerate(sentences):
             for t in range(ids.shape[1]):
@@ -221,9 +226,9 @@ def _writer(sentences):
 
 def _draw_greedy(generator):
     return [
-        (_writer([[5, 2]]), 1, 1, 2, 0, 6),
-        (_writer([[5, 6, 3], [3], [7, 5, 6, 4, 3]]), 3, 2, 3, 1, 9),
-        (_writer([[5, 6, 7, 5, 6, 7], [6, 2]]), 2, 1, 2, 0, 4),
+        (_writer([[5, 2]], 1), 1, 1, 2, 0, 6),
+        (_writer([[5, 6, 3], [3], [7, 5, 6, 4, 3]], 2), 3, 2, 3, 1, 9),
+        (_writer([[5, 6, 7, 5, 6, 7], [6, 2]], 1), 2, 1, 2, 0, 4),
     ]
 
 
@@ -645,9 +650,9 @@ EXERCISES = [
             Mistake("no norm", "sublayer(normalised)", "sublayer(x)", "The norm isn't used. The sublayer reads the normalised x."),
             Mistake("skip path normalised", "x + sublayer", "normalised + sublayer",
                     "The skip path carries the normalised x. It should carry x itself."),
-            Mistake("only the output normalised", "return", 'x + layer_norm(sublayer(x), weights["weight"], weights["bias"])',
-                    "The norm is applied to the sublayer's output. It should be applied to its input."),
-            Mistake("gain and bias unused", 'layer_norm(x, weights["weight"], weights["bias"])', "F.layer_norm(x, x.shape[-1:])",
+            Mistake("only the output normalised", "layer_norm(x,", "layer_norm(sublayer(x),",
+                    "The norm is applied to the sublayer's output. It should be applied to its input.", also=(("sublayer(normalised)", "normalised"),)),
+            Mistake("gain and bias unused", 'weights["weight"], weights["bias"]', "1, 0",
                     'The norm has no gain and no bias. Pass weights["weight"] and weights["bias"].'),
             Mistake("unbiased variance", 'layer_norm(x, weights["weight"], weights["bias"])', '(x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * weights["weight"] + weights["bias"]',
                     "The variance is divided by n − 1, as torch.var does by default. Layer normalisation divides by n: correction=0."),

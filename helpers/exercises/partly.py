@@ -25,10 +25,29 @@ def _some_inputs(evidence):
     right = [_right(g, w) for g, w in zip(evidence.got, evidence.wanted, strict=True)]
     if all(right) or not any(right):
         return None
-    for words, holds in _conditions(evidence):
-        if holds == right:
-            return "right on some inputs only", f"Your result is right {words}, and only then."
-    return None
+    name = "right on some inputs only"
+    for position, argument in enumerate(evidence.names):
+        given = [len(case) > position and case[position] is not None for case in evidence.cases]
+        if right in (given, [not g for g in given]):
+            word = "with" if right == given else "without"
+            return name, f"Your result is right {word} a {argument}, and only then."
+    fitting = [words for words, holds in _conditions(evidence) if holds == right]
+    enough = len(right) > 3 and 1 < sum(right) < len(right) - 1
+    if len(fitting) == 1 and enough:
+        return name, f"Your result is right {fitting[0]}, and only then."
+    shown = [_sizes_of(evidence.names, case) for case in evidence.cases]
+    wrong = next(text for text, fine in zip(shown, right, strict=True) if not fine)
+    fine = next(text for text, fine in zip(shown, right, strict=True) if fine)
+    return name, f"Your result is right for ({fine}), but wrong for ({wrong}). What differs?"
+
+
+def _sizes_of(names, case):
+    """Name the numbers and shapes of a case."""
+    return ", ".join(
+        f"{name} {tuple(value.shape) if isinstance(value, torch.Tensor) else value}"
+        for name, value in zip(names, case, strict=False)
+        if isinstance(value, torch.Tensor | int | float | list)
+    )
 
 
 def _right(got, wanted):
@@ -38,37 +57,17 @@ def _right(got, wanted):
 
 
 def _conditions(evidence):
-    """Yield (words, truth for each input), the telling ones first."""
-    for position, name in enumerate(evidence.names):
-        given = [len(case) > position and case[position] is not None for case in evidence.cases]
-        yield f"without a {name}", [not g for g in given]
-        yield f"with a {name}", given
+    """Yield (words, truth for each input)."""
     quantities = list(evidence.quantities())
     for words, values in quantities:
         yield f"if {words} is 1", [v == 1 for v in values]
         yield f"if {words} is 0", [v == 0 for v in values]
-    pairs = [(a, b) for i, a in enumerate(quantities) for b in quantities[i + 1 :]]
-    for (a, x), (b, y) in pairs:
-        if _argument(a) != _argument(b) or "shape" in a:
+    for i, (a, x) in enumerate(quantities):
+        for b, y in quantities[i + 1 :]:
             yield f"if {a} equals {b}", [m == n for m, n in zip(x, y, strict=True)]
-    for words, values in quantities:
-        if len(set(values)) == len(values) and len(values) > 2:
-            yield (
-                f"if {words} is {values[0]}, as in the first input",
-                [v == values[0] for v in values],
-            )
-    for (a, x), (b, y) in pairs:
-        if all(isinstance(v, int) and v > 0 for v in (*x, *y)):
-            yield (
-                f"if {a} is a multiple of {b}",
-                [m % n == 0 for m, n in zip(x, y, strict=True)],
-            )
-        yield f"if {a} is smaller than {b}", [m < n for m, n in zip(x, y, strict=True)]
-        yield f"if {a} is larger than {b}", [m > n for m, n in zip(x, y, strict=True)]
-
-
-def _argument(words):
-    return words.split(".")[0]
+            if all(isinstance(v, int) and v > 0 for v in (*x, *y)):
+                multiples = [m % n == 0 for m, n in zip(x, y, strict=True)]
+                yield f"if {a} is a multiple of {b}", multiples
 
 
 def _some_places(evidence):
@@ -84,7 +83,7 @@ def _some_places(evidence):
             if all(e is not None for e in expected) and _says_something(hits, expected):
                 return (
                     "right in some places only",
-                    f"{label.capitalize()}: only {words}; everything else is right.",
+                    f"The {label}: only {words}; everything else is right.",
                 )
     return None
 
@@ -101,7 +100,7 @@ def _says_something(hits, expected):
     return (
         all(torch.equal(w, w & e) for w, e in zip(wrong, expected, strict=True))
         and all(w.any() for w in wrong)
-        and any((~e).any() for e in expected)
+        and all((~e).any() for e in expected)
         and all((w.sum() * 2 >= e.sum()) for w, e in zip(wrong, expected, strict=True))
     )
 

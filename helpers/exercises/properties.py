@@ -9,6 +9,7 @@ import torch
 
 from helpers.exercises import compare
 
+_NUMBERS = ["result", "second result", "third result", "fourth result"]
 MOST_AXES = 4  # permutations of more are not tried
 
 
@@ -37,7 +38,7 @@ class Evidence:
     def parts(self):
         """Yield each part of the result: its label, and (got, wanted) for every input."""
         for i in range(len(self.wanted[0])):
-            label = self.labels[i] if i < len(self.labels) else "the result"
+            label = self.labels[i] if i < len(self.labels) else _NUMBERS[i]
             yield (
                 label,
                 [
@@ -250,7 +251,9 @@ def _difference(got, wanted):
     if not finite.any() or not torch.equal(got[~finite], wanted[~finite]):
         return None
     difference = (got - wanted)[finite]
-    return difference[0].item() if _close(difference, difference[:1]) else None
+    return (
+        difference[0].item() if _close(difference, difference[:1].expand_as(difference)) else None
+    )
 
 
 # The right numbers in other places.

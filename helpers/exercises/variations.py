@@ -9,6 +9,7 @@ import torch
 from helpers.exercises.edits import compiled, guarded
 
 LONGEST_FRAGMENT = 70
+LEAD = "You would get exactly these numbers if"
 
 OPERATORS = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -143,18 +144,15 @@ def _instead(good, bad):
 
     def said(where):
         if _short(good) and _short(bad):
-            return (
-                f"Your result is exactly what comes out if, {where}, {_code(bad)} stands in place "
-                f"of {_code(good)}."
-            )
-        return f"Your result is exactly what comes out with one slip {where}."
+            return f"{LEAD}, {where}, {_code(bad)} stands in place of {_code(good)}."
+        return f"There is one slip {where}."
 
     return said
 
 
 def _forgotten(what):
     def said(where):
-        return f"Your result is exactly what comes out if {what} is left out {where}."
+        return f"{LEAD} {what} is left out {where}."
 
     return said
 
@@ -164,6 +162,7 @@ def _slips(function, known):
     yield from _returned_too_early(function, known)
     for statement, owner, index in _statements(function):
         yield from _statement_slips(statement, owner, index)
+        yield from _scaled(statement, function, known)
         for node, place in _expressions(statement):
             for kind, replacement, said in _expression_slips(node, known):
                 owner_, field, i = place
@@ -190,7 +189,8 @@ def _expressions(statement):
                     place = (node, field, index if isinstance(value, list) else None)
                     if isinstance(child, ast.expr):
                         yield child, place
-                    waiting.append(child)
+                    if not (isinstance(child, ast.UnaryOp) and _number(child) is not None):
+                        waiting.append(child)
 
 
 def _returned_too_early(function, known):
@@ -245,10 +245,10 @@ def _statement_slips(statement, owner, index):
             what = f"one step, {_where(statement)},"
 
         def forgotten(_, what=what):
-            return f"Your result is exactly what comes out if {what} is left out."
+            return f"{LEAD} {what} is left out."
 
         def twice(_, what=what):
-            return f"Your result is exactly what comes out if {what} is done twice."
+            return f"{LEAD} {what} is done twice."
 
         yield "a step left out", place, [ast.Pass()], statement, forgotten
         yield "done twice", place, [statement, statement], statement, twice
@@ -256,18 +256,48 @@ def _statement_slips(statement, owner, index):
         kept = "always happens, whatever the condition says"
 
         def always(_, test=statement.test):
-            return f"Your result is exactly what comes out if what depends on {_code(test)} {kept}."
+            return f"{LEAD} what depends on {_code(test)} {kept}."
 
         def never(_, test=statement.test):
-            return (
-                f"Your result is exactly what comes out if what has to happen under the condition "
-                f"{_code(test)} never happens."
-            )
+            return f"{LEAD} what has to happen under the condition {_code(test)} never happens."
 
         yield "condition", place, statement.body, statement, always
         yield "condition", place, statement.orelse or [ast.Pass()], statement, never
     if isinstance(statement, ast.For):
         yield from _loop_slips(statement)
+
+
+def _scaled(statement, function, known):
+    """Multiply or divide what a step computes by a size, or by the root of one."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return
+    name = statement.targets[0].id
+    if not isinstance(known.get(name), torch.Tensor) or not known[name].is_floating_point():
+        return
+    for size in _sizes(function, known):
+        for form, words in (
+            ("* ({}) ** 0.5", "multiplied by the square root of {}"),
+            ("/ ({}) ** 0.5", "divided by the square root of {}"),
+            ("* {}", "multiplied by {}"),
+            ("/ {}", "divided by {}"),
+        ):
+            factor = ast.parse(f"x {form.format(size)}", mode="eval").body
+            bad = ast.BinOp(statement.value, factor.op, factor.right)
+
+            def said(_, words=words, size=size):
+                return f"{LEAD} `{name}` is also {words.format(f'`{size}`')}."
+
+            yield "a factor too many", (statement, "value", None), bad, statement, said
+
+
+def _sizes(function, known):
+    """List the sizes of the arguments as code: the last two axes of each tensor, and its integers."""
+    for name in [a.arg for a in function.args.args]:
+        held = known.get(name)
+        if isinstance(held, torch.Tensor):
+            yield from (f"{name}.shape[{axis}]" for axis in range(-1, -min(held.dim(), 2) - 1, -1))
+        elif isinstance(held, int) and not isinstance(held, bool):
+            yield name
 
 
 def _loop_slips(statement):
@@ -286,9 +316,7 @@ def _loop_slips(statement):
                 return items if node.id == "x" else node
 
         def said(_, kind=kind, over=statement.iter):
-            return (
-                f"Your result is exactly what comes out if, in the loop over {_code(over)}, {kind}."
-            )
+            return f"{LEAD}, in the loop over {_code(over)}, {kind}."
 
         yield "rounds of the loop", (statement, "iter", None), Put().visit(tail), statement, said
 
@@ -303,18 +331,28 @@ def _expression_slips(node, known):
             yield "operator", bad, _instead(node, bad)
         for value in node.values:
             yield "condition", value, _instead(node, value)
+    elif _number(node) is not None:
+        yield from _number_slips(node, _number(node))
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        if not isinstance(node.operand, ast.Constant):
-            sign = {ast.USub: "the minus sign", ast.Invert: "the `~`"}.get(type(node.op), "a sign")
-            yield "sign", node.operand, _forgotten(f"{sign} before {_code(node.operand)}")
+        sign = {ast.USub: "the minus sign", ast.Invert: "the `~`"}.get(type(node.op), "a sign")
+        yield "sign", node.operand, _forgotten(f"{sign} before {_code(node.operand)}")
+        if ast.unparse(node) == "-math.inf":
+            for other in (0.0, -1.0, -1e9):
+                yield "number", ast.Constant(other), _instead(node, ast.Constant(other))
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
         for other in OPERATORS.get(type(node.ops[0]), ()):
             bad = ast.Compare(node.left, [other()], node.comparators)
             yield "comparison", bad, _instead(node, bad)
     elif isinstance(node, ast.Call):
         yield from _call_slips(node)
-    elif isinstance(node, ast.Constant):
-        yield from _constant_slips(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        bad = ast.Constant(not node.value)
+        yield "number", bad, _instead(node, bad)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        for other in known.get("__strings__", ()):
+            if other != node.value:
+                bad = ast.Constant(other)
+                yield "one for another", bad, _instead(node, bad)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _name_slips(node, known)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -373,7 +411,7 @@ def _call_slips(node):
             repeated = ast.Call(func, node.args, node.keywords)
 
         def twice(where):
-            return f"Your result is exactly what comes out if {where} `{name}` is applied twice."
+            return f"{LEAD} {where} `{name}` is applied twice."
 
         yield "done twice", repeated, twice
     for other in ALIKE.get(name, ()):
@@ -391,9 +429,41 @@ def _call_slips(node):
         args[i], args[i + 1] = args[i + 1], args[i]
         bad = ast.Call(node.func, args, node.keywords)
         yield "arguments exchanged", bad, _instead(node, bad)
+    yield from _axis_slips(node, name)
     for i, keyword in enumerate(node.keywords):
         bad = ast.Call(node.func, node.args, [*node.keywords[:i], *node.keywords[i + 1 :]])
         yield "left out", bad, _forgotten(f"`{ast.unparse(keyword)}` in `{name}`")
+
+
+ALONG = {
+    "softmax", "log_softmax", "sum", "mean", "argmax", "amax", "cumsum", "sort", "topk", "var", "cat",
+    "stack", "gather", "scatter",
+}  # fmt: skip
+
+
+def _axis_slips(node, name):
+    """Let a function run along another dimension."""
+    if name not in ALONG:
+        return
+    places = [("args", i, arg) for i, arg in enumerate(node.args[:1])]
+    places += [("keywords", i, k.value) for i, k in enumerate(node.keywords) if k.arg == "dim"]
+    for field, i, right in places:
+        value = _number(right)
+        if not isinstance(value, int):
+            continue
+        for axis in (-1, -2, 0, 1):
+            if axis == value:
+                continue
+            args, keywords = [*node.args], [*node.keywords]
+            if field == "args":
+                args[i] = ast.Constant(axis)
+            else:
+                keywords[i] = ast.keyword("dim", ast.Constant(axis))
+
+            def said(where, axis=axis, value=value):
+                return f"{LEAD}, {where}, `{name}` runs along dimension {axis} instead of {value}."
+
+            yield "another dimension", ast.Call(node.func, args, keywords), said
 
 
 MODULES = {"torch", "math", "F", "own", "masks", "positions"}
@@ -401,31 +471,32 @@ MODULES = {"torch", "math", "F", "own", "masks", "positions"}
 
 def _other_function(good, bad):
     def said(where):
-        return f"Your result is exactly what comes out if, {where}, `{bad}` stands in place of `{good}`."
+        return f"{LEAD}, {where}, `{bad}` stands in place of `{good}`."
 
     return said
 
 
-def _constant_slips(node):
-    value = node.value
-    if isinstance(value, bool):
-        others = [not value]
-    elif isinstance(value, int):
-        others = [v for v in (value - 1, value + 1, 0, 1, -1, -2, -value) if v != value]
-    elif isinstance(value, float):
-        others = [v for v in (value * 10, value / 10, -value, 0.0, 1.0) if v != value]
+def _number(node):
+    """Return the number that an expression writes out, with its sign; None if it is none."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number_slips(node, value):
+    if isinstance(value, int):
+        others = (value - 1, value + 1, 0, 1, 2, -1, -2, -value)
     else:
-        return
+        others = (value * 10, value / 10, value * 2, value / 2, -value, 0.0, 1.0)
     for other in dict.fromkeys(others):
-        bad = ast.Constant(other)
+        if other != value:
 
-        def said(where, other=other):
-            return (
-                f"Your result is exactly what comes out if, {where}, there is {other} in place of "
-                f"{value}."
-            )
+            def said(where, other=other):
+                return f"{LEAD}, {where}, there is {other} in place of {value}."
 
-        yield "number", bad, said
+            yield "number", ast.Constant(other), said
 
 
 def _kind(value):
@@ -450,30 +521,40 @@ def _name_slips(node, known):
 
             def said(where, sign=sign):
                 return (
-                    f"Your result is exactly what comes out if, {where}, `{node.id} {sign} 1` "
+                    f"{LEAD}, {where}, `{node.id} {sign} 1` "
                     f"stands in place of `{node.id}`: off by one."
                 )
 
             yield "off by one", bad, said
+    if _kind(value) == "tensor" and value.is_floating_point():
+        for function in ("softmax(-1)", "exp()", "tanh()", "relu()", "sigmoid()"):
+            bad = ast.parse(f"{node.id}.{function}", mode="eval").body
+
+            def applied(where, function=function):
+                return (
+                    f"{LEAD}, {where}, `{node.id}` goes through one step too many: `.{function}`."
+                )
+
+            yield "one step too many", bad, applied
     if _kind(value) == "tensor" and value.dim() >= 2:
         bad = ast.Attribute(node, "mT", ast.Load())
 
         def transposed(where):
-            return f"Your result is exactly what comes out if, {where}, `{node.id}` is transposed."
+            return f"{LEAD}, {where}, `{node.id}` is transposed."
 
         yield "transposed", bad, transposed
     if _kind(value) == "bool":
         bad = ast.UnaryOp(ast.Invert(), node)
 
         def inverted(where):
-            return f"Your result is exactly what comes out if, {where}, `{node.id}` is inverted."
+            return f"{LEAD}, {where}, `{node.id}` is inverted."
 
         yield "inverted", bad, inverted
 
 
 def _mixed_up(good, bad):
     def said(where):
-        return f"Your result is exactly what comes out if, {where}, `{bad}` is used in place of `{good}`."
+        return f"{LEAD}, {where}, `{bad}` is used in place of `{good}`."
 
     return said
 
@@ -481,7 +562,7 @@ def _mixed_up(good, bad):
 def _written_in(name, value):
     def said(_):
         return (
-            f"Your result is exactly what comes out if `{name}` is always {value}. That was right "
+            f"{LEAD} `{name}` is always {value}. That was right "
             f"for the first input only: the number has to come from the arguments."
         )
 
@@ -554,6 +635,6 @@ def _comprehension_slips(node):
         bad = type(node)(node.elt, [generator, *node.generators[1:]])
 
         def said(_, kind=kind):
-            return f"Your result is exactly what comes out if, of {_code(loop.iter)}, {kind}."
+            return f"{LEAD}, of {_code(loop.iter)}, {kind}."
 
         yield "rounds of the loop", bad, said

@@ -1,0 +1,617 @@
+# ruff: noqa  # written as learners write
+"""Right answers, written differently from the course's own."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from unforeseen import (
+    build_attention,
+    build_decoder_layer,
+    build_embedding,
+    build_encoder_layer,
+    build_feed_forward,
+    build_multi_head,
+    layer_norm,
+    layers_of,
+    qkv,
+    under,
+)
+
+ANSWERS = {}  # "exercise: how it is written"
+
+
+def rnn_step_1(x, hidden, w_x, w_h, bias):
+    a = F.linear(x, w_x.T, bias) + F.linear(hidden, w_h.T)
+    return 2 * torch.sigmoid(2 * a) - 1
+
+
+ANSWERS["rnn_step: with F.linear and tanh from exponentials"] = rnn_step_1
+
+
+def teacher_forcing_1(target_ids, bos_id):
+    out = target_ids.roll(1, dims=1)
+    out[:, 0] = bos_id
+    return out
+
+
+ANSWERS["teacher_forcing: rolled, then the first column set"] = teacher_forcing_1
+
+
+def receptive_field_1(kernel_size, dilations):
+    first, last = 0, 0
+    for dilation in reversed(dilations):
+        first -= (kernel_size - 1) * dilation
+    return last - first + 1
+
+
+ANSWERS["receptive_field: walks back through the layers"] = receptive_field_1
+
+
+def layers_needed_1(distance, kernel_size):
+    return -(-distance // (kernel_size - 1))
+
+
+ANSWERS["layers_needed: whole-number ceiling"] = layers_needed_1
+
+
+def layers_needed_2(distance, kernel_size):
+    layers, reach = 0, 0
+    while reach < distance:
+        reach += kernel_size - 1
+        layers += 1
+    return layers
+
+
+ANSWERS["layers_needed: counts layer by layer"] = layers_needed_2
+
+
+def additive_scores_1(query, keys, w_query, w_key, v):
+    q = torch.einsum("bq,qa->ba", query, w_query).unsqueeze(1)
+    k = torch.einsum("bsk,ka->bsa", keys, w_key)
+    return torch.einsum("bsa,a->bs", (q + k).tanh(), v)
+
+
+ANSWERS["additive_scores: einsum"] = additive_scores_1
+
+
+def attention_context_1(scores, values, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    weights = F.softmax(scores, dim=1)
+    return torch.bmm(weights.unsqueeze(1), values).squeeze(1), weights
+
+
+ANSWERS["attention_context: -1e9 and bmm"] = attention_context_1
+
+
+def general_scores_1(query, keys, w):
+    return torch.einsum("bq,qk,bsk->bs", query, w, keys)
+
+
+ANSWERS["general_scores: einsum over all three"] = general_scores_1
+
+
+def general_scores_2(query, keys, w):
+    return ((keys @ w.T) * query[:, None, :]).sum(dim=2)
+
+
+ANSWERS["general_scores: the matrix goes to the keys"] = general_scores_2
+
+
+def alignment_from_weights_1(weights):
+    return weights.argsort(dim=-1)[..., -1]
+
+
+ANSWERS["alignment_from_weights: sorted, last place"] = alignment_from_weights_1
+
+
+def simple_self_attention_1(x):
+    rows = []
+    for word in x:
+        weights = torch.softmax(x @ word, dim=0)
+        rows.append((weights[:, None] * x).sum(0))
+    return torch.stack(rows)
+
+
+ANSWERS["simple_self_attention: row by row"] = simple_self_attention_1
+
+
+def simple_self_attention_2(x):
+    return F.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0]
+
+
+ANSWERS["simple_self_attention: F.scaled_dot_product_attention with scale 1"] = (
+    simple_self_attention_2
+)
+
+
+def attend_1(query, keys, values):
+    scores = (keys * query).sum(dim=1) / len(query) ** 0.5
+    e = torch.exp(scores - scores.max())
+    weights = e / e.sum()
+    return (weights[:, None] * values).sum(dim=0), weights
+
+
+ANSWERS["attend: products and sums by hand"] = attend_1
+
+
+def one_word_1(x, i, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
+    return (weights @ v)[i]
+
+
+ANSWERS["one_word: the whole matrix, then row i"] = one_word_1
+
+
+def one_word_2(x, i, w_q, w_k, w_v):
+    scores = x[i] @ w_q @ w_k.T @ x.T / math.sqrt(w_k.shape[1])
+    return (scores.softmax(-1) @ x) @ w_v
+
+
+ANSWERS["one_word: projects the values last"] = one_word_2
+
+
+def kernel_regression_1(x, known_x, known_y, width):
+    k = torch.exp(-0.5 * ((x[:, None] - known_x) / width) ** 2)
+    return (k @ known_y) / k.sum(dim=1)
+
+
+ANSWERS["kernel_regression: exp, sum, divide"] = kernel_regression_1
+
+
+def kernel_regression_2(x, known_x, known_y, width):
+    out = []
+    for point in x:
+        g = torch.distributions.Normal(point, width).log_prob(known_x).exp()
+        out.append((g * known_y).sum() / g.sum())
+    return torch.stack(out)
+
+
+ANSWERS["kernel_regression: loop with true Gaussians"] = kernel_regression_2
+
+
+def scaled_scores_1(query, key):
+    return torch.einsum("...tk,...sk->...ts", query, key) * key.size(-1) ** -0.5
+
+
+ANSWERS["scaled_scores: einsum"] = scaled_scores_1
+
+
+def scaled_dot_product_attention_1(query, key, value, mask=None):
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    eye = torch.eye(key.shape[-2]).expand(*key.shape[:-2], -1, -1)
+    return context, F.scaled_dot_product_attention(query, key, eye, attn_mask=mask)
+
+
+ANSWERS["scaled_dot_product_attention: torch's own, and the weights from the identity"] = (
+    scaled_dot_product_attention_1
+)
+
+
+def scaled_dot_product_attention_2(query, key, value, mask=None):
+    scores = (query / query.shape[-1] ** 0.5) @ key.mT
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)
+    e = torch.exp(scores - scores.amax(-1, keepdim=True))
+    weights = e / e.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+ANSWERS["scaled_dot_product_attention: -inf added where hidden"] = scaled_dot_product_attention_2
+
+
+def causal_mask_1(length):
+    i = torch.arange(length)
+    return i[:, None] >= i[None, :]
+
+
+ANSWERS["causal_mask: comparison of positions"] = causal_mask_1
+
+
+def causal_mask_2(length):
+    return ~torch.triu(torch.ones(length, length), diagonal=1).bool()
+
+
+ANSWERS["causal_mask: not above the diagonal"] = causal_mask_2
+
+
+def padding_mask_1(token_ids, pad_id):
+    B, S = token_ids.shape
+    return token_ids.ne(pad_id).reshape(B, 1, 1, S)
+
+
+ANSWERS["padding_mask: reshape"] = padding_mask_1
+
+
+def sinusoidal_positions_1(max_len, d_model):
+    table = torch.zeros(max_len, d_model)
+    for pos in range(max_len):
+        for i in range(0, d_model, 2):
+            angle = pos / 10000 ** (i / d_model)
+            table[pos, i] = math.sin(angle)
+            table[pos, i + 1] = math.cos(angle)
+    return table
+
+
+ANSWERS["sinusoidal_positions: two loops"] = sinusoidal_positions_1
+
+
+def sinusoidal_positions_2(max_len, d_model):
+    j = torch.arange(d_model)
+    angle = torch.arange(max_len)[:, None] / 10000 ** ((j - j % 2) / d_model)
+    return torch.sin(angle + (j % 2) * math.pi / 2)
+
+
+ANSWERS["sinusoidal_positions: cosine as a shifted sine"] = sinusoidal_positions_2
+
+
+def add_positions_1(embeddings, table):
+    positions = torch.arange(embeddings.shape[1])
+    return F.embedding(positions, table) + embeddings * embeddings.shape[2] ** 0.5
+
+
+ANSWERS["add_positions: embedding of the positions"] = add_positions_1
+
+
+def shift_matrix_1(k, d_model):
+    m = torch.zeros(d_model, d_model)
+    for i in range(0, d_model, 2):
+        angle = k * 10000 ** (-i / d_model)
+        m[i, i] = m[i + 1, i + 1] = math.cos(angle)
+        m[i, i + 1] = -math.sin(angle)
+        m[i + 1, i] = math.sin(angle)
+    return m
+
+
+ANSWERS["shift_matrix: entry by entry"] = shift_matrix_1
+
+
+def rotate_pairs_1(x, angles):
+    z = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2).contiguous())
+    z = z * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(z).flatten(-2)
+
+
+ANSWERS["rotate_pairs: complex numbers"] = rotate_pairs_1
+
+
+def rotate_pairs_2(x, angles):
+    cos = angles.cos().repeat_interleave(2, dim=-1)
+    sin = angles.sin().repeat_interleave(2, dim=-1)
+    turned = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
+    return x * cos + turned * sin
+
+
+ANSWERS["rotate_pairs: swapped pairs with signs"] = rotate_pairs_2
+
+
+def split_heads_1(x, n_heads):
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
+
+
+ANSWERS["split_heads: chunks stacked"] = split_heads_1
+
+
+def split_heads_2(x, n_heads):
+    B, T, D = x.shape
+    return x.view(B, T, n_heads, D // n_heads).permute(0, 2, 1, 3)
+
+
+ANSWERS["split_heads: view and permute"] = split_heads_2
+
+
+def merge_heads_1(x):
+    return torch.cat([x[:, h] for h in range(x.shape[1])], dim=-1)
+
+
+ANSWERS["merge_heads: concatenation"] = merge_heads_1
+
+
+def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    K = x.shape[-1] // n_heads
+    out = 0
+    for h in range(n_heads):
+        part = slice(h * K, (h + 1) * K)
+        q, k, v = x @ w_q[:, part], x @ w_k[:, part], x @ w_v[:, part]
+        scores = q @ k.transpose(1, 2) / math.sqrt(K)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)
+        out = out + scores.softmax(-1) @ v @ w_o[part]
+    return out
+
+
+ANSWERS["multi_head_attention: a loop over the heads, W_O in slices"] = multi_head_attention_1
+
+
+def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
+    D = x.shape[-1]
+    q, k, v = (torch.einsum("btd,dhk->bhtk", x, w.view(D, n_heads, -1)) for w in (w_q, w_k, w_v))
+    scores = torch.einsum("bhtk,bhsk->bhts", q, k) * (D / n_heads) ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    found = torch.einsum("bhts,bhsk->bthk", scores.softmax(-1), v)
+    return found.reshape(x.shape) @ w_o
+
+
+ANSWERS["multi_head_attention: einsum throughout"] = multi_head_attention_2
+
+
+def silence_head_1(w_o, head, n_heads):
+    keep = (torch.arange(n_heads) != head).float().repeat_interleave(len(w_o) // n_heads)
+    return w_o * keep[:, None]
+
+
+ANSWERS["silence_head: times zeros and ones"] = silence_head_1
+
+
+def layer_norm_1(x, gain, bias, eps=1e-5):
+    return F.layer_norm(x, (x.shape[-1],), gain, bias, eps)
+
+
+ANSWERS["layer_norm: F.layer_norm"] = layer_norm_1
+
+
+def layer_norm_2(x, gain, bias, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = (x**2).mean(-1, keepdim=True) - mean**2
+    return (x - mean) * torch.rsqrt(var + eps) * gain + bias
+
+
+ANSWERS["layer_norm: mean of squares minus square of the mean"] = layer_norm_2
+
+
+def feed_forward_1(x, w_1, b_1, w_2, b_2):
+    h = (torch.einsum("...d,df->...f", x, w_1) + b_1).clamp(min=0)
+    return torch.einsum("...f,fd->...d", h, w_2) + b_2
+
+
+ANSWERS["feed_forward: clamp, einsum"] = feed_forward_1
+
+
+def residual_post_norm_1(x, sublayer, norm):
+    found = sublayer(x)
+    total = torch.add(found, x)
+    return norm(total)
+
+
+ANSWERS["residual_post_norm: in three steps"] = residual_post_norm_1
+
+
+def residual_pre_norm_1(x, sublayer, norm):
+    seen = norm(x)
+    found = sublayer(seen)
+    return found + x
+
+
+ANSWERS["residual_pre_norm: in three steps"] = residual_pre_norm_1
+
+
+def decoder_mask_1(target_ids, pad_id):
+    B, T = target_ids.shape
+    mask = torch.zeros(B, 1, T, T, dtype=torch.bool)
+    for b in range(B):
+        for t in range(T):
+            for s in range(t + 1):
+                mask[b, 0, t, s] = bool(target_ids[b, s] != pad_id)
+    return mask
+
+
+ANSWERS["decoder_mask: loop"] = decoder_mask_1
+
+
+def greedy_decode_1(step, bos_id, eos_id, max_len):
+    written = []
+    for _ in range(max_len):
+        token = step([bos_id] + written).topk(1).indices.item()
+        written.append(token)
+        if token == eos_id:
+            break
+    return written
+
+
+ANSWERS["greedy_decode: for with break"] = greedy_decode_1
+
+
+def top_k_filter_1(logits, k):
+    values, places = logits.topk(k, dim=-1)
+    return torch.full_like(logits, -math.inf).scatter(-1, places, values)
+
+
+ANSWERS["top_k_filter: scatter into -inf"] = top_k_filter_1
+
+
+def top_p_filter_1(logits, p):
+    out = torch.full_like(logits, float("-inf"))
+    for row, new in zip(logits.reshape(-1, logits.shape[-1]), out.view(-1, logits.shape[-1])):
+        probs, total = row.softmax(0), 0.0
+        for i in probs.argsort(descending=True).tolist():
+            new[i] = row[i]
+            total += probs[i].item()
+            if total >= p:
+                break
+    return out
+
+
+ANSWERS["top_p_filter: a loop over rows and tokens"] = top_p_filter_1
+
+
+def beam_step_1(log_probs, beam_scores, beam_size):
+    V = log_probs.shape[-1]
+    everything = [
+        ((beam_scores[b] + log_probs[b, t]).item(), b, t)
+        for b in range(len(beam_scores))
+        for t in range(V)
+    ]
+    best = sorted(everything, reverse=True)[:beam_size]
+    scores, beams, tokens = zip(*best)
+    return torch.tensor(scores), torch.tensor(beams), torch.tensor(tokens)
+
+
+ANSWERS["beam_step: all pairs sorted"] = beam_step_1
+
+
+def cross_entropy_1(logits, targets, pad_id):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad_id)
+
+
+ANSWERS["cross_entropy: torch's own with ignore_index"] = cross_entropy_1
+
+
+def cross_entropy_2(logits, targets, pad_id):
+    real = targets != pad_id
+    z, t = logits[real], targets[real]
+    return (z.logsumexp(-1) - z[range(len(t)), t]).mean()
+
+
+ANSWERS["cross_entropy: log of the sum of exponentials minus the target's logit"] = cross_entropy_2
+
+
+def smooth_targets_1(targets, vocab_size, epsilon):
+    one_hot = torch.eye(vocab_size)[targets]
+    return torch.lerp(one_hot, torch.full_like(one_hot, 1 / vocab_size), epsilon)
+
+
+ANSWERS["smooth_targets: lerp between one-hot and even"] = smooth_targets_1
+
+
+def warmup_rate_1(step, d_model, warmup_steps):
+    if step < warmup_steps:
+        return step / (warmup_steps * math.sqrt(warmup_steps * d_model))
+    return 1 / math.sqrt(d_model * step)
+
+
+ANSWERS["warmup_rate: two branches"] = warmup_rate_1
+
+
+def perplexity_1(mean_losses, counts):
+    return (mean_losses.exp().double() ** (counts / counts.sum())).prod()
+
+
+ANSWERS["perplexity: product of powers"] = perplexity_1
+
+
+def build_attention_1(query, key, value, mask):
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+ANSWERS["build_attention: F.scaled_dot_product_attention"] = build_attention_1
+
+
+def build_multi_head_1(x, source, mask, weights, n_heads):
+    D = x.shape[-1]
+    W, b = qkv(weights, "weight"), qkv(weights, "bias")
+    q = (x @ W[:D].T + b[:D]).chunk(n_heads, -1)
+    k = (source @ W[D : 2 * D].T + b[D : 2 * D]).chunk(n_heads, -1)
+    v = (source @ W[2 * D :].T + b[2 * D :]).chunk(n_heads, -1)
+    shape = (x.shape[0], n_heads, x.shape[1], source.shape[1])
+    full = mask.expand(shape)
+    out = [build_attention(q[h], k[h], v[h], full[:, h]) for h in range(n_heads)]
+    return torch.cat(out, -1) @ weights["out_proj.weight"].T + weights["out_proj.bias"]
+
+
+ANSWERS["build_multi_head: a loop over heads"] = build_multi_head_1
+
+
+def build_encoder_layer_1(x, mask, weights, n_heads):
+    norm = [under(weights, f"residual_{i}.norm.") for i in (1, 2)]
+    h = layer_norm(x, norm[0]["weight"], norm[0]["bias"])
+    x = x + build_multi_head(h, h, mask, under(weights, "self_attention."), n_heads)
+    h = layer_norm(x, norm[1]["weight"], norm[1]["bias"])
+    return x + build_feed_forward(h, under(weights, "feed_forward."))
+
+
+ANSWERS["build_encoder_layer: without build_sublayer"] = build_encoder_layer_1
+
+
+def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
+    rows = [[bos_id] for _ in range(n)]
+    for _ in range(max_len):
+        logits = logits_of(torch.tensor(rows))[:, -1]
+        for row, one in zip(rows, logits):
+            row.append(pad_id if eos_id in row[1:] else int(one.argmax()))
+        if all(eos_id in row[1:] for row in rows):
+            break
+    return torch.tensor(rows)[:, 1:]
+
+
+ANSWERS["build_greedy: a list of lists"] = build_greedy_1
+
+
+def build_embedding_1(ids, table, positions):
+    B, T = ids.shape
+    place = torch.arange(T).expand(B, T)
+    return F.embedding(place, positions).add(F.embedding(ids, table), alpha=table.size(-1) ** 0.5)
+
+
+ANSWERS["build_embedding: F.embedding for words and positions"] = build_embedding_1
+
+
+def build_feed_forward_1(x, weights):
+    h = x @ weights["linear_1.weight"].T + weights["linear_1.bias"]
+    h = torch.where(h > 0, h, 0.0)
+    return torch.einsum("...f,df->...d", h, weights["linear_2.weight"]) + weights["linear_2.bias"]
+
+
+ANSWERS["build_feed_forward: plain products and where"] = build_feed_forward_1
+
+
+def build_sublayer_1(x, sublayer, weights):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    std = torch.sqrt(centred.pow(2).mean(dim=-1, keepdim=True) + 1e-5)
+    return sublayer(centred / std * weights["weight"] + weights["bias"]) + x
+
+
+ANSWERS["build_sublayer: the norm by hand"] = build_sublayer_1
+
+
+def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
+    mask = src_ids.ne(pad_id).unsqueeze(1).unsqueeze(1)
+    x = F.embedding(src_ids, weights["src_embedding.weight"]) * positions.shape[1] ** 0.5
+    x = x + positions[None, : src_ids.shape[1]]
+    i = 0
+    while under(weights, f"encoder_layers.{i}."):
+        x = build_encoder_layer(x, mask, under(weights, f"encoder_layers.{i}."), n_heads)
+        i += 1
+    norm = under(weights, "encoder_norm.")
+    return F.layer_norm(x, x.shape[-1:], norm["weight"], norm["bias"])
+
+
+ANSWERS["build_encoder: counts the layers in a while loop"] = build_encoder_1
+
+
+def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
+    def normed(x, i):
+        return layer_norm(
+            x, weights[f"residual_{i}.norm.weight"], weights[f"residual_{i}.norm.bias"]
+        )
+
+    h = normed(x, 1)
+    x = x + build_multi_head(h, h, mask, under(weights, "self_attention."), n_heads)
+    x = x + build_multi_head(
+        normed(x, 2), memory, memory_mask, under(weights, "cross_attention."), n_heads
+    )
+    return x + build_feed_forward(normed(x, 3), under(weights, "feed_forward."))
+
+
+ANSWERS["build_decoder_layer: three times x plus something"] = build_decoder_layer_1
+
+
+def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
+    import functools
+
+    T = tgt_ids.shape[1]
+    table = weights["tgt_embedding.weight"]
+    i = torch.arange(T)
+    mask = (tgt_ids != pad_id)[:, None, None] & (i[:, None] >= i)
+    x = functools.reduce(
+        lambda x, layer: build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads),
+        layers_of(weights, "decoder_layers."),
+        build_embedding(tgt_ids, table, positions),
+    )
+    x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
+    return torch.einsum("btd,vd->btv", x, table)
+
+
+ANSWERS["build_decoder: functools.reduce over the layers"] = build_decoder_1
