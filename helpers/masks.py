@@ -69,7 +69,7 @@ def check_mask(mask, shape):
 
     Parameters
     ----------
-    mask : Tensor
+    mask : Tensor of any shape
     shape : tuple of int
         Of the scores, (..., T, S).
 

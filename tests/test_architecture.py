@@ -28,7 +28,8 @@ MATHEMATICS = {
     "attention", "masks", "positions", "layers", "transformer", "bert", "seq2seq", "decoding",
     "losses", "fast",
 }  # fmt: skip
-LONGEST_FILE = 490  # lines; training.py, with its long docstrings, is the longest
+LONGEST_FILE = 455  # lines; about 400 is the aim, and the few that are longer do not grow
+LONGEST_SCRIPT = 300  # lines of JavaScript
 LONGEST_FUNCTION = 40  # lines of code, without the docstring
 SLOWEST_IMPORT = 1.0  # times what Python and torch take, whose import nobody can do without
 
@@ -107,6 +108,14 @@ def test_the_three_rules_can_be_broken(module, name):
 def test_a_file_stays_short(path):
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines <= LONGEST_FILE, f"{lines} lines: it does more than one thing"
+
+
+def test_a_script_stays_short():
+    scripts = sorted((ROOT / "helpers").rglob("*.js"))
+    assert scripts
+    for path in scripts:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= LONGEST_SCRIPT, f"{label(path)}: {lines} lines"
 
 
 def functions(tree):
@@ -305,6 +314,9 @@ def untold_arguments(function, name, doc):
     if doc is None:
         yield f"{name} has no docstring"
         return
+    for line in re.findall(r"^ *\w[\w, *]* : (.*\bTensor\b.*)$", doc, re.MULTILINE):
+        if not SHAPE.search(line):
+            yield f"{name} gives no shape: {line}"
     told = set(re.findall(r"\w+", doc))
     if AS_IN.search(doc):  # told where that one is told
         return
@@ -314,6 +326,9 @@ def untold_arguments(function, name, doc):
             yield f"{name} does not name {argument}"
 
 
+# How large a tensor is: its axes, another tensor with the same ones, or that it has none. What is
+# "float or Tensor" is taken entry by entry.
+SHAPE = re.compile(r"shape|\(|scalar|dict|`|(int|float) or Tensor")
 AS_IN = re.compile(r"\bas in `\w+(\.\w+)*`", re.IGNORECASE)
 
 
@@ -353,6 +368,7 @@ def test_public_docstrings_name_every_argument(path):
         ('def f(x):\n    """Do."""', "f does not name x"),
         ('def f(*, seconds=3):\n    """Wait."""', "f does not name seconds"),
         ('def f(mask=None):\n    """Do."""', "f does not name mask"),
+        ('def f(x):\n    """Do.\n\n    x : bool Tensor, True = may look"""', "f gives no shape: "),
         ('class A:\n    """B."""\n    def m(self): pass', "A.m has no docstring"),
         ('@dataclass\nclass A:\n    """B."""\n    size: int', "A does not name size"),
     ],

@@ -37,7 +37,7 @@ def true_curve(x):
 
     Parameters
     ----------
-    x : Tensor
+    x : Tensor of any shape
 
     Returns
     -------
