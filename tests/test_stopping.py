@@ -21,6 +21,14 @@ from helpers.training import train
 STEPS = len(token_batches(copy_task(60), 64, 4, seed=0))  # of an epoch
 
 
+@pytest.fixture(autouse=True)
+def python_listens_to_ctrl_c():
+    """Listen as Python does by default: a job in a shell's background is started deaf."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press():
     os.kill(os.getpid(), signal.SIGINT)
 
