@@ -5,14 +5,12 @@ need not know which file does what. The exercises of a lesson are in ``lesson_NN
 ``questions/lesson_NN.py``; `model` and `content` say what the two are made of.
 """
 
-import ast
-import inspect
 import re
-import textwrap
 
 import ipywidgets as widgets
 
 from helpers.exercises import panels
+from helpers.exercises.edits import source_of
 from helpers.exercises.model import find
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, progress
@@ -102,12 +100,7 @@ def source(name):
     -------
     source : str
     """
-    text = textwrap.dedent(inspect.getsource(reference(name)))
-    function = ast.parse(text).body[0]
-    if ast.get_docstring(function) and len(function.body) > 1:
-        lines, doc = text.splitlines(), function.body[0]
-        text = "\n".join(lines[: doc.lineno - 1] + lines[doc.end_lineno :])
-    return text.rstrip()
+    return source_of(reference(name))
 
 
 class _Solution(StaticFallback, widgets.VBox):

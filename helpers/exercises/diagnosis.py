@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from helpers.exercises import compare, partly, properties
 from helpers.exercises.edits import compiled as function_of
 from helpers.exercises.edits import edited, guarded, namespace_of, source_of
-from helpers.exercises.variations import LEAD, variations
+from helpers.exercises.slips import LEAD
+from helpers.exercises.variations import variations
 
 MOST_SLIPS = 400  # of one solution
 MOST_MIXED = 700  # known mistakes together with slips, of a quick solution
