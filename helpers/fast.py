@@ -40,6 +40,23 @@ def dropout(x, p):
     return x * keep.to(x.dtype).mul_(2**16 / (2**16 - n_dropped))
 
 
+def none_if_full(mask):
+    """Equal ``mask`` wherever attention takes one: None means that nothing is masked out.
+
+    Attention is quicker without a mask, and the newest token of a translation is allowed to attend
+    to all earlier ones. Measured: greedy decoding takes about a tenth less time.
+
+    Parameters
+    ----------
+    mask : bool Tensor
+
+    Returns
+    -------
+    mask : bool Tensor, or None if it holds nothing but True
+    """
+    return None if mask.all() else mask
+
+
 def fused_attention(query, key, value, mask=None, dropout=0.0):
     """Equal ``scaled_dot_product_attention(query, key, value, mask)[0]``.
 

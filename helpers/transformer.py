@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from helpers.attention import recorded_weights
+from helpers.fast import none_if_full
 from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache, inference
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
@@ -197,6 +198,8 @@ class Transformer(nn.Module):
             tgt_ids.shape[1], tgt_ids.device
         )  # (B, 1, T, T)
         mask = mask[:, :, start:]  # one row per new position
+        if cache:
+            mask = none_if_full(mask)
         x = self.embed(tgt_ids[:, start:], self.tgt_embedding, start)
         for i, layer in enumerate(self.decoder_layers):
             x = layer(x, memory, mask, memory_mask, cache.layers[i] if cache else None)
@@ -221,13 +224,14 @@ class Transformer(nn.Module):
         """
         with inference(self):
             memory = self.encode(src_ids)
-        memory_mask = padding_mask(src_ids, self.config.pad_id)
+        memory_mask = none_if_full(padding_mask(src_ids, self.config.pad_id))
         cache = DecoderCache(len(self.decoder_layers)) if cached else None
 
         def step(prefix, rows=None):
             nonlocal memory, memory_mask
             if rows is not None:
-                memory, memory_mask = memory[rows], memory_mask[rows]
+                memory = memory[rows]
+                memory_mask = None if memory_mask is None else memory_mask[rows]
                 if cache:
                     cache.reorder(rows)
             with inference(self):

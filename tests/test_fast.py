@@ -131,3 +131,9 @@ def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
     plain = F.cross_entropy(model(x), ids, reduction="sum")
     for mine, other in zip(ours, torch.autograd.grad(plain, list(model.parameters())), strict=True):
         torch.testing.assert_close(mine, other)
+
+
+def test_a_full_mask_is_none():
+    assert fast.none_if_full(torch.ones(2, 3, dtype=torch.bool)) is None
+    mask = torch.tensor([True, False])
+    assert fast.none_if_full(mask) is mask
