@@ -1,7 +1,7 @@
 """Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import PALE, WIDE, Sheet, box, elbow, token
+from images.kit import PALE, WIDE, Sheet, box, elbow, plus, token
 
 
 def unrolled_rnn():
@@ -26,27 +26,76 @@ def unrolled_rnn():
 
 
 def context_vector():
-    """An encoder reads three French words; its last state, the context vector, is all that the
-    decoder is given, which writes four English words.
+    """An encoder reads three French words; its last state is the context vector. The decoder writes
+    four English words and an end; at every step it gets the context vector and the word before,
+    at the first step <bos>.
     """
-    sheet = Sheet(WIDE, 230)
-    for i, word in enumerate(["je", "suis", "étudiant"]):
-        x = 30 + 112 * i
-        box(sheet, x, 70, 84, 52, "encoder", BLUE)
-        token(sheet, x + 42, 190, word, BLUE, 100)
-        sheet.arrow(x + 42, 172, x + 42, 124, BLUE)
-        sheet.arrow(x + 84, 96, x + 110, 96, BLUE)
-    box(sheet, 368, 62, 96, 68, "context\nvector", PURPLE, bold=True)
-    sheet.arrow(466, 96, 490, 96, PURPLE)
-    for i, word in enumerate(["i", "am", "a", "student"]):
-        x = 492 + 108 * i
-        box(sheet, x, 70, 84, 52, "decoder", ORANGE)
-        token(sheet, x + 42, 24, word, ORANGE, 92)
-        sheet.arrow(x + 42, 69, x + 42, 43, ORANGE)
-        if i < 3:
-            sheet.arrow(x + 84, 96, x + 106, 96, ORANGE)
-            elbow(sheet, [(x + 60, 134), (x + 60, 150), (x + 150, 150), (x + 150, 124)], GREY)
-    sheet.text(560, 180, "each word goes in at the next step", GREY)
+    sheet = Sheet(WIDE, 330)
+    for i, word in enumerate(["je", "suis", "étudiant", "<eos>"]):
+        x = 10 + 88 * i
+        box(sheet, x, 130, 72, 52, "encoder", BLUE)
+        token(sheet, x + 36, 250, word, BLUE, 82)
+        sheet.arrow(x + 36, 232, x + 36, 184, BLUE)
+        end = x + 86 if i < 3 else x + 94
+        sheet.arrow(x + 72, 156, end, 156, PURPLE if i == 3 else BLUE)
+    box(sheet, 370, 124, 88, 64, "context\nvector", PURPLE, bold=True)
+    given, written = ["<bos>", "i", "am", "a", "student"], ["i", "am", "a", "student", "<eos>"]
+    sheet.path([(414, 189), (414, 208), (480 + 4 * 88 + 54, 208)], PURPLE, 2.5)
+    for i, (before, word) in enumerate(zip(given, written, strict=True)):
+        x = 480 + 88 * i
+        box(sheet, x, 130, 72, 52, "decoder", ORANGE)
+        sheet.arrow(x + 54, 208, x + 54, 184, PURPLE, 2.5)
+        token(sheet, x + 30, 250, before, GREY if i else ORANGE, 82)
+        sheet.arrow(x + 18, 232, x + 18, 184, ORANGE)
+        token(sheet, x + 36, 78, word, ORANGE, 82)
+        sheet.arrow(x + 36, 129, x + 36, 97, ORANGE)
+        sheet.arrow(x - (16 if i else 22), 156, x - 2, 156, ORANGE if i else PURPLE)
+    sheet.text(10, 36, "encoder: reads", BLUE, bold=True)
+    sheet.text(480, 36, "decoder: writes", ORANGE, bold=True)
+    sheet.text(374, 306, "in at every step: the context vector", PURPLE)
+    sheet.text(690, 306, "and the word before", ORANGE)
+    return sheet
+
+
+def lstm_cell():
+    """One step of an LSTM. On top the cell state runs from left to right: it is multiplied by the
+    forget gate f, then i times the candidate g is added. The word and the old hidden state make f,
+    i, g and o. The new hidden state is o times the tanh of the cell.
+    """
+    sheet = Sheet(WIDE, 350)
+    sheet.text(20, 66, "old cell", PURPLE, bold=True)
+    sheet.arrow(100, 60, 206, 60, PURPLE, 4)
+    plus(sheet, 220, 60, "×", PURPLE)
+    sheet.arrow(234, 60, 426, 60, PURPLE, 4)
+    plus(sheet, 440, 60, "+", PURPLE)
+    sheet.arrow(454, 60, 806, 60, PURPLE, 4)
+    sheet.text(814, 66, "new cell", PURPLE, bold=True)
+    gates = [
+        (220, "f", "forget gate", "how much to keep"),
+        (384, "i", "input gate", "how much to add"),
+        (520, "g", "candidate", "what to add"),
+        (690, "o", "output gate", "how much to show"),
+    ]
+    for x, letter, _, _ in gates:
+        box(sheet, x - 26, 190, 52, 44, letter, ORANGE if letter == "g" else GREEN, True, 20)
+        sheet.arrow(x, 276, x, 236)
+    for x, _, name, what in gates:
+        sheet.text(x, 318, name, INK, 16, "middle", True)
+        sheet.text(x, 341, what, GREY, 16, "middle")
+    sheet.line(100, 276, 690, 276, GREY, 2)
+    sheet.text(16, 262, "word and", BLUE)
+    sheet.text(16, 284, "old state", BLUE)
+    sheet.arrow(220, 189, 220, 75, GREEN)
+    plus(sheet, 440, 132, "×")
+    elbow(sheet, [(384, 189), (384, 132), (426, 132)], GREEN)
+    elbow(sheet, [(520, 189), (520, 132), (454, 132)], ORANGE)
+    sheet.arrow(440, 118, 440, 75)
+    plus(sheet, 690, 132, "×")
+    sheet.arrow(690, 189, 690, 147, GREEN)
+    sheet.arrow(690, 60, 690, 118, PURPLE)
+    sheet.text(700, 98, "tanh", GREY)
+    sheet.arrow(704, 132, 800, 132, BLUE, 2.5)
+    sheet.text(808, 138, "new state", BLUE, bold=True)
     return sheet
 
 
@@ -250,6 +299,7 @@ def path_lengths():
 PICTURES = [
     unrolled_rnn,
     context_vector,
+    lstm_cell,
     dilated_convolutions,
     encoder_decoder_stacks,
     three_uses_of_attention,

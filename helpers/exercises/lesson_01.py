@@ -18,6 +18,28 @@ def teacher_forcing(target_ids, bos_id):
     return torch.cat([bos, target_ids[:, :-1]], dim=1)
 
 
+def lstm_step(x, hidden, cell, w_x, w_h, bias):
+    """Update both states of an LSTM with one word per sentence.
+
+    Parameters
+    ----------
+    x : Tensor of shape (B, D_in)
+    hidden, cell : Tensor of shape (B, D_h)
+    w_x, w_h : Tensor of shape (D_in, 4 · D_h) and (D_h, 4 · D_h)
+        Four matrices side by side: input gate, forget gate, candidate, output gate.
+    bias : Tensor of shape (4 · D_h,)
+
+    Source
+    ------
+    Hochreiter and Schmidhuber (1997), "Long Short-Term Memory"; the forget gate: Gers et al. (2000).
+    """
+    i, f, g, o = (x @ w_x + hidden @ w_h + bias).chunk(4, dim=-1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    cell = f * cell + i * g
+    hidden = o * cell.tanh()
+    return hidden, cell
+
+
 def receptive_field(kernel_size, dilations):
     """Count the positions that one output of a stack of dilated convolutions spans.
 
@@ -59,6 +81,31 @@ def _rnn_by_loops(x, hidden, w_x, w_h, bias):
     return torch.stack([torch.stack(row) for row in rows])
 
 
+def _draw_lstm(generator):
+    def normal(*shape):
+        return torch.randn(shape, generator=generator) * 0.8
+
+    return [
+        tuple(normal(*s) for s in [(b, i), (b, h), (b, h), (i, 4 * h), (h, 4 * h), (4 * h,)])
+        for b, i, h in [(1, 2, 2), (2, 3, 3), (3, 2, 4)]
+    ]
+
+
+def _lstm_by_pytorch(x, hidden, cell, w_x, w_h, bias):
+    """Let PyTorch's own cell do it, with our matrices put in."""
+    layer = torch.nn.LSTMCell(w_x.shape[0], w_h.shape[0])
+    parameters = {"weight_ih": w_x.T, "weight_hh": w_h.T, "bias_ih": bias, "bias_hh": 0 * bias}
+    return torch.func.functional_call(layer, parameters, (x, (hidden, cell)))
+
+
+def _lstm_by_slices(x, hidden, cell, w_x, w_h, bias):
+    d = cell.shape[-1]
+    both = torch.cat([x, hidden], dim=-1) @ torch.cat([w_x, w_h]) + bias
+    keep, add, show = (1 / (1 + torch.exp(-both[:, k * d : (k + 1) * d])) for k in (1, 0, 3))
+    new = keep * cell + add * torch.tanh(both[:, 2 * d : 3 * d])
+    return show * torch.tanh(new), new
+
+
 def _draw_targets(generator):
     def ids(*shape):
         return torch.randint(4, 90, shape, generator=generator)
@@ -88,7 +135,7 @@ EXERCISES = [
         name="rnn_step",
         title="one step of a recurrent network",
         task="Add what the new word and the old state contribute, and apply tanh to the sum. Rows times matrices: x @ w_x.",
-        minutes=6, difficulty=1, importance=4,
+        minutes=4, difficulty=1, importance=4,
         reference=rnn_step,
         draw=_draw_rnn,
         mistakes=[
@@ -132,7 +179,7 @@ EXERCISES = [
         name="teacher_forcing",
         title="the decoder's input in training",
         task="Turn the target ids into the decoder's input: shifted one position to the right, with begin of sentence in front, in the same shape.",
-        minutes=6, difficulty=2, importance=5,
+        minutes=4, difficulty=2, importance=5,
         reference=teacher_forcing,
         draw=_draw_targets,
         mistakes=[
@@ -175,6 +222,59 @@ EXERCISES = [
             "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
         ],
         look_at="full_like copies dtype and device. Inputs and targets are the same words, one position apart, and that's all there is to teacher forcing.",
+    ),
+    Exercise(
+        name="lstm_step",
+        title="one step of an LSTM",
+        task="The first line gives four sums. Turn three of them into gates with sigmoid and the candidate g into new content with tanh, update the cell by adding, and let the output gate decide what the new hidden state shows. Return the hidden state and the cell, in this order.",
+        minutes=6, difficulty=2, importance=3,
+        reference=lstm_step,
+        draw=_draw_lstm,
+        mistakes=[
+            Mistake("input and forget gate swapped", "i, f, g, o = (x", "f, i, g, o = (x",
+                    "The input gate and the forget gate have changed places. The first quarter of the sums is the input gate i, the second the forget gate f."),
+            Mistake("candidate and output gate swapped", "i, f, g, o = (x", "i, f, o, g = (x",
+                    "The candidate and the output gate have changed places. The third quarter of the sums is the candidate g, the last one the output gate o."),
+            Mistake("no tanh on the candidate", "g.tanh()", "g",
+                    "The candidate g goes into the cell unsquashed. Take its tanh first, so that one step adds at most 1 or −1 to each entry."),
+            Mistake("sigmoid on the candidate", "g.tanh()", "g.sigmoid()",
+                    "The candidate g went through a sigmoid, like the gates. It is content and needs a sign, so use tanh."),
+            Mistake("tanh on the gates", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i.tanh(), f.tanh(), g.tanh(), o.tanh()",
+                    "The gates went through tanh. A gate says which share to let through, from 0 to 1, so i, f and o need a sigmoid."),
+            Mistake("gates not squashed", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i, f, g.tanh(), o",
+                    "The gates are used as raw sums. A gate says which share to let through, so squash i, f and o into 0 to 1 with sigmoid."),
+            Mistake("no tanh on the cell", "cell.tanh()", "cell",
+                    "The hidden state shows the raw cell. Squash the cell with tanh before the output gate multiplies it."),
+            Mistake("tanh kept in the cell", "cell = f * cell + i * g", "cell = (f * cell + i * g).tanh()",
+                    "The cell itself went through tanh. That would squash the memory at each step, which is just what an LSTM avoids: only the hidden state gets the tanh."),
+            Mistake("forget gate missing", "f * cell", "cell",
+                    "The old cell is kept whole. Multiply it by the forget gate f before you add the new content."),
+            Mistake("input gate missing", "i * g", "g",
+                    "All of the candidate goes into the cell. Multiply it by the input gate i, which decides how much is added."),
+            Mistake("output gate missing", "o * cell.tanh()", "cell.tanh()",
+                    "The hidden state shows the whole cell. Multiply its tanh by the output gate o."),
+            Mistake("multiplied instead of added", "f * cell + i * g", "f * cell * (i * g)",
+                    "Old and new content are multiplied. Adding them is the point of the LSTM: the old content passes through unless the forget gate shrinks it."),
+            Mistake("one gate for both", "i * g", "(1 - f) * g",
+                    "You add 1 − f of the candidate. That's how a GRU does it, with one gate for both. An LSTM has an input gate i of its own."),
+            Mistake("hidden state instead of cell", "f * cell", "f * hidden",
+                    "The forget gate multiplies the old hidden state. What an LSTM carries on is the old cell."),
+            Mistake("old cell shown", "cell = f * cell + i * g\n    hidden = o * cell.tanh()", "hidden = o * cell.tanh()\n    cell = f * cell + i * g",
+                    "The hidden state was made from the old cell. Update the cell first, then show it."),
+            Mistake("returned in the other order", "return hidden, cell", "return cell, hidden",
+                    "Both states are right, but in the other order. Return the hidden state first, then the cell."),
+            Mistake("old state ignored", " + hidden @ w_h", "",
+                    "The gates don't depend on the old hidden state. Add hidden @ w_h to the sums."),
+            Mistake("bias forgotten", " + bias)", ")",
+                    "The bias is missing from the four sums."),
+        ],
+        also_right=[_lstm_by_pytorch, _lstm_by_slices],
+        hints=[
+            "Three of the four sums are gates: which share to let through. Which function gives numbers from 0 to 1?",
+            "The new cell is a share of the old cell plus a share of the new content: f · cell + i · g, entry by entry.",
+            "After the squashing: cell = f * cell + i * g, then hidden = o * cell.tanh().",
+        ],
+        look_at="Follow the old cell through the step: it's multiplied by f and something is added, with no matrix and no tanh in between. With f near 1 it arrives at the next step almost unchanged, and so does the gradient on its way back.",
     ),
     Exercise(
         name="receptive_field",

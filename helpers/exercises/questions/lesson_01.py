@@ -1,27 +1,154 @@
-"""Questions of lesson 01, sequence to sequence."""
+"""Questions and predictions of lesson 01, sequence to sequence."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+PREDICTIONS = [
+    Prediction(
+        name="a_clause_is_added",
+        prompt="The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What happens to the translation?",
+        options={
+            "both_right": (
+                "Both parts come out right.",
+                "Eleven words don't look like much, and the model knows every one of them. Yet it already makes a mistake.",
+            ),
+            "new_part_wrong": (
+                "The first part stays right and the new part goes wrong.",
+                "That would make sense if the words were translated one by one. But the model reads the *whole* sentence before it writes its first word.",
+            ),
+            "first_part_wrong": (
+                "The new part comes out right and the first part goes wrong.",
+                "The model reads the whole sentence before it writes anything, so what it reads last can damage what it read first.",
+            ),
+            "not_english": (
+                "It's no longer correct English.",
+                "The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.",
+            ),
+        },
+    ),
+    Prediction(
+        name="where_half_goes_wrong",
+        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. From which length on, in French words, does it get more than half of them wrong?",
+        unit="words",
+        low=4,
+        high=40,
+        slider=True,
+        too_low="Most people give up on it too early: up to ten words nearly everything is right.",
+        too_high="It fails sooner than that: even at 20 words three sentences out of four have a mistake.",
+        explain="The vocabulary and the grammar are the same at every length. Only the number of words changes.",
+    ),
+    Prediction(
+        name="too_good_a_loss",
+        prompt="After 80 training steps the colleague's loss is 0.00 and ours is about 0.9. Now both translate new sentences by themselves, word by word. What does the colleague's model write?",
+        options={
+            "better": (
+                "better translations than ours",
+                "A lower loss usually means a better model, but only if the task in training is the same as the task afterwards. Here it isn't.",
+            ),
+            "same": (
+                "about the same as ours",
+                "The loss is two hundred times smaller, so the two models have learned something different.",
+            ),
+            "unrelated": (
+                "correct English that has nothing to do with the French",
+                "To write correct English it would have to know which word tends to follow which. The colleague's model never needed to learn even that.",
+            ),
+            "repeats": (
+                "one word, over and over",
+                "It has learned to copy: what goes in comes out. By itself it's given its own last word and copies that, for ever.",
+            ),
+        },
+    ),
+    Prediction(
+        name="never_seen_not_dull",
+        prompt="“not dull” occurs in no training text. What does the model make of *the film was not dull . verdict :*?",
+        options={
+            "bad": (
+                "mostly *bad*, because *dull* is a bad word",
+                "A model that only adds up good and bad words would say so. This one reads in order and has learned what *not* does to the word after it.",
+            ),
+            "undecided": (
+                "undecided, because *not* and *dull* pull in opposite directions",
+                "They would, if the model added up the words. But its state after *not* differs from its state without it, so *dull* is read differently.",
+            ),
+            "good": (
+                "mostly *good*",
+                "It has seen *not* with other adjectives and *dull* without *not*, and it combines the two.",
+            ),
+            "neither": (
+                "some other word, because it has never seen this",
+                "After *verdict :* all it has ever seen is *good* or *bad*, so almost all of the probability goes to these two.",
+            ),
+        },
+    ),
+    Prediction(
+        name="loop_against_product",
+        prompt="One core, a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` need?",
+        unit="times as long",
+        low=1,
+        close=0.5,
+        too_low="Twice the multiplications explain a factor of two. The rest is the price of 512 small products instead of one large one.",
+        too_high="It isn't quite that bad on a single core. On a machine with thousands of cores, such as a GPU, the gap is wider.",
+    ),
+    Prediction(
+        name="one_colour_changes",
+        prompt="In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. How many *other* words of the translation get lost on average?",
+        unit="words",
+        low=0,
+        high=10,
+        slider=True,
+        step=0.5,
+        too_low="A change in one word stays in one word only if that word has a place of its own. Here all words share the same 128 numbers.",
+        too_high="It isn't that bad: most of the sentence stays.",
+    ),
+    Prediction(
+        name="fresh_lstm",
+        prompt="Now an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, compared with the last word?",
+        options={
+            "most": (
+                "more than half",
+                "That's what an LSTM *can* do, once its forget gates are open. A fresh one has them half closed.",
+            ),
+            "some": (
+                "between a hundredth and a half",
+                "A trained one reaches that. A fresh one has forget gates of about 0.5, and 0.5 multiplied by itself 25 times leaves next to nothing.",
+            ),
+            "nothing": (
+                "less than a thousandth",
+                "A fresh forget gate is the sigmoid of something near 0, so about 0.5. After 25 steps next to nothing is left.",
+            ),
+        },
+    ),
+    Prediction(
+        name="layers_to_32",
+        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …, each layer looking back) does it take until one can depend on the other?",
+        unit="layers",
+        low=1,
+        too_low="Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.",
+        too_high="The reach triples with each layer, so it grows much faster than one might think.",
+        explain="Without dilation it takes 16 layers, because each one adds only two positions.",
+    ),
+]
 
 QUESTIONS = [
     Question(
         "size_of_the_context",
-        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. How many numbers does a decoder without attention get to see of it?",
+        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. Through how many numbers does a decoder without attention learn about it?",
         "number",
         [
             wrong(
                 "5120",
-                "That would be all 40 states. Without attention only the last one is handed over.",
+                "That would be all 40 states. Without attention the decoder gets only the last one.",
             ),
             wrong(
-                "40", "One number for each word? The state has 128 numbers, whatever the length."
+                "40", "One number per word? The state has 128 numbers, however long the sentence."
             ),
             wrong(
                 "3.2",
-                "128 / 40 is what there is for each word, if you like; handed over are all 128.",
+                "128 / 40 is the share per word. The question was how many numbers there are in all.",
             ),
         ],
         answer=128,
-        why="The last state, 128 numbers, for 4 words as for 40. That is the bottleneck.",
+        why="The last state has 128 numbers, for 4 words and for 40. That is the bottleneck.",
     ),
     Question(
         "why_recurrence_is_slow",
@@ -48,42 +175,44 @@ QUESTIONS = [
     ),
     Question(
         "which_problems_attention_solves",
-        "Attention is put on top of a recurrent encoder and decoder. Which problems does that solve?",
+        "Suppose we keep the two recurrent networks, and let the decoder look back at every encoder state (lesson 02). Which problems does that solve?",
         "multiple",
         [
             right(
-                "The bottleneck of one fixed vector.", "True: every encoder state can be looked at."
+                "The bottleneck of one fixed vector.",
+                "True: every encoder state is within reach, so a long sentence has more numbers than a short one.",
             ),
             right(
-                "The distance from a target word to the source word it needs.",
+                "The distance from an English word to the French word it translates.",
                 "True: one step, however long the sentence.",
             ),
             wrong(
                 "The sequential computation.",
-                "Not so: the recurrence is still there. Dropping it solved that, in 2017.",
+                "It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017.",
             ),
             wrong(
                 "The order of the words getting lost.",
-                "The recurrent network never lost it; it reads in order. This becomes a problem when the recurrence goes.",
+                "A recurrent network never loses it, because it reads in order. Order becomes a problem when the recurrence goes.",
             ),
         ],
     ),
     Question(
         "shape_of_states",
-        "A batch of B sentences of length S goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?",
+        "A batch of B sentences, each S words long, goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?",
         "shape",
         [
             wrong(
                 "(B, D_h)",
-                "That is one state for each sentence, such as the last. All of them have one more axis.",
+                "That's one state per sentence, such as the last one. All of them need one more dimension.",
             ),
             wrong(
-                "(S, B, D_h)", "That is what nn.GRU gives by default. Batch first puts B in front."
+                "(S, B, D_h)",
+                "nn.GRU returns this by default. With batch_first=True, B comes first.",
             ),
-            wrong("(S, D_h)", "That is one sentence. There are B."),
+            wrong("(S, D_h)", "That's a single sentence. There are B of them."),
         ],
         answer="(B, S, D_h)",
-        why="One state of width D_h for each word of each sentence.",
+        why="One state of width D_h per word of each sentence.",
     ),
     Question(
         "steps_of_translation",
@@ -92,16 +221,16 @@ QUESTIONS = [
         answer=[
             "look up the embeddings of the source words",
             "run the encoder over them",
-            "hand the last state to the decoder",
-            "give the decoder the begin of sentence",
-            "take the likeliest word and give it back to the decoder",
-            "stop at the end of sentence",
+            "pass its last state to the decoder",
+            "give the decoder <bos>",
+            "take the likeliest word and feed it back into the decoder",
+            "stop at <eos>",
         ],
-        why="First everything is read, then the state is handed over, then words are written one by one until the end of sentence.",
+        why="The encoder reads everything first. Then its last state goes to the decoder, which writes word by word until it predicts <eos>.",
     ),
     Question(
         "path_lengths",
-        "How many steps lie between two words that are n apart, in one or more layers of each kind?",
+        "Two words are n positions apart. How many steps lie between them in each kind of network?",
         "match",
         answer={
             "recurrent layer": "n",
@@ -109,7 +238,7 @@ QUESTIONS = [
             "dilated convolutions": "log n",
             "self-attention": "1",
         },
-        why="Attention makes the distance constant. Logarithmic is what dilated convolutions reach (ByteNet, WaveNet).",
+        why="Attention makes the distance constant. A logarithm is what dilated convolutions achieve (ByteNet, WaveNet).",
     ),
     Question(
         "what_teacher_forcing_is",
@@ -122,7 +251,7 @@ QUESTIONS = [
             ),
             wrong(
                 "In training, the decoder's input is the very token that it has to predict.",
-                "Then there would be nothing left to predict. Its input is the token before.",
+                "Then it would only have to copy, as our colleague's model did. Its input is the token before.",
             ),
             wrong(
                 "The model learns to reproduce the outputs of a larger model.",
@@ -159,14 +288,32 @@ QUESTIONS = [
     ),
     Question(
         "everything_is_next_word",
-        "Translation can be put as next-word prediction. Can deciding whether a review is friendly? How?",
+        "You have a large language model that has only ever predicted the next word of ordinary web pages. How could you use it, without any training, to decide whether a hotel review is friendly? What might go wrong?",
         "open",
-        answer="Yes. Write the review, then a sentence such as “All in all, this was”, and ask which next word is likelier, “great” or “awful”. A model that predicts text has to use what it read. Training on pairs of review and such an ending makes it explicit. What it costs: one has to choose the wording, and the model may prefer a word for other reasons, for instance because it is frequent.",
+        answer="Write the review, then the beginning of a sentence such as “All in all, this hotel was”, and compare the probabilities of “great” and “awful” as the next word. To predict it well, the model has to use what it read. Two things can go wrong. The result depends on how you phrase the sentence. And one of the two words might be likelier anyway, simply because it's more frequent, so compare with the probabilities after a neutral review.",
     ),
     Question(
         "bidirectional_decoder",
-        "The encoder of lesson 01 reads in both directions. Why can the decoder not do that?",
+        "The encoder of lesson 01 reads in both directions. Why can't the decoder do that?",
         "open",
-        answer="When the decoder writes word t, the words after it do not exist yet. In training they do, but a decoder that read them would learn to copy and be helpless when it writes by itself. The encoder has the whole source from the start, so nothing is given away by reading it backwards too.",
+        answer="When the decoder writes word t, the words after it don't exist yet. In training they do, but a decoder that read them would learn to copy, like our colleague's, and be helpless by itself. The encoder has the whole source from the start, so reading it backwards gives nothing away.",
+    ),
+    Question(
+        "three_problems_in_your_words",
+        "Name the three problems of recurrent networks, and one measurement of this lesson for each.",
+        "open",
+        answer="1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel all of them. In a fresh network less than a thousandth reaches 25 steps back.",
+    ),
+    Question(
+        "what_looking_back_changes",
+        "If the decoder could look back at every encoder state, which of the three problems would go away and which would stay?",
+        "open",
+        answer="The decoder could relate each English word to particular French words, so the dependencies between source and target would be modelled explicitly and would be one step long. Inside the French sentence and inside the English one nothing changes: words there are still related only through the recurrence, at a distance of as many steps as there are words between them. And the sequential computation stays entirely, because both networks still run word by word.",
+    ),
+    Question(
+        "one_word_for_one_word",
+        "A friend says: “the model writes one English word for each French word.” What do you answer?",
+        "open",
+        answer="It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”. Going deeper counts how often the two lengths differ.",
     ),
 ]
