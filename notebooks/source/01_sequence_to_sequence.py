@@ -825,7 +825,7 @@ exercises.quiz("which_problems_attention_solves")
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
 
-model_map(load_translator().trace("un chien noir court dans le jardin ."), here="encoder")
+model_map(load_translator().trace("Un chien noir court dans la neige."), tour="")
 
 # %% [markdown]
 # ## Practice
