@@ -112,7 +112,15 @@ def test_what_is_not_attempted(name):
     def not_implemented(*inputs):
         raise NotImplementedError("write me")
 
-    for stub in (None, ..., ellipsis, nothing, returns_none, not_implemented, lambda *inputs: ...):
+    def open_gap(*inputs):
+        return torch.tanh(torch.ones(2) + ...)
+
+    def open_lines(*inputs):
+        first = ...
+        return first, first
+
+    nothing_yet = (ellipsis, nothing, returns_none, not_implemented, open_gap, open_lines)
+    for stub in (None, ..., lambda *inputs: ..., *nothing_yet):
         verdict = exercises.check(name, stub)
         assert (verdict.passed, verdict.mistake) == (False, "not attempted")
         assert name in verdict.message
