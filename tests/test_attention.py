@@ -99,16 +99,16 @@ def test_multi_head_equals_pytorch(d_model, n_heads, kind):
         nn.init.normal_(linear.bias)
     pairs = copy_weights(attention_pairs(theirs, ours))
     query = torch.randn(3, 4, d_model, dtype=torch.float64)
-    memory = torch.randn(3, 4, d_model, dtype=torch.float64)
+    key, value = torch.randn(2, 3, 4, d_model, dtype=torch.float64)
     mask = mask_of(kind, 3, 4, 4)
     their_mask = None
     if mask is not None:
         full = mask.expand(3, n_heads, 4, 4) if mask.dim() == 4 else mask.expand(3, n_heads, 4, 4)
         their_mask = ~full.reshape(3 * n_heads, 4, 4)
     expected, expected_weights = theirs(
-        query, memory, memory, attn_mask=their_mask, average_attn_weights=False
+        query, key, value, attn_mask=their_mask, average_attn_weights=False
     )
-    output, weights = ours(query, memory, memory, mask, need_weights=True)
+    output, weights = ours(query, key, value, mask, need_weights=True)
     torch.testing.assert_close(output, expected, atol=1e-10, rtol=0)
     torch.testing.assert_close(weights, expected_weights, atol=1e-10, rtol=0)
     direction = torch.randn_like(output)
