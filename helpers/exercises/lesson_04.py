@@ -116,48 +116,32 @@ BETWEEN = (
     "The batch must stay first and the keys last, so the two new dimensions go in between: "
     "[:, None, None, :]."
 )
+# fmt: off
 SCALES = [
     Mistake("no scaling", ROOT, "", NO_SCALING),
     Mistake("divided by √3 always", ROOT, "/ math.sqrt(3)", ALWAYS_THREE),
     Mistake("scaled by the number of queries", ROOT, "/ math.sqrt(query.shape[-2])", BY_QUERIES),
     Mistake("scaled by the number of keys", ROOT, "/ math.sqrt(key.shape[-2])", BY_KEYS),
     Mistake("multiplied", ROOT, "* math.sqrt(query.shape[-1])", TIMES_ROOT),
-    Mistake(
-        "divided by the width",
-        ROOT,
-        "/ query.shape[-1]",
-        "The scores are divided by d_k instead of its square root. Their variance is d_k, so their "
-        "typical size is √d_k.",
-    ),
+    Mistake("divided by the width", ROOT, "/ query.shape[-1]",
+            "The scores are divided by d_k instead of its square root. Their variance is d_k, so their typical size is √d_k."),
 ]
 
 EXERCISES = [
     Exercise(
         name="scaled_scores",
         title="scaled scores",
-        task="Compare every query with every key by a dot product, and divide by √d_k. The dots in "
-        "(..., T, K) stand for any leading dimensions, so swap only the last two, with "
-        "key.transpose(-2, -1); .T would reverse all of them.",
-        minutes=4,
-        difficulty=2,
-        importance=5,
+        task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any leading dimensions, so swap only the last two, with key.transpose(-2, -1); .T would reverse all of them.",
+        minutes=4, difficulty=2, importance=5,
         reference=scaled_scores,
         plain=_scores,
         draw=draw_scores,
         mistakes=[
             *SCALES,
-            Mistake(
-                "transposed",
-                "query @ key.transpose(-2, -1)",
-                "key @ query.transpose(-2, -1)",
-                "This is K Qᵀ, with one row per key. The rows must be queries: Q Kᵀ.",
-            ),
-            Mistake(
-                "softmax too early",
-                "return",
-                "scores.softmax(-1)",
-                "These are already weights. The exercise asks for the scores, before the softmax.",
-            ),
+            Mistake("transposed", "query @ key.transpose(-2, -1)", "key @ query.transpose(-2, -1)",
+                    "This is K Qᵀ, with one row per key. The rows must be queries: Q Kᵀ."),
+            Mistake("softmax too early", "return", "scores.softmax(-1)",
+                    "These are already weights. The exercise asks for the scores, before the softmax."),
         ],
         also_right=[
             lambda q, k: torch.einsum("...tk,...sk->...ts", q, k) / q.shape[-1] ** 0.5,
@@ -167,22 +151,17 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "A matrix product holds the dot products of all rows with all columns. Which of the "
-            "two matrices has to be transposed?",
+            "A matrix product holds the dot products of all rows with all columns. Which of the two matrices has to be transposed?",
             "key.transpose(-2, -1) swaps the last two dimensions and leaves batch dimensions alone.",
             "query @ key.transpose(-2, -1), divided by math.sqrt(query.shape[-1]).",
         ],
-        look_at="The dimensions are counted from the end, so the same line works for one sentence, "
-        "for a batch, and for a batch of heads.",
+        look_at="The dimensions are counted from the end, so the same line works for one sentence, for a batch, and for a batch of heads.",
     ),
     Exercise(
         name="scaled_dot_product_attention",
         title="scaled dot-product attention",
-        task="Return the context and the weights. If there is a mask, it is True where a query is "
-        "allowed to attend; here every query is allowed to attend to something.",
-        minutes=10,
-        difficulty=3,
-        importance=5,
+        task="Return the context and the weights. If there is a mask, it is True where a query is allowed to attend; here every query is allowed to attend to something.",
+        minutes=10, difficulty=3, importance=5,
         reference=attention.scaled_dot_product_attention,
         plain=_attention,
         draw=draw_attention,
@@ -191,132 +170,52 @@ EXERCISES = [
             Mistake("softmax over the wrong axis", "softmax(-1)", "softmax(-2)", WRONG_AXIS),
             Mistake("softmax over the first axis", "softmax(-1)", "softmax(0)", WRONG_AXIS),
             Mistake("softmax over axis 1", "softmax(-1)", "softmax(1)", WRONG_AXIS),
-            Mistake(
-                "−∞ after the softmax",
-                "    weights = scores.softmax(-1)\n",
-                "",
-                "The weights are set to −∞ where the mask is False. It's the scores that should "
-                "be, before the softmax.",
-                also=(
-                    ("    if mask", "    weights = scores.softmax(-1)\n    if mask"),
-                    ("scores = scores.masked_fill", "weights = weights.masked_fill"),
-                ),
-            ),
-            Mistake(
-                "mask ignored",
-                "if mask is not None",
-                "if False",
-                "The mask has no effect. Where it is False, set the score to −∞ before the softmax.",
-            ),
-            Mistake(
-                "mask inverted",
-                "~mask",
-                "mask",
-                "The mask is used the wrong way round. True means allowed to attend, and "
-                "scores.masked_fill(~mask, -math.inf) fills where it is False.",
-            ),
-            Mistake(
-                "weights set to zero afterwards",
-                "    weights = scores.softmax(-1)\n",
-                "",
-                "The weights are masked after the softmax, so the rows no longer sum to 1, because "
-                "the hidden scores still count in the denominator. Set the scores to −∞ before it.",
-                also=(
-                    ("    if mask", "    weights = scores.softmax(-1)\n    if mask"),
-                    ("scores = scores.masked_fill", "weights = weights.masked_fill"),
-                    ("-math.inf", "0.0"),
-                ),
-            ),
-            Mistake(
-                "masked scores set to zero",
-                "-math.inf",
-                "0.0",
-                "A score of 0 still gets weight, because exp(0) is 1. Use −∞, whose exp is 0.",
-            ),
-            Mistake(
-                "no softmax",
-                _scores_kept,
-                "The scores multiply the values as they are. A softmax must first turn them into "
-                "weights that are positive and sum to 1.",
-            ),
-            Mistake(
-                "no softmax, −∞ kept",
-                "scores.softmax(-1)",
-                "scores",
-                "You return scores in place of weights, −∞ among them. A softmax must turn them "
-                "into weights that are positive and sum to 1.",
-            ),
-            Mistake(
-                "scaled after the softmax",
-                ROOT,
-                "",
-                "The division comes after the softmax, so the weights no longer sum to 1, and the "
-                "softmax has already saturated. Divide the scores.",
-                also=(("softmax(-1)", "softmax(-1) / math.sqrt(query.shape[-1])"),),
-            ),
+            Mistake("−∞ after the softmax", "    weights = scores.softmax(-1)\n", "",
+                    "The weights are set to −∞ where the mask is False. It's the scores that should be, before the softmax.", also=( ("    if mask", " weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), )),
+            Mistake("mask ignored", "if mask is not None", "if False",
+                    "The mask has no effect. Where it is False, set the score to −∞ before the softmax."),
+            Mistake("mask inverted", "~mask", "mask",
+                    "The mask is used the wrong way round. True means allowed to attend, and scores.masked_fill(~mask, -math.inf) fills where it is False."),
+            Mistake("weights set to zero afterwards", "    weights = scores.softmax(-1)\n", "",
+                    "The weights are masked after the softmax, so the rows no longer sum to 1, because the hidden scores still count in the denominator. Set the scores to −∞ before it.", also=( ("    if mask", " weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), ("-math.inf", "0.0"), )),
+            Mistake("masked scores set to zero", "-math.inf", "0.0",
+                    "A score of 0 still gets weight, because exp(0) is 1. Use −∞, whose exp is 0."),
+            Mistake("no softmax", _scores_kept,
+                    "The scores multiply the values as they are. A softmax must first turn them into weights that are positive and sum to 1."),
+            Mistake("no softmax, −∞ kept", "scores.softmax(-1)", "scores",
+                    "You return scores in place of weights, −∞ among them. A softmax must turn them into weights that are positive and sum to 1."),
+            Mistake("scaled after the softmax", ROOT, "",
+                    "The division comes after the softmax, so the weights no longer sum to 1, and the softmax has already saturated. Divide the scores.", also=(("softmax(-1)", "softmax(-1) / math.sqrt(query.shape[-1])"),)),
         ],
         also_right=[_einsum, _by_exp],
         hints=[
             "There are three steps: scores, weights, context. You've already written the first.",
-            "If there is a mask, it goes between scores and softmax: "
-            "scores.masked_fill(~mask, -math.inf).",
+            "If there is a mask, it goes between scores and softmax: scores.masked_fill(~mask, -math.inf).",
             "weights = scores.softmax(dim=-1); context = weights @ value; return both.",
         ],
-        look_at="The course's helper passes the mask to masked_softmax, which also takes care of "
-        "rows that aren't allowed to attend to anything.",
+        look_at="The course's helper passes the mask to masked_softmax, which also takes care of rows that aren't allowed to attend to anything.",
     ),
     Exercise(
         name="causal_mask",
         title="causal mask",
-        task="Return a (length, length) boolean matrix whose row t is True up to and including "
-        "column t.",
-        minutes=4,
-        difficulty=1,
-        importance=5,
+        task="Return a (length, length) boolean matrix whose row t is True up to and including column t.",
+        minutes=4, difficulty=1, importance=5,
         reference=masks.causal_mask,
         plain=_causal,
         draw=lambda generator: [(2,), (3,), (5,)],
         mistakes=[
-            Mistake(
-                "future instead of past",
-                "tril()",
-                "triu()",
-                "Every position attends to itself and to the future. Keep the lower triangle.",
-            ),
-            Mistake(
-                "inverted",
-                "tril()",
-                "triu(1)",
-                "True marks the future, which is the mask that nn.MultiheadAttention expects. Here "
-                "True means allowed to attend.",
-            ),
-            Mistake(
-                "may not see itself",
-                "tril()",
-                "tril(-1)",
-                "The diagonal is missing. A position is allowed to attend to itself; otherwise the "
-                "first one could attend to nothing at all.",
-            ),
-            Mistake(
-                "one step into the future",
-                "tril()",
-                "tril(1)",
-                "Every position sees one step too far, so it can read the very word that it should "
-                "predict.",
-            ),
-            Mistake(
-                "everything allowed",
-                ".tril()",
-                "",
-                "Nothing is hidden. Keep the lower triangle: tensor.tril().",
-            ),
-            Mistake(
-                "only itself",
-                "return",
-                "torch.eye(length).bool()",
-                "A position attends to itself and to nothing before it. The whole lower triangle "
-                "is allowed.",
-            ),
+            Mistake("future instead of past", "tril()", "triu()",
+                    "Every position attends to itself and to the future. Keep the lower triangle."),
+            Mistake("inverted", "tril()", "triu(1)",
+                    "True marks the future, which is the mask that nn.MultiheadAttention expects. Here True means allowed to attend."),
+            Mistake("may not see itself", "tril()", "tril(-1)",
+                    "The diagonal is missing. A position is allowed to attend to itself; otherwise the first one could attend to nothing at all."),
+            Mistake("one step into the future", "tril()", "tril(1)",
+                    "Every position sees one step too far, so it can read the very word that it should predict."),
+            Mistake("everything allowed", ".tril()", "",
+                    "Nothing is hidden. Keep the lower triangle: tensor.tril()."),
+            Mistake("only itself", "return", "torch.eye(length).bool()",
+                    "A position attends to itself and to nothing before it. The whole lower triangle is allowed."),
         ],
         also_right=[
             _loop_mask,
@@ -327,16 +226,13 @@ EXERCISES = [
             "torch.tril keeps the lower triangle of a matrix, diagonal included.",
             "torch.ones(length, length, dtype=torch.bool).tril()",
         ],
-        look_at="The dtype is boolean from the start, because the attention refuses a matrix of "
-        "ones and zeros.",
+        look_at="The dtype is boolean from the start, because the attention refuses a matrix of ones and zeros.",
     ),
     Exercise(
         name="padding_mask",
         title="padding mask",
         task="Turn ids (B, S) into a (B, 1, 1, S) boolean mask that is True where there is a token.",
-        minutes=4,
-        difficulty=2,
-        importance=4,
+        minutes=4, difficulty=2, importance=4,
         reference=masks.padding_mask,
         plain=_padding,
         draw=lambda generator: [
@@ -345,39 +241,18 @@ EXERCISES = [
             (torch.tensor([[3, 8, 6, 3, 3], [2, 2, 3, 3, 3]]), 3),
         ],
         mistakes=[
-            Mistake(
-                "inverted",
-                "!=",
-                "==",
-                "True marks the padding. Here True means allowed to attend, so use !=.",
-            ),
-            Mistake(
-                "no axes for heads and queries",
-                "[:, None, None, :]",
-                "",
-                "The shape is (B, S). Attention scores are (B, H, T, S), so insert two dimensions "
-                "of size 1 with [:, None, None, :].",
-            ),
-            Mistake(
-                "one axis only",
-                "[:, None, None, :]",
-                "[:, None]",
-                "The shape is (B, 1, S). Heads add one more dimension: (B, 1, 1, S).",
-            ),
-            Mistake(
-                "queries instead of keys",
-                "[:, None, None, :]",
-                "[:, None, :, None]",
-                "The shape is (B, 1, S, 1), which hides queries. Keys are the last dimension.",
-            ),
+            Mistake("inverted", "!=", "==",
+                    "True marks the padding. Here True means allowed to attend, so use !=."),
+            Mistake("no axes for heads and queries", "[:, None, None, :]", "",
+                    "The shape is (B, S). Attention scores are (B, H, T, S), so insert two dimensions of size 1 with [:, None, None, :]."),
+            Mistake("one axis only", "[:, None, None, :]", "[:, None]",
+                    "The shape is (B, 1, S). Heads add one more dimension: (B, 1, 1, S)."),
+            Mistake("queries instead of keys", "[:, None, None, :]", "[:, None, :, None]",
+                    "The shape is (B, 1, S, 1), which hides queries. Keys are the last dimension."),
             Mistake("axes in front", "[:, None, None, :]", "[None, None]", BETWEEN),
             Mistake("axes behind", "[:, None, None, :]", "[:, :, None, None]", BETWEEN),
-            Mistake(
-                "pad id taken to be 0",
-                "pad_id\n",
-                "0\n",
-                "The ids are compared with 0 instead of pad_id, which might be another number.",
-            ),
+            Mistake("pad id taken to be 0", "pad_id\n", "0\n",
+                    "The ids are compared with 0 instead of pad_id, which might be another number."),
         ],
         also_right=[
             lambda ids, pad: ids.ne(pad).unsqueeze(1).unsqueeze(1),
@@ -388,7 +263,7 @@ EXERCISES = [
             "x[:, None] inserts a dimension of size 1 after the first.",
             "(token_ids != pad_id)[:, None, None, :]",
         ],
-        look_at="The dimensions of size 1 cost no memory, because broadcasting repeats them for "
-        "every head and every query.",
+        look_at="The dimensions of size 1 cost no memory, because broadcasting repeats them for every head and every query.",
     ),
 ]
+# fmt: on

@@ -65,7 +65,7 @@ def build_attention(query, key, value, mask):
     query : Tensor of shape (..., T, K)
     key, value : Tensor of shape (..., S, K)
     mask : bool Tensor broadcastable to (..., T, S)
-        True = may look.
+        True = allowed to attend.
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     return scores.masked_fill(~mask, -math.inf).softmax(-1) @ value
@@ -94,7 +94,7 @@ def build_multi_head(x, source, mask, weights, n_heads):
 
 
 def build_feed_forward(x, weights):
-    """Widen, bend, narrow: at every position alone.
+    """Linear, ReLU, linear: at every position separately.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def build_sublayer(x, sublayer, weights):
 
 
 def build_encoder_layer(x, mask, weights, n_heads):
-    """Look around, then think: (B, S, D) to (B, S, D).
+    """Self-attention, then feed-forward: (B, S, D) to (B, S, D).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def build_encoder(src_ids, weights, positions, n_heads, pad_id):
 
 
 def build_decoder_layer(x, memory, mask, memory_mask, weights, n_heads):
-    """Look back, look across, then think: (B, T, D) to (B, T, D).
+    """Masked self-attention, cross-attention, feed-forward: (B, T, D) to (B, T, D).
 
     Parameters
     ----------
