@@ -16,7 +16,7 @@ from helpers.bert import BertConfig, BertEncoder
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.translator import load_translator
 from helpers.transformer import Transformer, TransformerConfig
-from helpers.widgets.map_data import pack_trace
+from helpers.widgets.map_data import STRIP, entries, pack_trace
 from helpers.widgets.map_tours import STEPS, TOURS
 from helpers.widgets.model_map import HERE, ModelMap, model_map
 from helpers.widgets.modules import STATIC
@@ -41,6 +41,9 @@ def translator():
 @pytest.fixture(scope="module")
 def trace(translator):
     return translator.trace(SENTENCE)
+
+
+STILL = re.compile(r'<img alt="(.*?)" [^>]*base64,([^"]*)">')
 
 
 def names(ids):
@@ -166,15 +169,15 @@ def test_what_is_packed_is_right_to_half_a_step(trace):
             step = place[name]["scale"]
             assert abs(unpacked(data, place[name]) - exact).max() <= 0.501 * step
             assert step < 0.004
-        chosen = place["after"]["entries"]
+        chosen = entries(place["after"]["width"], STRIP)
         close = unpacked(data, place["after"]) - part.after[:, chosen].numpy()
         assert abs(close).max() <= 0.501 * place["after"]["scale"]
-    assert {entry % 2 for entry in described["encoder"]["positions"]["entries"]} == {0, 1}
+    assert {entry % 2 for entry in entries(256, STRIP)} == {0, 1}  # sines and cosines
 
 
 NODE = shutil.which("node")
 REPLY = """
-import { readTrace } from "MODULE";
+import { entryOf, readTrace } from "MODULE";
 let text = "";
 for await (const chunk of process.stdin) text += chunk;
 const { described, data } = JSON.parse(text);
@@ -183,7 +186,9 @@ const model = readTrace(described, new DataView(bytes.buffer));
 const found = model.stacks.flatMap((stack) => stack.layers.flat().filter((one) => one.heads).map(
   ({ heads }) => heads.map((one) => [one.scores, one.weights, one.context].map((m) => [...m.data]))
 ));
-console.log(JSON.stringify(found));
+const strip = model.encoder.entered;
+const entries = Array.from({ length: strip.cols }, (_, col) => entryOf(strip, col));
+console.log(JSON.stringify({ found, entries }));
 """
 
 
@@ -196,7 +201,9 @@ def test_the_browser_computes_the_models_own_attention(trace):
         [NODE, "--input-type=module", "-e", script], input=feed, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
+    assert answer["entries"] == entries(256, STRIP)
+    found = answer["found"]
     exact = [part for part in parts(trace.encoder) + parts(trace.decoder) if part.heads]
     assert len(found) == len(exact)
     for theirs, part in zip(found, exact, strict=True):
@@ -285,15 +292,16 @@ def test_nothing_too_much_and_nan_give_a_sentence_instead_of_a_picture(trace):
 
 def test_the_static_picture_says_what_it_shows_and_tokens_are_only_text(trace):
     view = model_map(trace)
-    found = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', view.static_html())
+    found = STILL.search(view.static_html())
     alt, svg = found[1], base64.b64decode(found[2]).decode()
     assert "Un chien noir court" in alt
     assert "3 encoder layers with 4 heads each" in alt
     assert all(f">{word}</text>" in svg for word in ("chien", "black", "memory"))
     bad = small_trace(tokens_of=lambda ids: ['<script>alert("1")</script>' for _ in ids])[3]
-    found = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', model_map(bad).static_html())
+    found = STILL.search(model_map(bad).static_html())
     assert "<" not in found[1]
     assert "<script" not in base64.b64decode(found[2]).decode()
+    assert model_map(bad).static_html().count("</script>") == 1  # ours; none from a token
 
 
 def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):

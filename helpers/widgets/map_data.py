@@ -138,8 +138,8 @@ def entries(width, most):
 
 
 def _strip(tensor, packer, most=STRIP):
-    chosen = entries(tensor.shape[-1], most)
-    return packer.add(tensor[..., chosen]) | {"entries": chosen}
+    width = tensor.shape[-1]
+    return packer.add(tensor[..., entries(width, most)]) | {"width": width}
 
 
 def _stack(stack, packer):
@@ -157,8 +157,7 @@ def _sublayer(part, packer):
     if part.heads:
         heads = {name: packer.add(getattr(part.heads, name)) for name in ("query", "key", "value")}
         return described | heads | {"causal": not bool(part.heads.mask.all())}
-    described["hidden"] = _strip(part.hidden, packer, WIDE_STRIP)
-    return described | {"hiddenWidth": part.hidden.shape[-1]}
+    return described | {"hidden": _strip(part.hidden, packer, WIDE_STRIP)}
 
 
 def _candidates(found):

@@ -7,6 +7,7 @@ import anywidget
 import traitlets
 
 from helpers.widgets import modules
+from helpers.widgets.alive import alive_html
 from helpers.widgets.fallback import StaticFallback
 from helpers.widgets.map_data import pack_trace, problem_with
 from helpers.widgets.map_picture import as_html
@@ -68,8 +69,10 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         )
 
     def static_html(self):
-        """Return the whole model as a still picture with alt text, or why there is none."""
-        return f"<p>{self._problem}</p>" if self._problem else as_html(self.trace, self.written)
+        """Return the map for a page without a kernel: alive where scripts run, else a picture."""
+        if self._problem:
+            return f"<p>{self._problem}</p>"
+        return alive_html(self, as_html(self.trace, self.written))
 
     @traitlets.validate("here")
     def _valid_here(self, proposal):

@@ -151,7 +151,7 @@ function hidden(scene, g, sublayer, x, wide, tokens) {
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
   const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
-  scene.label(`${sublayer.hiddenWidth} wide`, x + wide / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: wide + 8 });
+  scene.label(`${one.width} wide`, x + wide / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: wide + 8 });
   scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
     ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
     share > 0.3 ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",

@@ -1,6 +1,6 @@
 // The map, a scene: what one depth consists of. It is painted, pointed at, lit in parts and played.
 
-import { valueAt } from "./map_trace.js";
+import { entryOf, valueAt } from "./map_trace.js";
 
 export class Scene {
   constructor(width, height, title) {
@@ -70,7 +70,7 @@ export const percent = (share) => {
 // Words for an entry of a vector: its token, which entry it is, the number.
 export const tellVector = (tokens, what) => (one, row, col) => [
   `“${tokens[row]}” ${what}`,
-  `entry ${(one.entries ? one.entries[col] : col) + 1}: ${number(valueAt(one, row, col))}`,
+  `entry ${entryOf(one, col) + 1}: ${number(valueAt(one, row, col))}`,
 ];
 
 // Words for a weight: who attends to whom, and how much.

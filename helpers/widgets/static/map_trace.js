@@ -14,7 +14,7 @@ function unpack(view) {
   return codes;
 }
 
-// A matrix: rows × cols numbers. `entries` says which entry of the whole vector a column is.
+// A matrix: rows × cols numbers. `width` is that of the whole vector, of which a strip has a part.
 export function matrix(data, rows, cols, more = {}) {
   return { data, rows, cols, most: typical(data), ...more };
 }
@@ -26,13 +26,19 @@ function typical(data) {
 }
 
 export const valueAt = (one, row, col) => one.data[row * one.cols + col];
+// Which entry of the whole vector a column is: every n-th one, even and odd in turn.
+export function entryOf(one, col) {
+  const step = Math.max(1, Math.floor((one.width || 0) / one.cols));
+  return col * step + (step > 1 ? col % 2 : 0);
+}
+
 export const rowOf = (one, row) => one.data.subarray(row * one.cols, (row + 1) * one.cols);
 
 export function readTrace(described, view) {
   const codes = unpack(view);
   const numbers = ({ at, shape, scale }) =>
     Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
-  const strip = (place) => matrix(numbers(place), ...place.shape, { entries: place.entries });
+  const strip = (place) => matrix(numbers(place), ...place.shape, { width: place.width });
   const perHead = (place) => {
     const [heads, rows, cols] = place.shape;
     const all = numbers(place);
@@ -42,7 +48,7 @@ export function readTrace(described, view) {
   const sublayer = (part) => {
     const read = { kind: part.kind, causal: part.causal };
     for (const name of ["read", "found", "after"]) read[name] = strip(part[name]);
-    if (!part.query) return { ...read, hidden: strip(part.hidden), hiddenWidth: part.hiddenWidth };
+    if (!part.query) return { ...read, hidden: strip(part.hidden) };
     const [query, key, value] = ["query", "key", "value"].map((name) => perHead(part[name]));
     return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], part.causal)) };
   };

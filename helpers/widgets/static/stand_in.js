@@ -1,0 +1,45 @@
+// Where no kernel is: the part of a widget's model that our views ask for. State changes are kept
+// in the page; nobody else hears of them.
+
+class StandIn {
+  constructor(state) {
+    Object.assign(this, { state, heard: {} });
+  }
+  get(name) {
+    return this.state[name];
+  }
+  set(name, value) {
+    if (this.state[name] === value) return;
+    this.state[name] = value;
+    for (const listener of this.heard[`change:${name}`] || []) listener();
+  }
+  save_changes() {}
+  on(names, listener) {
+    for (const name of names.split(" ")) (this.heard[name] ||= []).push(listener);
+  }
+  off(names, listener) {
+    for (const name of names.split(" ")) this.heard[name] = (this.heard[name] || []).filter((one) => one !== listener);
+  }
+}
+
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+async function unzipped(text) {
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+// Draw a widget in place of its still picture, which stays if anything goes wrong.
+export async function comeAlive(place, { module, style, state, bytes }) {
+  const address = URL.createObjectURL(new Blob([await unzipped(module)], { type: "text/javascript" }));
+  const widget = (await import(address)).default;
+  URL.revokeObjectURL(address);
+  for (const [name, text] of Object.entries(bytes)) state[name] = new DataView(bytesOf(text).buffer);
+  const sheet = document.createElement("style");
+  sheet.textContent = await unzipped(style);
+  const stage = document.createElement("div");
+  const picture = [...place.childNodes];
+  place.append(sheet, stage);
+  await widget.render({ model: new StandIn(state), el: stage });
+  for (const node of picture) node.remove();
+}
