@@ -99,8 +99,8 @@ export class Bars {
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
     const { beat, scene, stop, tour, follow, place } = this.view;
-    let words = place ? scene.hint : "Click on a layer to open it, or on a word to follow it through the model.";
-    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. Click the word again to let it go.`;
+    let words = place ? scene.hint : "Click on a layer to open it, or on a token to follow it through the model.";
+    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. Click the token again to let it go.`;
     if (beat >= 0 && scene.beats.length) words = scene.beats[Math.min(beat, scene.beats.length - 1)].words;
     if (stop >= 0) words = tour[stop].text;
     if (this.words.textContent !== words) this.words.textContent = words || "";

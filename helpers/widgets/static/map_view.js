@@ -152,10 +152,13 @@ class MapView {
     this.root.classList.toggle("mm-narrow", width < 600);
     const [name, row] = this.follow.split(":");
     const current = name === "decoder" && row < this.rows ? Number(row) : this.rows - 1;
-    const whole = sceneOf(this.trace, "", width, this.rows, { current });
-    const narrow = width < 600;
-    this.height = narrow && this.place ? ROOM : Math.max(whole.height, ROOM);
-    this.scene = this.place ? sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height }) : whole;
+    // Every depth is as high as the whole model, so that the page stays where it is.
+    if (this.measured !== width) {
+      this.wholeHeight = Math.max(ROOM, sceneOf(this.trace, "", width, 1).height);
+      this.measured = width;
+    }
+    this.height = width < 600 && this.place ? ROOM : this.wholeHeight;
+    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height });
     this.theme = mapTheme(dark);
     const { lit, flows } = lightOf(this);
     const height = Math.max(this.height, this.scene.height);

@@ -1,0 +1,341 @@
+"""The map in a real browser: in JupyterLab, and offline in a page without a kernel."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.map_tours import TOURS
+from helpers.widgets.model_map import model_map
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SENTENCE = "Un chien noir court dans la neige avec un bâton."
+IN_LAB = f"""
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.model_map import model_map
+view = model_map(load_translator().trace({SENTENCE!r}), tour="00")
+view
+"""
+REPORT = """
+from ipywidgets import Label
+told = Label()
+def tell(_=None):
+    told.value = f"PY {view.place or 'model'} {view.follow or 'none'} {view.beat} {view.stop}"
+view.observe(tell, ["place", "follow", "beat", "stop"])
+tell()
+told
+"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return load_translator().trace(SENTENCE)
+
+
+@pytest.fixture
+def offline(chromium, tmp_path):
+    """Give a function that shows a map in a bare page with the network off."""
+    contexts, errors = [], []
+
+    def open_(view, size=(1024, 768), **options):
+        path = tmp_path / f"{len(contexts)}.html"
+        path.write_text(f"<meta charset=utf-8>{view.static_html()}", encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": size[0], "height": size[1]}, offline=True, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path.as_uri())
+        page.wait_for_selector(".mm-stage[data-painted]")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def trail(page):
+    """Return the breadcrumb, step by step."""
+    return page.locator(".mm-trail button").all_inner_texts()
+
+
+def pressed(page):
+    """Return which depth is on."""
+    return page.locator(".mm-depths [aria-pressed=true]").inner_text()
+
+
+def open_(page, name):
+    """Press a target of the picture by its name."""
+    page.get_by_role("button", name=re.compile(name)).first.click()
+
+
+def colours(page, name, where=(0.5, 0.5)):
+    """Read one painted pixel inside a target: how far it is from the paper, 0 to 765."""
+    box = page.get_by_role("button", name=re.compile(name)).first.bounding_box()
+    return page.evaluate(
+        """([x, y]) => {
+          const canvas = document.querySelector('.mm-stage canvas');
+          const box = canvas.getBoundingClientRect();
+          const scale = canvas.width / box.width;
+          const { data } = canvas.getContext('2d')
+            .getImageData((x - box.x) * scale - 4, (y - box.y) * scale - 4, 9, 9);
+          let far = 0;
+          for (let i = 0; i < data.length; i += 4) {
+            far = Math.max(far, 765 - data[i] - data[i + 1] - data[i + 2]);
+          }
+          return far;
+        }""",
+        [box["x"] + box["width"] * where[0], box["y"] + box["height"] * where[1]],
+    )
+
+
+# ---- offline, without a kernel ---------------------------------------------------------------
+
+
+def test_four_depths_by_mouse_and_back(offline, trace):
+    page = offline(model_map(trace))
+    assert page.locator("img").count() == 0  # the live map took the picture's place
+    high = page.locator(".mm").bounding_box()["height"]
+    open_(page, "^Decoder layer 3: open")
+    assert (trail(page), pressed(page)) == (["The model", "Decoder layer 3"], "Layer")
+    open_(page, "^Head 2 of cross-attention")
+    assert trail(page)[-1] == "Cross-attention, head 2"
+    box = page.get_by_role("button", name=re.compile("^Scores")).bounding_box()
+    head = trace.decoder.layers[2][1].heads
+    # Row 2 is “black”, column 1 “chien”.
+    at = box["x"] + box["width"] * 1.5 / 12, box["y"] + box["height"] * 2.5 / 12
+    page.mouse.move(*at)
+    told = page.locator(".mm-tip").inner_text().replace("−", "-")
+    assert "“black” to “chien”" in told
+    assert float(re.search(r"√64 = (-?[\d.]+)", told)[1]) == pytest.approx(
+        head.scores[1, 2, 1].item(), abs=0.02
+    )
+    assert float(re.search(r"weight ([\d.]+)", told)[1]) == pytest.approx(
+        head.weights[1, 2, 1].item(), abs=0.005
+    )
+    page.mouse.click(*at)
+    assert (trail(page)[-1], pressed(page)) == ("“black” to “chien”", "One number")
+    assert page.locator(".mm").bounding_box()["height"] == high  # no jump on the way
+    for depth in ("Head", "Layer", "Model"):
+        page.keyboard.press("Escape")
+        page.wait_for_function(
+            f"document.querySelector('.mm-depths [aria-pressed=true]').textContent === '{depth}'"
+        )
+    assert trail(page) == ["The model"]
+
+
+def test_the_products_of_one_number_add_up(offline, trace):
+    page = offline(model_map(trace, place="encoder/1/self-attention/3/8,7"))
+    heads = trace.encoder.layers[1][0].heads
+    query, key = heads.query[3, 8], heads.key[3, 7]
+    box = page.get_by_role("button", name=re.compile("^Query, key")).bounding_box()
+    for i in (0, 17, 63):
+        page.mouse.move(box["x"] + box["width"] * (i + 0.5) / 64, box["y"] + 5)
+        told = page.locator(".mm-tip").inner_text().replace("−", "-")
+        numbers = [float(number) for number in re.findall(r"-?\d+\.\d+", told)]
+        exact = [query[i].item(), key[i].item(), (query[i] * key[i]).item()]
+        assert numbers == pytest.approx(exact, abs=0.02)
+    box = page.get_by_role("button", name=re.compile("^Running sum")).bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 5)
+    total = float(page.locator(".mm-tip").inner_text().split(": ")[1])
+    assert total == pytest.approx((query @ key).item(), abs=0.1)
+
+
+def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
+    page = offline(model_map(trace))
+    for depth, name in enumerate(("Layer", "Head", "One number"), start=2):
+        page.locator(".mm-depths").get_by_role("button", name=name).click()
+        assert len(trail(page)) == depth
+    page.locator(".mm-trail button").nth(1).click()
+    assert trail(page) == ["The model", "Encoder layer 1"]
+
+
+def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
+    page = offline(model_map(trace))
+    mine, other = "^Target token 3: black", "^Source token 2: chien"
+    before = colours(page, mine, (0.8, 0.5)), colours(page, other, (0.8, 0.5))
+    open_(page, mine)
+    page.mouse.move(2, 2)
+    page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Bands')")
+    after = colours(page, mine, (0.8, 0.5)), colours(page, other, (0.8, 0.5))
+    assert after[0] == before[0]
+    assert 0 < after[1] < before[1] / 2
+    next_token = page.get_by_role("button", name=re.compile("^Next token")).get_attribute(
+        "aria-label"
+    )
+    assert next_token.startswith("Next token: dog, ")  # what follows the followed token
+    page.keyboard.press("Escape")
+    page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Click')")
+
+
+def test_the_keyboard_alone(offline, trace):
+    page = offline(model_map(trace))
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.mm-hit')"):
+            break
+    names = set()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+        names.add(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+    assert len(names) >= 5  # each arrow went somewhere
+    page.evaluate(
+        "document.querySelector('.mm-hit[aria-label^=\"Encoder layer 2: open\"]').focus()"
+    )
+    page.keyboard.press("Enter")
+    assert trail(page)[-1] == "Encoder layer 2"
+    assert page.evaluate("document.activeElement.matches('.mm-hit')")
+    page.evaluate("document.querySelector('.mm-hit[aria-label^=\"Head 4\"]').focus()")
+    page.keyboard.press("Enter")
+    page.evaluate("document.querySelector('.mm-hit[aria-label^=\"Weights\"]').focus()")
+    page.keyboard.press("Enter")  # into the matrix
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "document.querySelector('.mm [role=status]').textContent.startsWith('“chien” to “chien”')"
+    )
+    page.keyboard.press("Enter")
+    assert trail(page)[-1] == "“chien” to “chien”"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert trail(page)[-1] == "Encoder layer 2"
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert page.evaluate(focused).startswith("Head 4 of self-attention")  # where one came from
+
+
+def test_play_pause_and_steps(offline, trace):
+    page = offline(model_map(trace), reduced_motion="reduce")
+    slider = page.get_by_label("Step of the computation")
+    target = page.get_by_role("button", name=re.compile("^Target token"))
+    page.get_by_role("button", name=re.compile("^One step on")).click()
+    expect(slider).to_have_value("0")
+    expect(page.locator(".mm-words")).to_have_text("The sentence is cut into tokens.")
+    page.keyboard.press("n")
+    expect(slider).to_have_value("1")
+    page.keyboard.press("b")
+    expect(slider).to_have_value("0")
+    last = int(slider.get_attribute("max"))
+    assert last == 2 + 2 * 3 + len(trace.decoder.tokens)
+    slider.fill(str(last))
+    expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
+    expect(target).to_have_count(12)
+    slider.fill("9")
+    expect(target).to_have_count(1)
+    page.get_by_role("button", name=re.compile("^Play")).click()
+    page.wait_for_function("Number(document.querySelector('.mm-player input').value) > 9")
+    page.get_by_role("button", name=re.compile("^Pause")).click()
+    expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()
+
+
+def test_the_tour_of_lesson_00(offline, trace):
+    view = model_map(trace, tour="00")
+    page = offline(view)
+    page.get_by_role("button", name="Take the tour: 12 steps").click()
+    pictures = set()
+    for i, step in enumerate(view._tour):
+        expect(page.locator(".mm-words")).to_have_text(step["text"])
+        expect(page.locator(".mm-count")).to_have_text(f"{i + 1} of 12")
+        page.wait_for_timeout(60)
+        pictures.add(page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()"))
+        page.get_by_role("button", name="Finish" if i == 11 else "Next", exact=True).click()
+    assert len(pictures) == 12  # every step shows something of its own
+    page.get_by_role("button", name="Take the tour: 12 steps").click()
+    page.get_by_role("button", name="Leave").click()
+    assert page.get_by_role("button", name="Take the tour: 12 steps").count() == 1
+
+
+@pytest.mark.parametrize("tour", sorted(TOURS))
+def test_what_a_tour_lights_is_in_the_picture(offline, trace, tour):
+    view = model_map(trace, tour=tour)
+    page = offline(view)
+    rows = ("^Target token 2: A", "^Source token 2: chien")
+    full = [colours(page, row, (0.8, 0.5)) for row in rows]
+    for stop, step in enumerate(view._tour):
+        page.get_by_role("button", name=re.compile("^Take the tour|^Next$")).click()
+        if step.get("parts"):
+            page.wait_for_timeout(40)
+            now = [colours(page, row, (0.8, 0.5)) for row in rows]
+            assert min(a / b for a, b in zip(now, full, strict=True)) < 0.5, stop
+
+
+def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
+    page = offline(model_map(trace, here="cross-attention"))
+    assert "cross-attention" in page.locator(".mm-badge").inner_text()
+    dim = colours(page, "^Source token 2", (0.8, 0.5))
+    page.locator(".mm-badge").click()
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(60)
+    assert colours(page, "^Source token 2", (0.8, 0.5)) > 2 * dim
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (680, 800), (390, 844)])
+def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
+    page = offline(model_map(trace), size)
+    for place in (0, 1, 2, 3):
+        page.locator(".mm-depths button").nth(place).click()
+        page.wait_for_timeout(40)
+        too_wide = page.evaluate(
+            """() => [...document.querySelectorAll('.mm, .mm *')].filter(one =>
+                 !one.matches('.mm-hidden') && one.scrollWidth > one.clientWidth + 1
+                 && one.clientWidth > 0 && getComputedStyle(one).display !== 'inline'
+                 && !one.closest('.mm-trail')).map(one => one.className)"""
+        )
+        assert not too_wide
+        inside = page.evaluate(
+            """() => [...document.querySelectorAll('.mm-head > *, .mm-foot > *')].every(one => {
+                 const [box, all] = [one, document.querySelector('.mm')].map(
+                   each => each.getBoundingClientRect());
+                 return one.hidden || (box.left >= all.left - 1 && box.right <= all.right + 1);
+               })"""
+        )
+        assert inside
+    if size[0] >= 1024:
+        assert page.locator(".mm").bounding_box()["height"] <= 640
+
+
+def test_hostile_tokens_are_text(offline):
+    trace = load_translator().trace(SENTENCE)
+    bad = "</script><script>document.title = 'hit'</script>"
+    trace.encoder.tokens[1] = f"▁{bad}"
+    page = offline(model_map(trace))
+    assert page.get_by_role("button", name=f"Source token 2: {bad}").count() == 1
+    assert page.title() == ""
+    page.get_by_role("button", name=f"Source token 2: {bad}").hover()
+    assert page.locator(".mm script").count() == 0
+
+
+# ---- in JupyterLab ---------------------------------------------------------------------------
+
+
+def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
+    page = open_notebook([IN_LAB, REPORT], size=(1280, 900))
+    page.wait_for_selector(".mm-stage[data-painted]")
+
+    def expect(words):
+        page.locator(f".widget-label:has-text('PY {words}')").wait_for()
+
+    open_(page, "^Encoder layer 2: open")
+    expect("encoder/1 none")
+    page.keyboard.press("Escape")
+    expect("model none")
+    open_(page, "^Target token 3: black")
+    expect("model decoder:2")
+    page.keyboard.press("n")  # JupyterLab would take a plain letter, were it not shielded
+    expect("model none 0 -1")
+    page.get_by_role("button", name="Take the tour: 12 steps").click()
+    expect("model none -1 0")
+    page.evaluate(
+        """() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+             { code: "view.place = 'decoder/2/cross-attention/1/2,1'" }).done"""
+    )
+    page.wait_for_function(
+        "[...document.querySelectorAll('.mm-trail button')].pop().textContent.includes('“black”')"
+    )
+    page.evaluate(
+        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+    )
+    page.wait_for_selector(".mm[data-theme=dark]")
