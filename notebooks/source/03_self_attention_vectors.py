@@ -1,459 +1,415 @@
 # %% [markdown]
 # # Self-attention with vectors
 #
-# **Can a sequence attend to itself?** In lesson 02 a decoder looked back at an encoder. Here we throw
-# both loops away. What is left is a sentence whose words look at each other.
+# *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
-# At the end of these **60 minutes**, and 40 minutes more for the whole breakout, you can
+# You read *bank* as two different words without noticing. A language model has to work for that,
+# because it looks *bank* up in a table and gets the same 384 numbers both times. Six layers later
+# the two vectors are no longer equal: their cosine similarity has dropped from 1 to 0.82. Somewhere
+# on the way, *bank* must have picked up information from the words around it.
 #
-# - say what the sign and the size of a dot product mean,
-# - run self-attention without any parameters, and say what is wrong with it,
-# - explain queries, keys and values as a look-up in a soft dictionary,
-# - do the six steps for one word with a pencil, and as code,
-# - say why there are three projections, and why they are small.
-#
-# You need lesson 02: scores, a softmax, weights, a context.
+# Which words? We can find out by hiding them, one at a time. If a hidden word was the one that
+# mattered, the *bank* of the river should end up closer to the *bank* with the money.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
 notebook.set_up()
 
-# %%
+# %% tags=["hide-input"]
 import math
 
+import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 
 from helpers import attention, exercises, plots
 from helpers.data import corpus
-from helpers.tokenization import WordVocabulary
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.toy_models import load_toy
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.six_steps import SixSteps
 from helpers.widgets.softmax_scale import SoftmaxTemperature
 
+minilm = load_minilm()
+river, money = "She sat on the bank of the river.", "She paid the money into the bank."
+
+
+@torch.no_grad()
+def vector_of(word, text, hidden=None, attend=True):
+    """A word's vector after the last layer; no word may attend to `hidden`."""
+    tokens, ids = minilm.tokens(text), minilm.encode([text])
+    allowed = torch.tensor([attend and token != hidden for token in tokens])[None, None, None]
+    model = minilm.model
+    x = model.embedding(ids) + model.segments(torch.zeros_like(ids))
+    x = model.norm(x + model.positions(ids.shape[1]))
+    for layer in model.layers:
+        x = layer(x, allowed)[0]
+    return x[0, tokens.index(word)]
+
+
+def similarity_of_banks(hidden=None, attend=True):
+    left = vector_of("bank", river, hidden, attend)
+    right = vector_of("bank", money, attend=attend)
+    return F.cosine_similarity(left, right, dim=0).item()
+
+
+def bars(names, heights, title, guess=None, baseline=None, digits=2):
+    """Labelled bars; the learner's own guess is a mark."""
+    fig, ax = plt.subplots(figsize=(6.4, 2.9))
+    drawn = ax.bar(range(len(names)), heights, color=plots.BLUE, width=0.62)
+    ax.bar_label(drawn, [f"{h:.{digits}f}" for h in heights], padding=2)
+    ax.set_xticks(range(len(names)), names)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    if guess is not None:
+        ax.plot(guess[0], guess[1], marker="D", color=plots.ORANGE, markersize=9, zorder=3)
+        ax.annotate(
+            "your guess", guess, xytext=(8, 6), textcoords="offset points", color=plots.ORANGE
+        )
+    if baseline is not None:
+        ax.axhline(baseline, color=plots.GREY, linestyle="--", linewidth=1)
+    ax.set_title(title)
+    return ax
+
+
 # %% [markdown] tags=["notes"]
-# **Minutes**: 1 dot products 10 · 2 no parameters 12 · 3 soft dictionary 12 · 4 six steps 12 ·
-# 5 three projections 4 · breakout 10: `attend` and two questions; the rest is for home.
+# **48 minutes.** Hook and the hidden word 4 · warm-up 4 · 1 comparing 9 · 2 passing on 9 ·
+# 3 learned matrices 7 · 4 every word at once 8 · 5 the six steps on paper 7. The practice part is for
+# home, and *Going deeper* is for whoever asks about kernels or hard look-ups.
 #
-# **When late**: run the skip-gram's cells without talking about them (section 2 needs their vectors), and
-# leave out the second half of section 3. Never skip the pencil: let people do the six steps on paper
-# before the cell runs.
+# **Say first**: attention answers one question, namely what a word should take from its neighbours.
+# Let the class vote on every prediction, discuss for half a minute, vote again, and only then run the
+# cell below it.
 #
-# **Ask**: "Which person would you change so that *farce* suits best?" · "Nobody trained anything in
-# section 2. What would you train?" · "Why not always take the best key?" · "Who decides what *the*
-# looks for?" · "What could one matrix for all three not say?"
+# **If you are late**: skip the second noun in section 3 and do the pencil exercise as homework. Never
+# skip the find-the-bug exercise in section 2, because it separates keys from values for good.
 #
-# **What people get wrong**: they multiply the weights with the keys; they take the softmax to be
-# part of the score; they think a word's query and key are the same vector.
-
-# %% [markdown]
-# ## 1. What a dot product measures
+# **Ask**: "What could *car* be looking for?" · "Why can't a softmax give zero?" · "Which of the three
+# vectors would you change so that *stops* passes on its tense?" · "Nothing in section 4 was trained.
+# What would you train?"
 #
-# Three people and four films. Each has three features between −1 and 1: *action, romance, humour*.
-# For a person a feature says "I like it", for a film "there is much of it". We made the numbers up.
-
-# %%
-people = ["Ada", "Ben", "Chloé"]
-likes = torch.tensor([[0.9, -0.6, 0.3], [-0.5, 0.8, 0.6], [0.0, 0.1, 0.0]])  # (3, 3)
-films = ["chase", "wedding", "war", "farce"]
-holds = torch.tensor([[0.9, -0.2, 0.1], [-0.8, 0.9, 0.4], [0.7, 0.0, -0.9], [0.1, 0.2, 0.9]])
-
-# %% [markdown]
-# **Predict:** which film suits Ada best, which worst? What will Chloé's row look like?
+# **Answers to expect**: that queries, keys and values *are* the input vectors (only in the version
+# without parameters) · that a word always attends to itself most (true in section 4, false once there
+# are matrices) · that the weights multiply the keys (they multiply the values).
 
 # %%
-match = likes @ holds.T  # (3, 3) @ (3, 4) -> (3, 4): a dot product for each pair
-axes = plots.signed_heatmap(match, x_label="films", y_label="people")
-axes.set_xticks(range(4), films)
-axes.set_yticks(range(3), people)
+exercises.predict("which_word_made_the_difference")
+
+# %% tags=["hide-input"]
+hideable = ["she", "sat", "on", "of", "river"]
+without = {word: similarity_of_banks(hidden=word) for word in hideable}
+nothing_hidden, no_attention = similarity_of_banks(), similarity_of_banks(attend=False)
+most = max(without, key=without.get)
+exercises.reveal(
+    "which_word_made_the_difference", measured=most if most in ("sat", "of", "river") else "several"
+)
+assert abs(nothing_hidden - 0.82) < 0.01 and most == "river" and without["river"] > 0.9
+assert abs(without["sat"] - nothing_hidden) < 0.005 and no_attention > 0.99
+notebook.figure(
+    bars(
+        hideable,
+        list(without.values()),
+        "similarity of the two banks, one word hidden",
+        baseline=nothing_hidden,
+    ),
+    alt="Similarity of the two vectors of bank with one word hidden. The dashed line is the value "
+    "with nothing hidden, 0.82. Hiding sat changes nothing; hiding river raises it to 0.91.",
+    width=560,
+)
+
+# %% [markdown]
+# Without *river* the similarity rises from 0.82 to 0.91, while hiding *sat* changes nothing. If we
+# switch attention off altogether it's 0.996. So practically all of the difference came in through
+# attention, and the largest single share of it came from one word.
+#
+# That's the mechanism of this lesson. To build it we need three things: a way to compare two words, a
+# way to turn comparisons into weights, and something for each word to pass on.
+
+# %%
+exercises.warm_up(3)
+
+# %% [markdown]
+# ## 1. Does this word have what I'm looking for?
+#
+# Let's make it as small as possible. In *"the small red car stops"*, suppose that *car* should
+# collect its adjectives. We give each word a vector of five numbers, which we simply make up for now.
+
+# %%
+words = ["the", "small", "red", "car", "stops"]
+x = torch.tensor(
+    [  # noun, adjective, verb, size, redness
+        [0.0, 0, 0, 0, 0],  # the
+        [0, 1, 0, -1, 0],  # small
+        [0, 1, 0, 0, 1],  # red
+        [1, 0, 0, 0, 0],  # car
+        [0, 0, 1, 0, 0],  # stops
+    ]
+)  # (S=5, D=5)
+wanted = torch.tensor([0.0, 3, 0, 0, 0])  # (D=5,): "car" looks for adjectives, strength 3
+
+# %% [markdown]
+# We compare what *car* is looking for with the vector of *red* by multiplying matching entries and
+# adding up the products. That's the **dot product**. It's large when both vectors are large in the
+# same places, zero when they have nothing in common, and negative when they point in opposite
+# directions.
+#
+# $$\text{wanted} \cdot \text{red} = 0\cdot 0 + 3\cdot 1 + 0\cdot 0 + 0\cdot 0 + 0\cdot 1 = 3$$
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("compare_with_all")
+
+
+# %%
+def compare_with_all(query, keys):
+    """(K,), (S, K) -> scores (S,): the dot product of the query with every key"""
+    scores = [... for key in keys]  # ← fill the gap
+    return torch.stack(scores)
+
+
+# %% tags=["hide-input"]
+exercises.check("compare_with_all", compare_with_all)
+
+# %% [markdown]
+# In practice nobody writes that loop, because one matrix product makes all five comparisons at once.
+
+# %%
+scores = x @ wanted  # (S, D) @ (D,) -> (S,)
+print(dict(zip(words, scores.tolist(), strict=True)))
+
+# %% [markdown]
+# *small* and *red* score 3 and everything else scores 0. But scores aren't weights yet. To mix some of
+# *small* with some of *red* we need numbers that are positive and sum to 1, and the softmax you met in
+# lesson 02 makes exactly those.
+
+# %%
+exercises.predict("share_of_the_rest")
+
+# %%
+weights = scores.softmax(dim=-1)  # (S,), sums to 1
+
+# %% tags=["hide-input"]
+rest = 100 * weights[[0, 3, 4]].sum().item()
+exercises.reveal("share_of_the_rest", measured=rest)
+assert 6 < rest < 8
+notebook.figure(
+    bars(words, weights.tolist(), "weights of car"),
+    alt="The weights of car: 0.47 on small, 0.47 on red, and 0.02 on each of the other three words.",
+    width=560,
+)
+
+# %% [markdown]
+# Together *the*, *car* and *stops* get 7%. That's not much, but it isn't zero either, because a score
+# of 0 still becomes $e^0 = 1$ before the softmax divides. The only score that leads to a weight of
+# exactly zero is $-\infty$, and lesson 04 uses it to hide words on purpose.
+#
+# ## 2. What does *red* pass on?
+#
+# The weights tell us how much *car* takes from each word, but not what it takes. What made *red* match
+# was being an adjective. What *car* can use is the colour. So let's say that each word passes on only
+# a part of its vector, here size and redness. We call that part its **value**.
+
+# %%
+values = x * torch.tensor([0.0, 0, 0, 1, 1])  # (S, D): only size and redness
+context = weights @ values  # (S,) @ (S, D) -> (D,)
+print("context:      ", [round(c, 2) for c in context.tolist()])
+print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).tolist()])
+
+# %% [markdown]
+# *car* used to be just a noun. Now its vector also says that it's smallish (−0.47) and reddish (0.47).
+# The mixture of values that *car* received is called its **context**.
+#
+# The two other vectors have names as well, and you'll meet them in every paper from here on. What *car*
+# is looking for is its **query**. The vector that a query is compared with is a **key**. (Our keys were
+# the whole vectors `x`.) So attention scores every key against the query, turns the scores into weights
+# with a softmax, and uses the weights to mix the values.
+
+# %%
+exercises.predict("a_third_adjective")
+
+# %% tags=["hide-input"]
+shiny = torch.tensor([0.0, 1, 0, 0, 0])  # an adjective, nothing about size or redness
+longer = torch.cat([x[:3], shiny[None], x[3:]])
+redness = ((longer @ wanted).softmax(-1) @ longer)[4].item()
+exercises.reveal(
+    "a_third_adjective",
+    measured="falls" if 0.25 < redness < 0.4 else "zero" if redness < 0.05 else "stays",
+)
+print(f"redness of car, with shiny in the sentence: {redness:.2f}")
+assert abs(redness - 0.32) < 0.01
+
+# %% [markdown]
+# It falls from 0.47 to 0.32, although *shiny* says nothing about colour. The weights have to sum to 1,
+# so the third adjective takes its share from the other two. Remember this for lesson 06, where one set
+# of weights turns out not to be enough.
+#
+# ### Your turn: find the bug (4 min)
+#
+# The function below runs without an error, and yet it hands out negative weights for some queries.
+# That's one of two mistakes in it. Find both and mend them.
+
+# %% tags=["hide-input"]
+exercises.heading("soft_lookup")
+
+
+# %%
+def soft_lookup(query, keys, values):
+    """(K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)"""
+    scores = keys @ query
+    weights = scores / scores.sum()
+    return weights @ keys, weights
+
+
+# %% tags=["hide-input"]
+exercises.check("soft_lookup", soft_lookup)
+
+# %%
+exercises.quiz("what_the_weights_multiply")
+
+# %% [markdown]
+# ## 3. Nobody makes these vectors up
+#
+# So far we chose every number by hand. A model has to find them, and it does so with three matrices:
+# each word's embedding $x$ is multiplied by $W_Q$ to get its query, by $W_K$ to get its key, and by
+# $W_V$ to get its value. The matrices start out random and are trained like any other weights.
+#
+# Let's watch that happen. The cell below makes up sentences like ours from sixteen words with random
+# embeddings, and asks for the car's size and colour. The answer is computed from the context of the
+# noun alone. Nothing tells the model where to look.
+
+
+# %%
+def one_head(x, w_q, w_k, w_v, i=3):
+    """Word i attends to its sentence: (B, T, D) -> context (B, K), weights (B, T)"""
+    query, keys, values = x[:, i] @ w_q, x @ w_k, x @ w_v
+    scores = torch.einsum("bk,btk->bt", query, keys) / math.sqrt(w_q.shape[1])
+    weights = scores.softmax(dim=-1)
+    return torch.einsum("bt,btk->bk", weights, values), weights
+
+
+# %%
+exercises.predict("where_will_it_look")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+SIZES, COLOURS = ["small", "tiny", "big", "huge"], ["red", "green", "blue", "black"]
+NOUNS, VERBS = ["car", "tree", "dog", "house"], ["stops", "waits", "appears"]
+LEXICON = {word: i for i, word in enumerate(["the", *SIZES, *COLOURS, *NOUNS, *VERBS])}
+
+
+def made_up(n, generator, second_noun=False):
+    """Sentences (n, T), whether the first noun is big (n,), and its colour (n,)."""
+
+    def pick(words, but=None):
+        words = [word for word in words if word != but]
+        return words[torch.randint(len(words), (1,), generator=generator).item()]
+
+    rows, big, colour = [], [], []
+    for _ in range(n):
+        sentence = ["the", pick(SIZES), pick(COLOURS), pick(NOUNS), pick(VERBS)]
+        if second_noun:
+            sentence += ["the", pick(SIZES), pick(COLOURS), pick(NOUNS, but=sentence[3])]
+        rows.append([LEXICON[word] for word in sentence])
+        big.append(int(sentence[1] in ("big", "huge")))
+        colour.append(COLOURS.index(sentence[2]))
+    return torch.tensor(rows), torch.tensor(big), torch.tensor(colour)
+
+
+def learn_to_look(seed, second_noun=False, steps=300, d_model=16, d_head=8):
+    """Train one head; the share of test sentences it gets right, and its mean weights."""
+    notebook.set_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    train, test = (made_up(n, generator, second_noun) for n in (600, 400))
+    embedding = torch.nn.Parameter(0.5 * torch.randn(len(LEXICON), d_model))
+    matrices = [torch.nn.Parameter(torch.randn(d_model, d_head) / 4) for _ in range(3)]
+    answer = torch.nn.Parameter(torch.randn(d_head, 2 + len(COLOURS)) / 3)
+    optimiser = torch.optim.Adam([embedding, *matrices, answer], lr=0.02)
+    for _ in range(steps):
+        some = torch.randint(0, len(train[0]), (64,), generator=generator)
+        ids, big, colour = (column[some] for column in train)
+        logits = one_head(embedding[ids], *matrices)[0] @ answer
+        loss = F.cross_entropy(logits[:, :2], big) + F.cross_entropy(logits[:, 2:], colour)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    ids, big, colour = test
+    context, weights = one_head(embedding[ids], *matrices)
+    logits = (context @ answer).detach()
+    right = (logits[:, :2].argmax(-1) == big) & (logits[:, 2:].argmax(-1) == colour)
+    return right.float().mean().item(), weights.mean(0).detach()
+
+
+runs = [learn_to_look(seed) for seed in range(5)]
+share, learned = zip(*runs, strict=True)
+learned = torch.stack(learned)  # (seeds, T)
+on_adjectives = learned[:, 1:3].sum(-1)
+assert min(share) > 0.95 and on_adjectives.min() > 0.75 and learned[:, 1:3].min() > 0.15
+mean = learned.mean(0)
+exercises.reveal(
+    "where_will_it_look",
+    measured="both" if mean[1:3].min() > 0.2 else "one" if mean[1:3].max() > 0.6 else "even",
+)
+axes = plots.attention_heatmap(
+    learned,
+    [f"seed {s}" for s in range(5)],
+    ["the", "(size)", "(colour)", "(noun)", "(verb)"],
+    title="mean weights of the noun after training",
+)
 notebook.figure(
     axes,
-    alt="Dot products of three people and four films. Ada: chase far above zero, wedding far below. "
-    "Ben the other way round. Chloé's row is close to zero everywhere.",
+    alt="Mean weights of the noun for five seeds. In every row almost all of the weight is on the "
+    "two adjectives, a little more on the colour than on the size.",
     width=520,
 )
 
 # %% [markdown]
-# - **Sign**: plus when both agree (both high, or both low), minus when they disagree.
-# - **Size**: large when features are strong on both sides. Chloé hardly cares about anything, so
-#   nothing matches her strongly, and nothing repels her.
-# - As arrows: $a \cdot b = |a|\,|b|\cos\theta$. Plus below a right angle, zero at it, minus above; the
-#   longer the arrows, the larger.
-
-# %%
-assert films[match[0].argmax()] == "chase" and films[match[0].argmin()] == "wedding"
-assert match[2].abs().max() < 0.15
-
-# %% [markdown]
-# ### Where features come from
+# In all five runs the weight ends up on the two adjectives, because that's the only way to answer both
+# questions. What *car* looks for, what *red* matches on and what *red* passes on were all learned from
+# nothing but right and wrong answers.
 #
-# Nobody makes features by hand. Give every word a vector of random numbers, set a task, and let
-# training move the vectors: an **embedding**. Word2vec's task (Mikolov et al. 2013) is to guess the
-# neighbours of a word (**skip-gram**), or the word from its neighbours. GloVe (Pennington et al.
-# 2014) fits vectors to counts of neighbours. In a Transformer there is no such task: the vectors
-# are learned with everything else.
+# Now let's make the sentence slightly more interesting: *"the small red car stops the big green tree"*.
+# The model, the training and the question about the first noun stay exactly the same.
+
+# %%
+exercises.predict("with_a_second_noun")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+harder = [learn_to_look(seed, second_noun=True) for seed in range(5)]
+share_of_two = 100 * sum(run[0] for run in harder) / len(harder)
+spread = torch.stack([run[1] for run in harder]).mean(0)
+assert 35 < share_of_two < 60
+assert abs(spread[1:3].sum() - spread[6:8].sum()) < 0.1  # both pairs of adjectives alike
+exercises.reveal("with_a_second_noun", measured=share_of_two)
+axes = bars(
+    ["the", "(size)", "(colour)", "car", "stops", "the", "(size)", "(colour)", "tree"],
+    spread.tolist(),
+    "mean weights of the first noun",
+)
+axes.tick_params(axis="x", labelsize=9)
+notebook.figure(
+    axes,
+    alt="Mean weights of the first noun in a sentence with two nouns: the two pairs of adjectives "
+    "get the same weight.",
+    width=640,
+)
+
+# %% [markdown]
+# It's right less than half the time. The reason is in the picture: *car* attends to all four adjectives
+# alike, because nothing in the vector of *red* says that it stands next to *car*. Words come without
+# positions. Keep this failure in mind, because lesson 05 repairs it.
 #
-# Here is a skip-gram in a few lines. From a word's vector it guesses the words up to two places
-# away. It reads 4,000 English sentences of lesson 01's corpus.
-
-# %%
-sentences = [pair.target for pair in corpus.toy_corpus(4000, seed=0)]
-vocabulary = WordVocabulary.build(sentences)
-centre, neighbour = [], []
-for sentence in sentences:
-    ids = vocabulary.encode(sentence)
-    for i, word in enumerate(ids):
-        for other in ids[max(0, i - 2) : i] + ids[i + 1 : i + 3]:
-            centre.append(word)
-            neighbour.append(other)
-centre, neighbour = torch.tensor(centre), torch.tensor(neighbour)
-print(f"{len(centre):,} pairs of neighbours, {len(vocabulary)} words")
-
-# %%
-notebook.set_seed(0)
-embedding = torch.nn.Embedding(len(vocabulary), 16)
-guess = torch.nn.Linear(16, len(vocabulary), bias=False)
-optimiser = torch.optim.Adam([*embedding.parameters(), *guess.parameters()], lr=0.02)
-for _ in range(400):
-    batch = torch.randint(0, len(centre), (4096,))
-    loss = F.cross_entropy(guess(embedding(centre[batch])), neighbour[batch])
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()
-print(f"loss {loss:.2f} nats; guessing evenly costs {math.log(len(vocabulary)):.2f}")
-
-# %% [markdown]
-# **Predict:** nobody told the model what an animal or a colour is. Which words will be nearest to
-# *cat*, to *red*, to *sees*?
-
-# %% tags=["nbval-ignore-output"]
-vectors = F.normalize(embedding.weight.detach(), dim=-1)  # all one long: only direction counts
-
-
-def nearest(word, n=4):
-    similarity = vectors @ vectors[vocabulary.ids[word]]
-    return [
-        vocabulary.words[i] for i in similarity.topk(n + 1).indices if vocabulary.words[i] != word
-    ][:n]
-
-
-for word in ["cat", "red", "sees", "in"]:
-    print(f"{word:>5}: {', '.join(nearest(word))}")
-
-# %% [markdown]
-# Words that stand in the same places get similar vectors: that is the whole trick. One number to
-# check it: how many of the four nearest words of each colour are colours again? (It is not perfect: a
-# colour and its noun stand side by side and so share neighbours, which may be why *flowers* comes up
-# near *red*.)
-
-# %%
-colours = [
-    c for c in ["red", "green", "blue", "black", "white", "yellow", "grey"] if c in vocabulary.ids
-]
-share = sum(w in colours for c in colours for w in nearest(c)) / (4 * len(colours))
-chance = (len(colours) - 1) / (len(vocabulary) - 1)
-print(f"colours among the neighbours of colours: {share:.0%}; by chance {chance:.0%}")
-assert share > 4 * chance
-
-# %% [markdown]
-# ## 2. Self-attention with nothing to learn
+# ## 4. Every word asks at once
 #
-# Take a sentence as rows $x_1 \dots x_T$. Every word is compared with every word, the scores go
-# through a softmax, and each word becomes a mixture of all (the weights, $\alpha_{t,i}$ in lesson
-# 02, are $w_{ij}$ here):
+# Until now one word was looking. In **self-attention** every word of the sentence sends out a query to
+# all words of the same sentence, itself included. The simplest version has no matrices at all: each
+# embedding serves as query, key and value.
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
-# By hand first, for one word, then for all.
-
-# %%
-words = ["the", "black", "cat", "sees", "a", "little", "dog", "."]
-assert all(word in vocabulary.ids for word in words)
-x = embedding.weight.detach()[vocabulary.encode(words)]  # (T=8, D=16)
-
-i = words.index("cat")
-powers = [math.exp(float(x[i] @ x_j)) for x_j in x]
-weights_of_cat = torch.tensor([p / sum(powers) for p in powers])  # (T,)
-y_cat = sum(w * x_j for w, x_j in zip(weights_of_cat, x, strict=True))  # (D,)
-
-# %%
-scores = x @ x.T  # (T, D) @ (D, T) -> (T, T)
-weights = scores.softmax(dim=-1)  # every row sums to 1
-y = weights @ x  # (T, T) @ (T, D) -> (T, D)
-torch.testing.assert_close(weights[i], weights_of_cat)
-torch.testing.assert_close(y[i], y_cat)
-
-# %% [markdown]
-# **Predict:** where will the darkest cells be?
-
-# %%
-axes = plots.attention_heatmap(weights, words, words)
-notebook.figure(
-    axes,
-    alt="Attention without parameters over the black cat sees a little dog, rows are queries. The "
-    "diagonal is darkest: nearly every word looks mostly at itself.",
-    width=520,
-)
-
-# %% [markdown]
-# ### The diagonal wins
-#
-# A vector's dot product with itself is its squared length. No other vector of that length can beat
-# it, and a softmax turns a lead of a few points into nearly everything. How much weight stays at
-# home, over a thousand sentences?
-
-# %%
-kept = []
-for sentence in sentences[:1000]:
-    rows = embedding.weight.detach()[vocabulary.encode(sentence)]
-    map_ = (rows @ rows.T).softmax(-1)
-    at_home = torch.tensor([[a == b for b in sentence] for a in sentence])
-    kept.append(((map_ * at_home).sum(-1).mean().item(), at_home.float().mean().item()))
-home, even = torch.tensor(kept).mean(0)
-print(
-    f"weight on the word itself (or its double): {home:.0%}; spread evenly it would be {even:.0%}"
-)
-assert home > 0.5 > 2 * even
-
-# %% [markdown]
-# Is it the word, or the *length* of its vector? Make all vectors one long and measure again.
-
-# %%
-kept_short = []
-for sentence in sentences[:1000]:
-    rows = F.normalize(embedding.weight.detach()[vocabulary.encode(sentence)], dim=-1)
-    map_ = (rows @ rows.T).softmax(-1)
-    at_home = torch.tensor([[a == b for b in sentence] for a in sentence])
-    kept_short.append((map_ * at_home).sum(-1).mean().item())
-home_short = sum(kept_short) / len(kept_short)
-length = embedding.weight.detach().norm(dim=-1).mean()
-print(f"vectors are {length:.1f} long on average; made one long, {home_short:.0%} stays at home")
-assert even < home_short < 0.5 * home
-
-# %% [markdown]
-# Length does most of it. Of equal, short vectors the word itself still gets the largest weight, but no
-# longer nearly everything.
-
-# %% [markdown]
-# ### There is nothing to train
-#
-# Count the parameters of the formulas of this section: none. What a word looks for, what it is
-# found by, and what it hands over is all the same vector. Section 4 tells them apart.
-#
-# ### Order does not matter
-#
-# **Predict:** shuffle the words. What happens to the outputs?
-
-# %%
-order = torch.randperm(len(words), generator=torch.Generator().manual_seed(1))
-shuffled = x[order]
-y_shuffled = (shuffled @ shuffled.T).softmax(-1) @ shuffled
-torch.testing.assert_close(y_shuffled, y[order])
-print("the outputs are shuffled in the same way, and otherwise the same")
-
-# %% [markdown]
-# In *the dog sees the cat* and in *the cat sees the dog*, *cat* gets the same vector. That shuffled
-# words give the same outputs, shuffled in the same way, is called **permutation equivariance**. It
-# stays true with projections, as long as nothing says where a word stands. Lesson 05 gives words
-# their places.
-
-# %% [markdown]
-# ## 3. A soft dictionary
-#
-# A Python dictionary looks up a **key** that equals the **query** and returns its **value**. A query
-# that equals no key is an error.
-
-# %%
-prices = {"apple": 2.0, "pear": 3.0, "plum": 5.0}
-print(prices["pear"])
-
-# %% [markdown]
-# A *soft* dictionary never fails. It compares the query with **all** keys, turns the scores into
-# weights and returns the mixture of **all** values. Keys and queries are now vectors. How hard it
-# chooses is set by a **temperature**: the scores are divided by it before the softmax. **Predict:** what
-# comes out at a very high temperature, and what near zero?
-
-# %%
-keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2): how crisp, how sweet
-values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1): prices of apple, pear, plum
-query = torch.tensor([0.8, 0.5])  # (K=2,): rather crisp, half sweet
-
-for temperature in (10, 1, 0.1, 0.001):
-    weights = (keys @ query / temperature).softmax(dim=-1)  # (S,)
-    shares = ", ".join(f"{w:.2f}" for w in weights)
-    print(f"temperature {temperature:>6}: weights {shares}; price {(weights @ values).item():.2f}")
-assert (weights @ values).item() == values[(keys @ query).argmax()].item()
-
-# %% [markdown]
-# At a high temperature all values count alike. Towards zero, the best key takes everything, and the
-# soft dictionary becomes a hard one. Why not always hard? Because a hard one cannot be learned: a small
-# change of the query changes nothing, so there is no gradient. The soft one has one, unless the
-# temperature is so low that it has become a hard one:
-
-# %%
-for temperature in (1, 0.001):
-    asked = query.clone().requires_grad_()
-    ((keys @ asked / temperature).softmax(dim=-1) @ values).sum().backward()
-    gradient = ", ".join(f"{g:.2f}" for g in asked.grad)
-    print(f"temperature {temperature:>6}: gradient of the price ({gradient})")
-assert asked.grad.abs().max() < 1e-6
-
-# %% [markdown]
-# Move the slider and find the temperature at which the largest weight passes 0.9. (It is just below 0.4.)
-# **Entropy** says how
-# spread the weights are: 0 when one word has all, log 5 ≈ 1.61 when five share evenly.
-
-# %%
-SoftmaxTemperature()
-
-# %% [markdown]
-# ### The same thing, fifty years older
-#
-# Statisticians have averaged values by the nearness of their keys since 1964 (Nadaraya; Watson).
-# The query is a place $x$, keys are known places $x_j$, values are known heights $y_j$:
-#
-# $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
-#
-# Only the score differs from ours. The kernel's width $h$ plays the temperature: $2h^2$.
-
-# %% [markdown]
-# Make the kernel narrow, then wide. Watch *Off the true curve by*: which width makes it smallest?
-
-# %%
-KernelRegression(width=1.0)
-
-# %% [markdown]
-# Anything from 0.25 to 0.4 shows 0.34, the smallest. A narrower kernel follows the noise of single
-# points, a wider one flattens the waves.
-
-# %% [markdown]
-# ## 4. Six steps for one word
-#
-# Now each word gets three vectors. They are made by three matrices, and these are learned:
-#
-# | vector | needed of | the question it answers |
-# |---|---|---|
-# | **query** $q = x W_Q$ | the word that looks (each in its turn) | what am I looking for? |
-# | **key** $k = x W_K$ | every word | what can I be found by? |
-# | **value** $v = x W_V$ | every word | what do I hand over? |
-#
-# For the word *cat*:
+# ### Your turn (4 min)
 
 # %% tags=["hide-input"]
-notebook.picture("query_key_value")
-
-# %% [markdown]
-# Take a pencil. The sentence is *the cat sleeps*, the numbers are small.
-
-# %%
-tokens = ["the", "cat", "sleeps"]
-x = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # (T=3, D=3): a row for each word
-w_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])  # (D=3, K=3)
-w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
-w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-
-# %% [markdown]
-# **Step 1, project.** The word *the* looks, so it needs a query. Everybody needs a key and a value.
-# Work out $q$ and the first key on paper before you run the cell.
-
-# %%
-query = x[0] @ w_q  # (D,) @ (D, K) -> (K,)
-keys = torch.stack([row @ w_k for row in x])  # (T, K)
-values = torch.stack([row @ w_v for row in x])  # (T, D_v)
-print("q of the:", query.tolist())
-print("keys:    ", keys.tolist())
-print("values:  ", values.tolist())
-
-# %% [markdown]
-# **Step 2, score.** One dot product for each word. **Step 3, scale:** divide by $\sqrt{d_k}$, where
-# $d_k$ is the width of a key (K in the code), here $\sqrt 3$ (lesson 04 shows why). **Step 4,
-# softmax:** the weights are positive and sum to one.
-
-# %%
-scores = torch.stack([query @ key for key in keys])  # (T,)
-scaled = scores / math.sqrt(3)
-weights = scaled.exp() / scaled.exp().sum()
-print("scores: ", scores.tolist())
-print("weights:", [round(w, 2) for w in weights.tolist()])
-assert scores.tolist() == [1, 4, 3]
-
-# %% [markdown]
-# **Step 5, weigh the values. Step 6, add them up.** The sum is the word's new vector: its context.
-
-# %%
-weighed = [w * v for w, v in zip(weights, values, strict=True)]  # three vectors (D_v,)
-context = sum(weighed)  # (D_v,)
-print("weighed values:", [[round(n, 2) for n in v.tolist()] for v in weighed])
-print("context of the:", [round(c, 2) for c in context.tolist()])
-torch.testing.assert_close(context, torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
-
-# %% [markdown]
-# All six on one sheet. Compare with your paper:
-
-# %% tags=["hide-input"]
-notebook.picture("six_steps")
-
-# %% [markdown]
-# The same as the course's tested function and as PyTorch's:
-
-# %%
-ours, _ = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
-# [None]: a batch of one sentence, which PyTorch expects.
-theirs = F.scaled_dot_product_attention((x @ w_q)[None], (x @ w_k)[None], (x @ w_v)[None])[0]
-torch.testing.assert_close(ours[0], context)
-torch.testing.assert_close(theirs[0], context)
-print("by hand = ours = PyTorch's")
-
-# %% [markdown]
-# Step through it, choose another word, or type other vectors. **Try:** give *sleeps* the vector of
-# *cat*. What happens to the weights, and why?
-
-# %%
-SixSteps(step=1)
-
-# %% [markdown]
-# Equal vectors have equal keys, and equal keys get equal weights: 0.08, 0.46 and 0.46.
-
-# %%
-twice = SixSteps(sleeps="0 2 1").numbers["weights"]
-print([round(w, 2) for w in twice.tolist()])
-assert twice[1] == twice[2]
-
-# %% [markdown]
-# ## 5. Why three projections, and why small ones
-#
-# With one vector for all three roles, a word looks for what it is itself. Section 2 showed where
-# that leads: to the diagonal. Two different matrices allow *verbs look for subjects* without
-# subjects looking back: the **scores** need not be symmetric. The third lets a word hand over
-# something else than what it is found by.
-
-# %%
-notebook.set_seed(0)
-some, other = torch.randn(2, 3, 3)
-same = (x @ some) @ (x @ some).T
-different = (x @ some) @ (x @ other).T
-print("scores with one matrix, symmetric:  ", torch.allclose(same, same.T))
-print("scores with two matrices, symmetric:", torch.allclose(different, different.T))
-assert torch.allclose(same, same.T) and not torch.allclose(different, different.T)
-
-# %% [markdown]
-# In the paper words have 512 numbers, queries and keys only 64. Nothing forces that. It is a choice
-# about cost: with 8 such attentions side by side (lesson 06), 8 × 64 = 512, and eight small ones cost
-# about as much as one of full width.
-
-# %%
-one_full = 3 * 512 * 512
-eight_small = 8 * 3 * 512 * 64
-print(f"one of full width: {one_full:,} parameters; eight small ones: {eight_small:,}")
-assert one_full == eight_small
-
-# %% [markdown]
-# ## Breakout
-#
-# Write the functions. The check says what is wrong, not only that it is.
-
-# %%
 exercises.heading("simple_self_attention")
 
 
@@ -463,9 +419,133 @@ def simple_self_attention(x):
     ...
 
 
+# %% tags=["hide-input"]
 exercises.check("simple_self_attention", simple_self_attention)
 
+# %% [markdown]
+# Let's run it on real embeddings. Lesson 01's toy corpus has a small trained Transformer, and its table
+# holds a vector of 128 numbers per word.
+
 # %%
+toy = load_toy("transformer")
+table = toy.model.tgt_embedding.weight.detach()  # (V, D=128)
+
+
+def embed(sentence):
+    return table[torch.tensor(toy.target.encode(sentence))]  # (T, D)
+
+
+# %%
+exercises.predict("weight_on_itself")
+
+# %% tags=["hide-input"]
+own, even = [], []
+for pair in corpus.toy_corpus(1000, seed=0):
+    rows = embed(pair.target)
+    same = torch.tensor([[a == b for b in pair.target] for a in pair.target])
+    own.append((((rows @ rows.T).softmax(-1) * same).sum(-1).mean()).item())
+    even.append(same.float().mean().item())
+own, even = (100 * sum(numbers) / len(numbers) for numbers in (own, even))
+exercises.reveal("weight_on_itself", measured=own)
+print(f"spread evenly, a word (with its repetitions) would get {even:.0f}%")
+assert 40 < own < 55 and 8 < even < 10
+
+# %% [markdown]
+# Nearly half of the weight stays on the word itself, five times as much as an even spread would give
+# it. That's no accident: the dot product of a vector with itself is its squared length, and no other
+# vector of the same length can score more. Multiply these embeddings by √128, as the trained model
+# does before its first layer, and the share becomes 100%. Without matrices, a word mostly finds itself.
+#
+# With matrices that changes, because the query and the key of a word are two different vectors then. In
+# MiniLM, the model that read our two sentences, a token gives only about an eighth of its weight to
+# itself.
+
+# %% tags=["hide-input"]
+scaled_rows = [embed(pair.target) * math.sqrt(128) for pair in corpus.toy_corpus(200, seed=0)]
+own_scaled = [(r @ r.T).softmax(-1) for r in scaled_rows]
+assert all((r == r.amax(-1, keepdim=True)).diagonal().float().mean() > 0.99 for r in own_scaled)
+trained = minilm.attend(river).maps["encoder"][0].diagonal(dim1=-2, dim2=-1)
+assert 0.08 < trained.mean() < 0.16
+
+# %%
+exercises.predict("shuffle_the_words")
+
+# %%
+sentence = ["the", "black", "cat", "sees", "a", "little", "dog", "."]
+order = [6, 0, 3, 5, 1, 7, 2, 4]
+y = attention.scaled_dot_product_attention(*[embed(sentence)] * 3)[0]
+y_shuffled = attention.scaled_dot_product_attention(*[embed(sentence)[order]] * 3)[0]
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(y_shuffled, y[order])
+exercises.reveal(
+    "shuffle_the_words",
+    measured="moved" if torch.allclose(y_shuffled, y[order], atol=1e-5) else "different",
+)
+
+# %% [markdown]
+# Each word gets exactly the vector it had before, only in another row. The field calls this
+# **permutation equivariance**. It means that *the dog sees the cat* and *the cat sees the dog* give
+# *cat* the same vector, and it's the same weakness that defeated our model in section 3.
+#
+# ## 5. The six steps, with a pencil
+#
+# Here's the whole computation for one word, with three matrices and numbers small enough for paper. The
+# sentence is *the cat sleeps*, and *the* is asking.
+
+# %% tags=["hide-input"]
+notebook.picture("query_key_value")
+
+# %%
+tokens = ["the", "cat", "sleeps"]
+x = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # (T=3, D=3): one row per word
+w_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])  # (D=3, K=3)
+w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
+w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
+
+# %% [markdown]
+# Take a pencil and do it for *the*: **project** its row to a query and every row to a key and a value,
+# **score** the query against each key, **scale** by $\sqrt{d_k}$ (the square root of a key's width,
+# here $\sqrt 3$; lesson 04 shows why), apply a **softmax**, **weigh** the values and **sum** them.
+
+# %%
+exercises.predict("score_of_the_cat")
+
+# %%
+query, keys, values = x[0] @ w_q, x @ w_k, x @ w_v  # (K,), (T, K), (T, D_v)
+scores = keys @ query  # (T, K) @ (K,) -> (T,)
+weights = (scores / math.sqrt(3)).softmax(-1)  # (T,)
+context = weights @ values  # (T,) @ (T, D_v) -> (D_v,)
+
+# %% tags=["hide-input"]
+exercises.reveal("score_of_the_cat", measured=scores[1].item())
+print("scores: ", scores.tolist())
+print("weights:", [round(w, 2) for w in weights.tolist()])
+print("context:", [round(c, 2) for c in context.tolist()])
+ours = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)[0]
+# [None]: a batch of one sentence, which PyTorch expects.
+theirs = F.scaled_dot_product_attention((x @ w_q)[None], (x @ w_k)[None], (x @ w_v)[None])[0]
+torch.testing.assert_close(ours[0], context)
+torch.testing.assert_close(theirs[0], context)
+print("the same numbers as the course's function and as PyTorch's: yes")
+assert scores.tolist() == [1, 4, 3] and abs(weights[0] - 0.1) < 0.005
+
+# %% [markdown]
+# Notice that *the* gives itself a weight of only 0.10. Its query and its key come from different
+# matrices, so there's no reason for them to match.
+#
+# Step through the same numbers below, choose another word, or change its vector. **Try:** give *sleeps*
+# the vector of *cat*. What happens to the weights, and why?
+
+# %%
+SixSteps(step=1)
+
+# %% [markdown]
+# ### Your turn (5 min)
+#
+# Now write all of it yourself, starting from an empty function.
+
+# %% tags=["hide-input"]
 exercises.heading("attend")
 
 
@@ -475,40 +555,29 @@ def attend(query, keys, values):
     ...
 
 
+# %% tags=["hide-input"]
 exercises.check("attend", attend)
 
-# %%
-exercises.heading("one_word")
-
-
-# %%
-def one_word(x, i, w_q, w_k, w_v):
-    """(T, D), a row's number, (D, K), (D, K), (D, D_v) -> context (D_v,)"""
-    ...
-
-
-exercises.check("one_word", one_word)
-
-# %%
-exercises.heading("kernel_regression")
-
-
-# %%
-def kernel_regression(x, known_x, known_y, width):
-    """(T,), (S,), (S,), a number -> y (T,)"""
-    ...
-
-
-exercises.check("kernel_regression", kernel_regression)
+# %% [markdown]
+# ### What you take with you
+#
+# - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
+# - The weights mix the **values**. What a word is matched on and what it passes on can differ.
+# - In self-attention every word is a query to all words of its own sentence.
+# - Query, key and value are three *projections* of the embedding, made by three learned matrices.
+# - Nothing so far depends on the order of the words.
+#
+# $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
+#
+# **Lesson 04** runs all words at once, as three matrix products.
 
 # %% [markdown]
-# ### Questions
+# # Practice
+#
+# About half an hour, easiest first.
 
 # %%
 exercises.quiz("sign_of_a_dot_product")
-
-# %%
-exercises.quiz("what_the_weights_multiply")
 
 # %%
 exercises.quiz("by_pencil")
@@ -522,6 +591,19 @@ exercises.quiz("shape_of_one_context")
 # %%
 exercises.quiz("six_steps")
 
+# %% tags=["hide-input"]
+exercises.heading("one_word")
+
+
+# %%
+def one_word(x, i, w_q, w_k, w_v):
+    """(T, D), the row's number, (D, K), (D, K), (D, D_v) -> context (D_v,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("one_word", one_word)
+
 # %%
 exercises.quiz("roles")
 
@@ -531,99 +613,183 @@ exercises.quiz("why_three_projections")
 # %%
 exercises.quiz("where_embeddings_come_from")
 
-# %% [markdown]
-# ### To talk about
-
-# %%
-exercises.quiz("temperature_to_zero")
-
 # %%
 exercises.quiz("does_a_map_explain")
 
 # %% [markdown]
-# ### Going further
+# # Going deeper
 #
-# Train $W_Q$ and $W_K$ (16 × 8 each) on the skip-gram's vectors so that every noun of the toy corpus
-# looks at **adjectives**. `pair.nouns` tells where the nouns are, `helpers/data/toy_lexicon.py` which words
-# are adjectives (`COLOURS`, `SIZES`, …). Does the diagonal lose? And when a sentence has two adjectives,
-# why can a noun not find its own? (Lesson 05.)
+# Optional, about half an hour. Nothing later depends on it.
+#
+# ## Does every ambiguous noun split like *bank*?
+#
+# One word proves little, so here are seven sentences per sense of *bank*, and six other nouns with two
+# senses, two sentences each. For the banks we ask how often the nearest neighbour has the right sense.
+# For the others we compare the similarity within a sense with the similarity between senses.
+
+# %% tags=["hide-input"]
+rivers = [
+    river,
+    "They fished from the bank of the stream.",
+    "The boat reached the far bank of the lake.",
+    "Trees grow along the bank of the canal.",
+    "The children played on the muddy bank.",
+    "We walked along the bank of the Thames.",
+    "The grassy bank was wet after the flood.",
+]
+moneys = [
+    money,
+    "The bank lent him a thousand pounds.",
+    "He opened an account at the bank.",
+    "The bank raised its interest rates.",
+    "My salary goes straight to the bank.",
+    "The robbers escaped from the bank with cash.",
+    "She works as a clerk at the bank.",
+]
+
+
+def similarities(word, sentences):
+    vectors = torch.stack([vector_of(word, sentence) for sentence in sentences])
+    return F.cosine_similarity(vectors[:, None], vectors[None], dim=-1)
+
+
+table_of_banks = similarities("bank", rivers + moneys)
+sense = torch.arange(14) // 7
+alike = sense[:, None] == sense
+apart = table_of_banks[~alike].mean()
+table_of_banks.fill_diagonal_(math.nan)
+gaps = {"bank": (table_of_banks[alike].nanmean() - apart).item()}
+table_of_banks.fill_diagonal_(-1)
+nearest = int((sense[table_of_banks.argmax(-1)] == sense).sum())
+others = {
+    "bat": ["A bat flew out of the cave.", "The bat sleeps by day.",
+            "He hit the ball with his bat.", "Her cricket bat is new."],
+    "spring": ["Flowers bloom in spring.", "It was a warm spring.",
+               "The spring of the watch broke.", "A metal spring bent."],
+    "seal": ["A seal swam near the boat.", "The seal ate a fish.",
+             "The letter had a wax seal.", "He broke the seal of the jar."],
+    "match": ["They won the match.", "The match ended in a draw.",
+              "He lit a match.", "The match burned his finger."],
+    "crane": ["A crane caught a frog.", "The crane spread its wings.",
+              "The crane lifted the steel beam.", "A crane stood at the building site."],
+    "note": ["She sang a high note.", "The last note was flat.",
+             "He left a note on the table.", "I wrote her a short note."],
+}  # fmt: skip
+for word, sentences in others.items():
+    s = similarities(word, sentences)
+    gaps[word] = ((s[0, 1] + s[2, 3]) / 2 - s[:2, 2:].mean()).item()
+print(f"banks whose nearest neighbour has the right sense: {nearest} of 14")
+print("within a sense minus between senses:", {word: round(gap, 2) for word, gap in gaps.items()})
+assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
+
+# %% [markdown]
+# All fourteen banks find a neighbour of their own sense. *Seal* splits as clearly as *bank*, but the
+# other five nouns hardly split at all. This model was trained to describe whole *sentences*, and how far the vector of a single noun splits
+# depends on the noun and on the sentences we chose. *Bank* is a clear case, then, and not an average one.
+#
+# ## A soft dictionary, and a hard one
+#
+# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query
+# with all keys and returns a mixture of all values. How close it comes to choosing a single key is set
+# by a **temperature**, by which the scores are divided before the softmax.
+
+# %%
+keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
+values = torch.tensor([[2.0], [3.0], [5.0]])  # (S=3, D_v=1)
+query = torch.tensor([0.8, 0.5], requires_grad=True)  # (K=2,)
+for temperature in (10, 1, 0.1, 0.001):
+    weights = (keys @ query / temperature).softmax(dim=-1)
+    (gradient,) = torch.autograd.grad((weights @ values).sum(), query)
+    rounded = [round(w, 2) for w in weights.tolist()]
+    print(f"temperature {temperature:>6}: weights {rounded}, gradient {gradient.norm():.2f}")
+
+# %% tags=["hide-input"]
+assert gradient.norm() < 1e-6  # at a temperature of 0.001
+
+# %% [markdown]
+# At a temperature near zero the soft look-up becomes a hard one, and its gradient vanishes: moving the
+# query a little changes nothing. That's why hard attention can't be learned by backpropagation alone.
+# It can be learned by other means, for instance by REINFORCE, as Xu et al. (2015) did.
+
+# %%
+SoftmaxTemperature()
+
+# %%
+exercises.quiz("temperature_to_zero")
+
+# %% [markdown]
+# ## The same idea in 1964
+#
+# Statisticians have averaged known heights $y_j$ at known places $x_j$, weighted by how near each place
+# is, since Nadaraya (1964) and Watson (1964). The query is a new place $x$:
+#
+# $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
+#
+# Only the score differs from ours, and the kernel's width $h$ does what the temperature did. Make the
+# kernel narrow, then wide, and find the width at which *Off the true curve by* is smallest.
+
+# %%
+KernelRegression(width=1.0)
+
+# %% tags=["hide-input"]
+exercises.heading("kernel_regression")
+
+
+# %%
+def kernel_regression(x, known_x, known_y, width):
+    """(T,), (S,), (S,), a number -> y (T,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("kernel_regression", kernel_regression)
+
+# %% [markdown]
+# ## Why three projections, and why small ones?
+#
+# With a single matrix for queries and keys the scores would be symmetric: if *car* matched *red*, then
+# *red* would match *car* just as well. Two matrices allow a noun to look for its adjectives without the
+# adjectives looking back. The third matrix separates what a word is matched on from what it passes on.
+
+# %%
+notebook.set_seed(0)
+some, other = torch.randn(2, 3, 3)
+one_matrix, two_matrices = (x @ some) @ (x @ some).T, (x @ some) @ (x @ other).T
+print("symmetric with one matrix: ", torch.allclose(one_matrix, one_matrix.T))
+print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T))
+
+# %% [markdown]
+# In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires that.
+# It's a budget: lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
+# parameters as a single one of full width.
+
+# %% tags=["hide-input"]
+assert torch.allclose(one_matrix, one_matrix.T) and not torch.allclose(two_matrices, two_matrices.T)
+one_full, eight_small = 3 * 512 * 512, 8 * 3 * 512 * 64
+print(f"one of full width: {one_full:,} parameters; eight small ones: {eight_small:,}")
+assert one_full == eight_small
 
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"The softmax weights multiply the keys."** A myth: they multiply the values. The two need not even
-# have the same width.
-
-# %%
-wide_values = torch.randn(3, 7)  # keys have 3 numbers, values 7
-weights = (x @ w_k @ query / math.sqrt(3)).softmax(-1)
-print((weights @ wide_values).shape)
-assert not torch.allclose(weights @ values, weights @ keys)
-
-# %% [markdown]
+# **"Query, key and value are the input vectors."** A myth, and a common line in lecture notes. They are
+# three learned projections of the input. Only the version of section 4, which has no parameters, uses
+# the input itself.
+#
+# **"A word's own score is always the highest."** A myth. It held for 100% of the words without
+# matrices. In the pencil example *the* gave itself 0.10, and in MiniLM a token gives itself about an
+# eighth of its weight on average.
+#
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers
-# and get a gradient like every other weight. (Word2vec's vectors *can* be put in at the start.)
-
-# %% tags=["hide-input"]
-from helpers.transformer import Transformer, TransformerConfig
-
-notebook.set_seed(0)
-model = Transformer(
-    TransformerConfig(
-        src_vocab_size=10,
-        tgt_vocab_size=10,
-        d_model=8,
-        n_heads=2,
-        n_layers=1,
-        d_ff=16,
-        norm_first=True,  # lesson 07
-    )
-)
-ids = torch.tensor([[4, 5, 6]])
-loss = F.cross_entropy(model(ids, ids).flatten(0, 1), ids.flatten())
-loss.backward()
-embeddings = next(p for name, p in model.named_parameters() if "embed" in name)
-print("size of the gradient at the embeddings of words 4, 5, 6:", embeddings.grad[4:7].norm(dim=-1))
-assert (embeddings.grad[4:7].norm(dim=-1) > 0).all()
+# and are trained with everything else. (Embeddings from word2vec *can* be used to initialise them.)
 
 # %% [markdown]
-# **"Attention solved the parallelism problem of recurrent networks."** Lesson 02 called it a myth,
-# and it is: attention on top of a recurrent network still waits for every state. What solved it is
-# what we did here: to drop the recurrence. No step of section 4 needs another word's result.
-
-# %%
-all_at_once = attention.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)[0]
-last_first = [
-    attention.scaled_dot_product_attention(row[None] @ w_q, x @ w_k, x @ w_v)[0][0]
-    for row in x.flip(0)
-]
-torch.testing.assert_close(torch.stack(last_first).flip(0), all_at_once)
-print("the words in any order, one by one or all at once: the same contexts")
-
-# %% [markdown]
-# ## Summary
-#
-# - A dot product is large and positive when two vectors are long and agree.
-# - Self-attention: every word is a query to all words of its own sentence.
-# - Without parameters a word with a long vector looks mostly at itself, and there is nothing to learn.
-# - Six steps: project, score, divide by $\sqrt{d_k}$, softmax, weigh the **values**, sum.
-#
-# | | shape for one word |
-# |---|---|
-# | query | $(d_k)$ |
-# | keys, values | $(T, d_k)$, $(T, D_v)$ |
-# | scores, weights | $(T)$ |
-# | context | $(D_v)$ |
-#
-# $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
-#
-# **Lesson 04** runs all words at once.
-#
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.2.
+# - Xu et al. (2015), "Show, Attend and Tell", arXiv:1502.03044 (hard attention and REINFORCE).
 # - Mikolov, Chen, Corrado, Dean (2013), "Efficient Estimation of Word Representations in Vector
 #   Space", arXiv:1301.3781.
-# - Pennington, Socher, Manning (2014), "GloVe: Global Vectors for Word Representation", EMNLP.
 # - Nadaraya (1964), "On Estimating Regression", Theory of Probability and Its Applications 9.
-# - Watson (1964), "Smooth Regression Analysis", Sankhyā A 26.
+# - The six steps follow Jay Alammar's "The Illustrated Transformer". A noun that collects its adjectives
+#   is the motivating example of 3Blue1Brown's film on attention.

@@ -1,6 +1,6 @@
 """Questions of lesson 03, self-attention with vectors."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -183,5 +183,131 @@ QUESTIONS = [
         "Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?",
         "open",
         answer="It means that a vector has a large dot product with itself: its squared length. That follows from the arithmetic, whatever the words mean, and long vectors show it most. Only with learned queries and keys does it become a choice of the model, and even then a weight says where something was taken from, not what it was used for.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "which_word_made_the_difference",
+        "Hide one word of the river sentence, so that no other word can attend to it. Which one brings this *bank* closest to the *bank* with the money?",
+        options={
+            "sat": (
+                "sat",
+                "Sitting sounds like something you'd do at a river, but hiding *sat* changes nothing. Money can be sat on as well.",
+            ),
+            "of": (
+                "of",
+                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, the second most of the five. The noun behind it carries more.",
+            ),
+            "river": ("river", "Yes: no other word says as much about this *bank*."),
+            "several": (
+                "none of them alone: it takes several words",
+                "Several words contribute, but one of them does more than any other, and hiding it already closes half of the gap.",
+            ),
+        },
+        explain="With nothing hidden the similarity is 0.82; with attention switched off it's 0.996.",
+    ),
+    Prediction(
+        "share_of_the_rest",
+        "*the*, *car* and *stops* all scored 0. Together, how much of the weight do they get?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.05,
+        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective: 3 of 43 parts.",
+        too_low="A softmax never gives exactly zero to a finite score.",
+        too_high="The exponential stretches differences: a lead of 3 points is a factor of 20.",
+    ),
+    Prediction(
+        "a_third_adjective",
+        "Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says only that it's an adjective. What happens to the car's redness of 0.47?",
+        options={
+            "stays": (
+                "it stays at 0.46, because shiny says nothing about colour",
+                "*shiny* brings no colour of its own, but it matches the query, so it takes weight away from *red*.",
+            ),
+            "falls": (
+                "it falls to about 0.3",
+                "Yes: three adjectives share what two shared before.",
+            ),
+            "zero": (
+                "it falls to 0, because the last adjective replaces the others",
+                "Nothing replaces anything here. All three adjectives score the same, so they get the same weight.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "where_will_it_look",
+        "After 300 training steps, where does the noun put its weight?",
+        options={
+            "even": (
+                "about evenly on all words",
+                "That's where training starts. An even mixture contains the right answer, but diluted, and training keeps improving on that.",
+            ),
+            "itself": (
+                "mostly on itself",
+                "The noun's own vector says nothing about its size or colour, so attending to itself doesn't help with the answer.",
+            ),
+            "one": (
+                "on one of the two adjectives",
+                "With one of them it could answer only one of the two questions.",
+            ),
+            "both": (
+                "on both adjectives",
+                "Yes, in every run: it needs the size from one and the colour from the other.",
+            ),
+        },
+    ),
+    Prediction(
+        "with_a_second_noun",
+        "How many of the test sentences does the model get right, size and colour both, once there are two nouns? (Blind guessing would give 12.5%.)",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        explain="There are now two sizes and two colours in the sentence, and nothing tells the model which of them stand in front of the first noun.",
+        too_high="The words alone don't say which adjective belongs to which noun.",
+        too_low="It still does better than blind guessing: it knows the four adjectives of the sentence, only not which belong together, and sometimes both nouns share one.",
+    ),
+    Prediction(
+        "weight_on_itself",
+        "Over a thousand sentences of about a dozen words, how much of its weight does a word give to itself in this version?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        explain="A vector's dot product with itself is its squared length, which few other vectors can beat.",
+        too_low="There are no matrices that could make a word look for anything but words like itself.",
+        too_high="The lead of a word over its neighbours is only a few points here, because these embeddings are short.",
+    ),
+    Prediction(
+        "shuffle_the_words",
+        "Now shuffle the eight words before the attention. What happens to the output vectors?",
+        options={
+            "different": (
+                "they change, because every word has other neighbours now",
+                "It has other *neighbours*, but the same *sentence*. The sum runs over all words and doesn't care in which order.",
+            ),
+            "moved": (
+                "they're the same vectors, only in the shuffled order",
+                "Yes: a sum doesn't depend on the order of its terms.",
+            ),
+            "same": (
+                "nothing at all: the output is exactly the same matrix",
+                "Nearly: row *i* of the output belongs to row *i* of the input, so the rows move along with the words.",
+            ),
+        },
+    ),
+    Prediction(
+        "score_of_the_cat",
+        "On paper: what is the score of *the* (query) against *cat* (key), before scaling?",
+        low=-100,
+        high=100,
+        close=0.001,
+        explain="q = (1, 0, 1) · W_Q = (2, 0, 1), and the key of *cat* is (0, 2, 1) · W_K = (2, 1, 0), so the score is 2·2 + 0·1 + 1·0 = 4.",
     ),
 ]
