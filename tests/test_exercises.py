@@ -785,3 +785,18 @@ def test_ids_that_are_floats_are_refused_though_the_numbers_are_right():
     verdict = exercises.check("teacher_forcing", answer)
     assert verdict.mistake == "wrong type"
     assert "floats" in verdict.message
+
+
+def _gap(query, keys):
+    scores = [... for key in keys]
+    return torch.stack(scores)
+
+
+def _ellipsis_as_an_index(query, keys):
+    scores = query[..., None] * keys[..., 0]
+    return scores[...]
+
+
+def test_a_gap_that_is_still_there_is_not_an_attempt():
+    assert exercises.check("attend", _gap).mistake == "not attempted"
+    assert exercises.check("attend", _ellipsis_as_an_index).mistake != "not attempted"

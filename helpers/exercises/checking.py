@@ -1,9 +1,11 @@
 """The check: from "not attempted" through the known mistakes to the smallest differing input."""
 
+import ast
 import dis
 import inspect
 import linecache
 import sys
+import textwrap
 import traceback
 import types
 from dataclasses import dataclass
@@ -135,15 +137,34 @@ def _as_result(parts):
 
 
 def is_stub(answer):
-    """Say whether an answer is None, an ellipsis, or a function without a body."""
+    """Say whether an answer is None, an ellipsis, or a function with no body or a gap in it."""
     if answer is None or answer is ...:
         return True
     if _code(answer) is None:
         return False
+    if has_gap(answer):
+        return True
     steps = [step for step in dis.get_instructions(answer) if step.opname not in NO_STEPS]
     # Load one constant and return it, or both in one instruction, as later Pythons do.
     empty = [step.opname for step in steps] in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
     return empty and steps[0].argval in (None, ...)
+
+
+def has_gap(answer):
+    """Say whether an answer still holds a ``...`` to be filled in; ``x[..., 0]`` isn't one."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(answer)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    indices = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    elsewhere = {id(inner) for node in indices for inner in ast.walk(node)} | set(
+        map(id, statements)
+    )
+    return any(
+        isinstance(node, ast.Constant) and node.value is ... and id(node) not in elsewhere
+        for node in ast.walk(tree)
+    )
 
 
 def not_attempted(exercise):
