@@ -1,6 +1,6 @@
 """Questions of lesson 04, self-attention with matrices."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -151,5 +151,112 @@ QUESTIONS = [
         "floating point it is worse. If a hidden score is much larger than all visible ones, the "
         "visible weights underflow to 0 and dividing by their sum gives NaN. And one has to remember "
         "the case where the sum is 0. With −∞ the hidden scores never enter.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "loop_against_matrix",
+        "The same attention over 128 words, once as lesson 03's loop in Python and once as matrix products. How many times as fast is the matrix form?",
+        options={
+            "ten": (
+                "about 10 times",
+                "That would be typical if a fast language replaced a slow one inside the loop. Here the loop disappears altogether.",
+            ),
+            "hundred": (
+                "about 100 times",
+                "That's the right idea, because each of the 16,384 small calls from Python costs far more than the multiplications in it.",
+            ),
+            "thousand": (
+                "about 1,000 times",
+                "Each of the 16,384 small calls from Python costs far more than the multiplications in it, and the matrix form needs only a handful of calls.",
+            ),
+        },
+        explain="How much exactly depends on the machine; the number below is yours.",
+    ),
+    Prediction(
+        "softmax_along_columns",
+        "`(scores / math.sqrt(3)).softmax(dim=0)`: what happens?",
+        options={
+            "error": (
+                "an error, because the shapes don't fit",
+                "A softmax never changes the shape, so nothing can fail to fit.",
+            ),
+            "silent": (
+                "no error, but the rows no longer sum to 1",
+                "Yes, and that makes it a dangerous slip.",
+            ),
+            "same": (
+                "the same weights, because every pair of words is compared either way",
+                "The pairs are the same. The difference is which of them compete: all keys for one query, or all queries for one key.",
+            ),
+        },
+    ),
+    Prediction(
+        "share_of_the_strongest",
+        "Without the division, at 512 entries per vector: on average, which share of the weight does the strongest of the sixteen keys get?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="The scores are sums of 512 products, so they are much larger than at 4 entries, and a softmax turns a lead of a few points into nearly everything.",
+        too_high="Nearly. Now and then two keys score almost the same and have to share.",
+        ask_why=True,
+    ),
+    Prediction(
+        "which_outputs_move",
+        "The last of four words changes, and forbidden weights are set to zero *after* the softmax. Which of the first three outputs move?",
+        options={
+            "none": (
+                "none of them: a weight of zero passes nothing on",
+                "A weight of zero passes nothing on, that's true. But the other weights of the row were computed with the last word in the denominator.",
+            ),
+            "third": (
+                "only the third, which is next to the changed word",
+                "Distance plays no role in attention: every row has the last word in its denominator.",
+            ),
+            "all": (
+                "all three",
+                "Yes: the last word is in the denominator of every row.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "the_other_interface",
+        "What will `nn.MultiheadAttention` do with our mask?",
+        options={
+            "same": (
+                "hide the future, as here",
+                "It would if both interfaces read `True` in the same way.",
+            ),
+            "reversed": (
+                "hide the present and the past",
+                "Yes: there, `True` means that a position is *not* allowed.",
+            ),
+            "error": (
+                "refuse a boolean mask",
+                "It accepts booleans, but reads them the other way round.",
+            ),
+        },
+    ),
+    Prediction(
+        "twice_the_length",
+        "A text becomes twice as long. How many times as many multiplications does attention need?",
+        options={
+            "two": (
+                "twice as many",
+                "Twice as many words ask, but each of them also meets twice as many keys.",
+            ),
+            "four": (
+                "four times as many",
+                "Yes: twice as many queries, each with twice as many keys.",
+            ),
+            "eight": (
+                "eight times as many",
+                "Queries and keys double. The width of each vector stays as it is.",
+            ),
+        },
     ),
 ]
