@@ -13,6 +13,14 @@ def scaled_scores(query, key):
     return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
 
 
+def suspiciously_good(query, key, value):
+    """Mix the values of earlier words and of the word itself: (T, K), (T, K), (T, D_v)."""
+    scores = query @ key.T / math.sqrt(query.shape[-1])
+    allowed = torch.ones_like(scores).tril().bool()
+    weights = scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)
+    return weights @ value, weights
+
+
 # The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
@@ -54,6 +62,15 @@ def draw_attention(generator):
         (normal(2, 3, 8), normal(2, 4, 8), normal(2, 4, 5), padded),
         (normal(2, 2, 4, 6), normal(2, 2, 4, 6), normal(2, 2, 4, 6), masks.causal_mask(4)),
         (normal(1, 5, 4), normal(1, 3, 4), normal(1, 3, 2)),
+    ]
+
+
+def draw_one_sentence(generator):
+    """Queries, keys and values of one sentence; T, K and D_v all differ."""
+    shapes = [(3, 2, 4), (4, 8, 5), (6, 3, 2)]
+    return [
+        tuple(torch.randn(length, width, generator=generator) for width in (d_k, d_k, d_v))
+        for length, d_k, d_v in shapes
     ]
 
 
@@ -156,6 +173,91 @@ EXERCISES = [
             "query @ key.transpose(-2, -1), divided by math.sqrt(query.shape[-1]).",
         ],
         look_at="The dimensions are counted from the end, so the same line works for one sentence, for a batch, and for a batch of heads.",
+    ),
+    Exercise(
+        name="suspiciously_good",
+        title="find the bug: suspiciously good",
+        task="Every word is supposed to attend to itself and to earlier words only. Read the printed weights, then mend the two mistakes: one in which words are allowed, one in where the mask is applied.",
+        minutes=4,
+        difficulty=3,
+        importance=5,
+        reference=suspiciously_good,
+        draw=draw_one_sentence,
+        mistakes=[
+            Mistake(
+                "looks at the future",
+                ".tril()",
+                ".triu()",
+                "triu() keeps the upper triangle, so every word attends to itself and to *later* words. The lower triangle, tril(), holds the earlier ones.",
+            ),
+            Mistake(
+                "mask after the softmax",
+                "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
+                "scores.softmax(dim=-1) * allowed",
+                "The forbidden weights are set to zero after the softmax, so the forbidden scores are still in the denominator and the rows don't sum to 1. Set the scores to −∞ before the softmax.",
+            ),
+            Mistake(
+                "mask inverted",
+                "~allowed",
+                "allowed",
+                "The scores that are allowed get −∞ and the forbidden ones are kept. masked_fill fills where its mask is True, so it needs ~allowed.",
+            ),
+            Mistake(
+                "scores set to zero",
+                "-math.inf",
+                "0.0",
+                "A forbidden score of 0 still gets a weight, because e⁰ = 1. It has to be −∞.",
+            ),
+            Mistake(
+                "not even itself",
+                ".tril()",
+                ".tril(-1)",
+                "The diagonal is forbidden as well, so no word attends to itself, and the first word has nothing to attend to.",
+            ),
+            Mistake(
+                "one word of the future",
+                ".tril()",
+                ".tril(1)",
+                "One later word is still allowed. tril() without an argument ends at the diagonal.",
+            ),
+            Mistake("softmax over the wrong axis", "dim=-1", "dim=0", WRONG_AXIS),
+            Mistake("no scaling", "/ math.sqrt(query.shape[-1])", "", NO_SCALING),
+            Mistake(
+                "no mask",
+                ".masked_fill(~allowed, -math.inf)",
+                "",
+                "The mask isn't used, so every word attends to the whole sentence, the future included.",
+            ),
+            Mistake(
+                "mixes the keys",
+                "weights @ value",
+                "weights @ key",
+                "The weights mix the keys here. They belong on the values.",
+            ),
+            Mistake(
+                "renormalised afterwards",
+                "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
+                "(scores.softmax(dim=-1) * allowed).softmax(dim=-1)",
+                "A second softmax makes the rows sum to 1 again, but it also turns every zero into a weight. One softmax is enough, after the forbidden scores are −∞.",
+            ),
+        ],
+        also_right=[
+            lambda query, key, value: attention.scaled_dot_product_attention(
+                query, key, value, masks.causal_mask(len(query))
+            ),
+            lambda query, key, value: (lambda w: (w @ value, w))(
+                (
+                    query @ key.T / math.sqrt(query.shape[-1])
+                    + torch.full((len(query),) * 2, -math.inf).triu(1)
+                ).softmax(-1)
+            ),
+        ],
+        hints=[
+            "In the printed weights, which words does the first word attend to? And what does each row sum to?",
+            "tril() keeps the lower triangle of a matrix, triu() the upper one.",
+            "scores.masked_fill(~allowed, -math.inf) has to come before the softmax.",
+        ],
+        look_at="The mask appears once, before the softmax. After that, nothing needs mending.",
     ),
     Exercise(
         name="scaled_dot_product_attention",
