@@ -158,6 +158,22 @@ notebook.picture("self_attention_filling")
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("scaled_scores")
+
+
+# %%
+def scaled_scores(query, key):
+    """(..., T, K), (..., S, K) -> (..., T, S)"""
+    return query @ ... / math.sqrt(...)  # ← fill the gaps
+
+
+# %% tags=["hide-input"]
+exercises.check("scaled_scores", scaled_scores)
+
+# %% [markdown]
 # Here's a slip that's easily made. A softmax needs to know along which dimension it runs. We wrote
 # `dim=-1`, along each row. What if you write `dim=0` by mistake?
 
@@ -178,26 +194,11 @@ assert happened == "silent" and min(row_sums) < 0.9 and max(row_sums) > 1.2
 # %% [markdown]
 # There's no error message. Each *key* now distributes one unit of weight over the queries, so some words
 # collect more than one unit and others less. A model with this mistake even trains, only worse.
-# That's why the check of the next exercise tells you the axis by name.
+# That's why the checks of this lesson name the axis.
 #
 # (You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Those authors write words as
 # *columns*, so everything is transposed at once. With words as rows, as here and in PyTorch, it's
 # $Q K^\top$ and rows.)
-#
-# ### Your turn (4 min)
-
-# %% tags=["hide-input"]
-exercises.heading("scaled_scores")
-
-
-# %%
-def scaled_scores(query, key):
-    """(..., T, K), (..., S, K) -> (..., T, S)"""
-    return query @ ... / math.sqrt(...)  # ← fill the gaps
-
-
-# %% tags=["hide-input"]
-exercises.check("scaled_scores", scaled_scores)
 
 # %% [markdown]
 # **Pencil (2 min).** In the paper an embedding has 512 numbers and a head's query 64. Write down all the
@@ -414,6 +415,42 @@ print(both[1, 0].int())
 MaskBuilder()
 
 # %% [markdown]
+# ### Your turn (10 min)
+#
+# Now put everything together, with an empty function to start from: scores, square root, mask, softmax,
+# mixture.
+
+# %% tags=["hide-input"]
+exercises.heading("scaled_dot_product_attention")
+
+
+# %%
+def scaled_dot_product_attention(query, key, value, mask=None):
+    """(..., T, K), (..., S, K), (..., S, D_v) -> context (..., T, D_v), weights (..., T, S)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
+
+# %% [markdown]
+# The course's own version, which all later lessons import, is short enough to read:
+
+# %%
+notebook.show_source(attention.scaled_dot_product_attention)
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
+for mask in (None, causal, padding, both):
+    ours, own_weights = attention.scaled_dot_product_attention(*many, mask)
+    torch.testing.assert_close(
+        ours, F.scaled_dot_product_attention(*many, attn_mask=mask), atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(own_weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
+print("equal to PyTorch's without a mask, with a causal one, a padding one, and both")
+
+# %% [markdown]
 # ### Two meanings of `True`
 #
 # PyTorch has two attention interfaces. Let's give our causal mask, in which `True` means allowed, to the
@@ -520,36 +557,6 @@ def padding_mask(token_ids, pad_id):
 
 # %% tags=["hide-input"]
 exercises.check("padding_mask", padding_mask)
-
-# %% tags=["hide-input"]
-exercises.heading("scaled_dot_product_attention")
-
-
-# %%
-def scaled_dot_product_attention(query, key, value, mask=None):
-    """(..., T, K), (..., S, K), (..., S, D_v) -> context (..., T, D_v), weights (..., T, S)"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
-
-# %% [markdown]
-# The course's own version, which all later lessons import, is short enough to read:
-
-# %%
-notebook.show_source(attention.scaled_dot_product_attention)
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
-for mask in (None, causal, padding, both):
-    ours, own_weights = attention.scaled_dot_product_attention(*many, mask)
-    torch.testing.assert_close(
-        ours, F.scaled_dot_product_attention(*many, attn_mask=mask), atol=1e-12, rtol=0
-    )
-    torch.testing.assert_close(own_weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
-print("equal to PyTorch's without a mask, with a causal one, a padding one, and both")
 
 # %%
 exercises.quiz("cheaper_than_recurrence")
