@@ -1,52 +1,113 @@
 # %% [markdown]
 # # Positional encoding
 #
-# **How does it know the order?** So far it does not. Self-attention treats a sentence as a bag of
-# words. This lesson tells it where each word stands.
+# Here's a task that a child can do: read eight letters, and say them backwards. Let's give it to a model
+# with two attention layers of the kind you know from lessons 03 and 04. It may train as long as it
+# likes, on as many examples as it likes.
 #
-# At the end of these **60 minutes**, and half an hour more for the whole breakout, you can
-#
-# - show that self-attention without positions cannot tell *dog bites man* from *man bites dog*,
-# - compute sinusoidal positions and say what each column of the table does,
-# - show that moving by $k$ positions is a rotation, the same wherever you stand,
-# - say how positions enter the model, and along which axis,
-# - name two other ways in use today: learned and rotary positions.
-#
-# You need lessons 03 and 04.
+# It will never get there. Something that every sentence has is missing from everything we've built so
+# far. Before we look for it: how often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
 notebook.set_up()
 
-# %%
+# %% tags=["hide-input"]
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from helpers import attention, exercises, plots
 from helpers.layers import EncoderLayer
 from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
+from helpers.pretrained.minilm import load_minilm
 from helpers.widgets.positions_explorer import PositionExplorer
 
+
+class Reverser(nn.Module):
+    """Two encoder layers (lesson 07) that say eight letters backwards."""
+
+    def __init__(self, with_positions, n_letters=20, d_model=64):
+        super().__init__()
+        self.with_positions = with_positions
+        self.embedding = nn.Embedding(n_letters, d_model)
+        self.layers = nn.ModuleList(
+            EncoderLayer(d_model, n_heads=4, d_ff=128, dropout=0.0, norm_first=True)
+            for _ in range(2)
+        )
+        self.output = nn.Linear(d_model, n_letters)
+
+    def forward(self, letters):  # (B, T) -> (B, T, n_letters)
+        x = self.embedding(letters)  # starts at size 1, so no √D here
+        if self.with_positions:
+            x = x + sinusoidal_positions(letters.shape[1], x.shape[-1])
+        for layer in self.layers:
+            x, _ = layer(x)
+        return self.output(x)
+
+
+def some_letters(n):
+    return torch.rand(n, 20).argsort(dim=1)[:, :8]  # eight different letters out of twenty
+
+
+def train_reverser(with_positions, steps=400):
+    notebook.set_seed(0)
+    model = Reverser(with_positions)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for _ in range(steps):
+        x = some_letters(64)
+        loss = F.cross_entropy(model(x).flatten(0, 1), x.flip(1).flatten())
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    x = some_letters(1000)
+    with torch.no_grad():
+        return 100 * (model(x).argmax(-1) == x.flip(1)).float().mean().item()
+
+
 # %% [markdown] tags=["notes"]
-# **Minutes**: 1 bag of words 8 · 2 and 3 waves 15 · 4 added 12 · 5 two other ways 5 · 6 experiment 8 ·
-# breakout 12: `sinusoidal_positions` and three questions; the rest is for home, about 30 minutes.
+# **47 minutes.** Hook and training 5 · warm-up 3 · 1 a bag of words 5 · 2 from numbers to waves 12 ·
+# 3 moving is rotating 8 · 4 added 9 · 5 two other ways 5.
 #
-# **When late**: leave out the table of section 4, and learned positions.
+# **Say first**: we gave up reading in order because it was slow. Today we pay for that, and the price is
+# small: one table, added once.
 #
-# **What people get wrong**: they take i for the column, not for the pair; they take positions along the
-# batch; they think that adding is free.
+# **Ask before showing anything**: "You're allowed to change only the input vectors. How do you tell the
+# model that *dog* is the first word?" The usual answers are: append the number, add the number, use
+# one-hot positions. Keep them on the board. Section 2 answers the second, section 4 the first, and
+# section 5 the third, because a learned table is a one-hot position times a matrix.
+#
+# **If you are late**: leave out section 5 and the read-back table.
+#
+# **Answers to expect**: that $i$ counts columns (it counts *pairs* of columns) · that positions run
+# along the batch · that adding costs nothing · "why 10000?" (so that the slowest wave is longer than
+# any sentence; it's a choice, and models for long texts use larger numbers).
+
+# %%
+exercises.predict("reverse_without_positions")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+without_positions = train_reverser(False)
+exercises.reveal("reverse_without_positions", measured=without_positions)
+assert abs(without_positions - 100 / 7) < 3
+
+# %% [markdown]
+# About one in seven. The model has found out the only thing that it can find out: a letter's mirror
+# image is never the letter itself, so it's one of the seven others. *Which* of them depends on where the
+# letters are, and nothing in the model knows that.
+
+# %%
+exercises.warm_up(5)
 
 # %% [markdown]
 # ## 1. A bag of words
 #
-# Here are two sentences with the same three words, and one attention layer with random weights. The
-# layer turns each word's vector into a new one that has seen the other words.
-#
-# **Predict:** the two sentences mean different things. Will *dog* get a different vector in the
-# second?
+# Let's see the problem in three words. Here's one attention layer with random weights, and it reads two
+# sentences that mean rather different things.
+
 
 # %%
 notebook.set_seed(0)
@@ -56,454 +117,331 @@ layer = attention.MultiHeadAttention(d_model=8, n_heads=2).eval()  # two heads: 
 
 def read(sentence):
     x = torch.stack([vector[word] for word in sentence.split()])[None]  # (1, 3, 8)
-    y, _ = layer(x, x, x)
-    return dict(zip(sentence.split(), y[0].detach(), strict=True))
+    return layer(x, x, x)[0][0].detach()  # (3, 8), one new vector per word
 
-
-first, second = read("dog bites man"), read("man bites dog")
-print("dog in 'dog bites man':", first["dog"][:3])
-print("dog in 'man bites dog':", second["dog"][:3])
-for word in vector:
-    torch.testing.assert_close(first[word], second[word])
-
-# %% [markdown]
-# Not a digit changes. Who bites whom is lost. A score depends on two vectors, not on where they
-# stand, and a sum does not care in which order it is added up. Lesson 03 called this **permutation
-# equivariance**; in symbols, for any reordering $P$ of the rows, $f(PX) = P f(X)$. (It holds
-# without a causal mask. With one, a word sees only what stands before it, and some of the order
-# leaks in.)
 
 # %%
+print("dog in 'dog bites man':", read("dog bites man")[0, :3])
+print("dog in 'man bites dog':", read("man bites dog")[2, :3])
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(read("dog bites man")[0], read("man bites dog")[2])
 notebook.set_seed(1)
 x = torch.randn(1, 6, 8)
 order = torch.randperm(6)
-shuffled_before = layer(x[:, order], x[:, order], x[:, order])[0]
-shuffled_after = layer(x, x, x)[0][:, order]
-torch.testing.assert_close(shuffled_before, shuffled_after)
-print("shuffle, then attend  =  attend, then shuffle")
+shuffled = x[:, order]
+torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x)[0][:, order])
 
 # %% [markdown]
-# A recurrent network knows the order because it reads in order. We gave that up for speed. So the
-# order must be written *into the vectors*.
+# Not a digit changes, so the layer can't know who bites whom. You've met the reason in lesson 03: a score
+# depends on two vectors and not on where they are, and a sum doesn't depend on the order of its terms.
+# Attention is **permutation equivariant**. (With a causal mask it isn't quite, because then a word sees
+# only what comes before it.)
+#
+# A recurrent network knows the order because it reads in order. We gave that up for speed, so the order
+# has to be written *into the vectors*.
+#
+# ## 2. From numbers to waves
+#
+# The obvious idea is to write the number of the position into the vector: add 0 to the first word, 1 to
+# the second, and so on. Let's try that on 100 words with vectors of 64 numbers.
 
-# %% [markdown] tags=["notes"]
-# **8 minutes.** Ask for ideas before showing any: "You may change only the input vectors. How do you
-# tell the model that *dog* is word 1?" The usual answers: append the number; add the number; one-hot
-# positions. Keep them on the board. Each gets its answer later: unbounded numbers swamp the word
-# (section 2), appending costs width (section 4), one-hot is what learned positions are (section 5).
+# %%
+notebook.set_seed(0)
+words = torch.randn(100, 64)  # entries of size 1
+dog_at_3, dog_at_300, cat_at_300 = words[0] + 3, words[0] + 300, words[1] + 300
+
+# %%
+exercises.predict("which_is_more_alike")
+
+# %% tags=["hide-input"]
+same_word = F.cosine_similarity(dog_at_3, dog_at_300, dim=0).item()
+same_place = F.cosine_similarity(cat_at_300, dog_at_300, dim=0).item()
+exercises.reveal("which_is_more_alike", measured="word" if same_word > same_place else "place")
+print(f"dog at 300 and dog at 3:   cosine {same_word:.4f}")
+print(f"dog at 300 and cat at 300: cosine {same_place:.6f}")
+assert same_place > 0.9999 > same_word
 
 # %% [markdown]
-# ## 2. Waves
+# At position 300 all words look the same, because the number drowns them. What we need is a signal that
+# stays small and still tells all positions apart.
 #
-# The position itself, 0, 1, 2, … is a poor signal: word 300 would drown in its own number. Bits are
-# better. Count in binary and each digit flips at its own pace: the last at every step, the one
-# before at every second step, and so on. A few bounded digits tell all numbers apart.
-#
-# Sinusoidal positions do this with waves in place of digits. Columns come in pairs, a sine and a
-# cosine of one frequency, and every pair is slower than the one before:
+# Binary numbers do that. Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the one before
+# at every second step, the next at every fourth. No digit ever exceeds 1, and yet no two numbers look the
+# same. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a sine and a
+# cosine of the same frequency, and every pair is slower than the one before it.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
-# Here $p$ is the position, and $i = 0, 1, …, D/2 - 1$ numbers the **pairs**, not the columns. The
-# frequency is the angle, in radians, that one step adds.
+# Here $p$ is the position, and $i = 0, 1, …, D/2 - 1$ counts the **pairs** of columns. The frequency
+# $10000^{-2i/D}$ says by which angle, in radians, the pair turns per step.
 #
-# By hand, for position 3 and width 4. There are two frequencies: $10000^{0} = 1$ and
-# $10000^{-2/4} = 0.01$.
+# **Pencil (3 min).** Work out the row for position 3 at width $D = 4$. There are two pairs, with the
+# frequencies $10000^0$ and $10000^{-2/4}$. (A calculator is fine for the sines.)
 
 # %%
+exercises.predict("third_entry_by_hand")
+
+# %% tags=["hide-input"]
 by_hand = [math.sin(3 * 1), math.cos(3 * 1), math.sin(3 * 0.01), math.cos(3 * 0.01)]
+exercises.reveal("third_entry_by_hand", measured=round(by_hand[2], 3))
 print([f"{number:.3f}" for number in by_hand])
 torch.testing.assert_close(sinusoidal_positions(10, 4)[3], torch.tensor(by_hand))
 
 # %% [markdown]
-# Now the whole table for 64 positions and width 64. **Predict:** on which side are the fast waves?
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("sinusoidal_positions")
+
 
 # %%
+def my_positions(max_len, d_model):
+    """-> (max_len, d_model), interleaved sine and cosine"""
+    position = torch.arange(max_len)[:, None]  # (max_len, 1)
+    frequency = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)  # (D/2,)
+    table = torch.zeros(max_len, d_model)
+    table[:, 0::2] = ...  # ← fill the two gaps
+    table[:, 1::2] = ...
+    return table
+
+
+# %% tags=["hide-input"]
+exercises.check("sinusoidal_positions", my_positions)
+
+# %% [markdown]
+# Here's the whole table for 64 positions and 64 columns. Every row is the signature of one position.
+
+# %% tags=["hide-input"]
 table = sinusoidal_positions(64, 64)  # (max_len, D)
 axes = plots.signed_heatmap(table, x_label="column (of D = 64)", y_label="position")
+long_table = sinusoidal_positions(5000, 64)
+nearest = torch.cdist(long_table, long_table).fill_diagonal_(math.inf).min()
+assert nearest > 0.5
 notebook.figure(
     axes,
     alt="The table of sinusoidal positions. Columns on the left change from row to row, columns on "
     "the right hardly change over 64 positions.",
+    width=620,
 )
 
 # %% [markdown]
-# The left columns tell neighbours apart, the middle ones tell the beginning from the end. The right ones
-# are so slow that 64 positions hardly move them: the sines stay near 0, the cosines near 1, hence the
-# stripes. Beside the binary counter the likeness is plain: here is which *half* of its wave each of four
-# sines is in, next to the bits of the same number. (These four are made for the comparison, each twice
-# as slow as the next. The table's slow down by another factor, and run from fast, left, to slow.)
+# The left columns tell neighbours apart, and the middle ones tell the beginning from the end. The right
+# ones are so slow that 64 positions hardly move them, which gives the stripes. They earn their keep in
+# longer texts: even among 5,000 positions, no two rows are closer than 0.5 to each other.
 
 # %%
-paces = [2.0**bit for bit in (3, 2, 1, 0)]
-for position in range(16):
-    bits = [position >> bit & 1 for bit in (3, 2, 1, 0)]
-    halves = [int(math.sin(math.pi * (position + 0.5) / pace) < 0) for pace in paces]
-    print(position, bits, halves)
-    assert bits == halves
-
-# %% [markdown]
-# Three columns of such a table as curves:
-
-# %% tags=["hide-input"]
-notebook.picture("sinusoids")
-
-# %% [markdown]
-# No two positions share a row, even far out:
-
-# %%
-long_table = sinusoidal_positions(5000, 64)
-nearest = torch.cdist(long_table, long_table).fill_diagonal_(math.inf).min()
-print(f"smallest distance between any two of 5000 positions: {nearest:.2f}")
-assert nearest > 0.5
+exercises.quiz("fast_and_slow_columns")
 
 # %% [markdown]
 # ## 3. Moving is rotating
 #
-# Why both a sine and a cosine? Look at one pair as a point on a circle. The angle is the position
-# times the frequency, so going $k$ positions further turns the point by a fixed angle, $k$ times
-# the frequency. **The turn does not depend on where you start.** From school:
-# $\sin(a+b) = \sin a \cos b + \cos a \sin b$ and $\cos(a+b) = \cos a \cos b - \sin a \sin b$. One
-# matrix therefore moves *every* position by $k$:
-
-
-# %%
-def shift_matrix(k, d_model):
-    frequency = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angle = k * frequency
-    turns = [
-        torch.stack([torch.stack([c, -s]), torch.stack([s, c])])
-        for s, c in zip(angle.sin(), angle.cos(), strict=True)
-    ]
-    return torch.block_diag(*turns)  # (D, D): a 2×2 turn for each pair of columns
-
-
-torch.set_printoptions(precision=2, sci_mode=False)
-print(shift_matrix(1, 4))
-torch.set_printoptions(profile="default")
-
-# %%
-torch.set_default_dtype(torch.float64)  # so that only rounding is left
-exact = sinusoidal_positions(200, 64)
-torch.set_default_dtype(torch.float32)
-
-for k in (1, 5, 50):
-    matrix = shift_matrix(k, 64)
-    moved = exact[: 200 - k] @ matrix
-    error = (moved - exact[k:]).abs().max().item()
-    assert error < 1e-6
-    torch.testing.assert_close(matrix @ matrix.T, torch.eye(64, dtype=torch.float64))
-print("moved by 1, 5 and 50 positions: error below 1e-6 at every position")
-
-# Scores made four times as large: with positions alone, no words, where does each position look?
-one_back = (4 * exact[:64] @ shift_matrix(-1, 64) @ exact[:64].T).softmax(-1)
-print(f"weight on the word before: at least {one_back[1:].diagonal().min():.2f}")
-assert one_back[1:].diagonal().min() > 0.95
-
-# %% [markdown]
-# A model can learn such a matrix: with the one for $k = -1$ in its $W_Q$, made large enough,
-# attention looks one word back everywhere (but at the first word, which has none). In lesson 06 you
-# meet a head with this job. (Its model has learned positions, and found its own way.)
+# Why does every frequency need a sine *and* a cosine? Take one pair of columns as a point on a circle, or
+# as the hand of a clock. Each step turns the hand by the same angle. So going $k$ positions further turns
+# it by $k$ times that angle, **wherever you start**. In other words: a single matrix, a rotation of every
+# pair, moves any position by $k$. A model that has learned this matrix can attend to "the word before",
+# whatever the position.
 #
-# A second consequence: the dot product of two positions depends on their **distance** alone. It is the
-# same before and after; to tell the sides apart a model needs its $W_Q$ and $W_K$.
+# If that's true, something should follow for the dot product of two positions, which is what attention
+# computes.
 
 # %%
-products = exact[:64] @ exact[:64].T  # (64, 64)
-for distance in (0, 1, 7, 30):
-    along_diagonal = products.diagonal(distance)
-    assert along_diagonal.max() - along_diagonal.min() < 1e-9
-assert products.min() > 0
+exercises.predict("dot_product_of_positions")
+
+# %% tags=["hide-input"]
+exact = sinusoidal_positions(64, 64).double()
+products = exact @ exact.T  # (64, 64)
+spread = max(
+    (products.diagonal(k).max() - products.diagonal(k).min()).item() for k in (0, 1, 7, 30)
+)
+exercises.reveal("dot_product_of_positions", measured="distance" if spread < 1e-4 else "both")
+assert spread < 1e-4 and products.min() > 0
 axes = plots.signed_heatmap(products, x_label="position p′", y_label="position p")
 notebook.figure(
     axes,
     alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
     "colour, paler further off, in ripples.",
-    width=480,
+    width=440,
 )
 
 # %% [markdown]
-# Every line parallel to the diagonal has one colour. None is orange: no product is below zero, since the
-# slow cosines are all near 1.
-
-# %% [markdown]
-# Move the sliders. **Try:** set the shift to the wavelength; what does the turn become? Then take
-# pair 15: how far does the point move?
+# Every line parallel to the diagonal has a single colour, so the dot product depends on the **distance**
+# of the two positions and on nothing else. It's largest at distance zero and fades in ripples. (The dot
+# product alone can't tell left from right. A model gets that from its $W_Q$ and $W_K$.)
+#
+# Move the sliders below. **Try:** set the shift to the wavelength. What does the turn become? Then choose
+# pair 15: how far does the hand move?
 
 # %%
 PositionExplorer()
 
-# %% [markdown]
-# Pair 4: with a shift of 20 the turn is nearly the identity, once round. Pair 15 has a wavelength of 471
-# positions: 20 steps are 20/471 of a circle, some 15 degrees.
-
-# %% [markdown] tags=["notes"]
-# **15 minutes** for sections 2 and 3. The circle helps everybody: draw the hand of a clock for each
-# pair. The second hand, the minute hand and the hour hand together tell the time.
-#
-# Frequent question: *why 10000?* So that the slowest wave is longer than any sentence: its length
-# is nearly 2π · 10000 positions, at large widths. It is a choice; rotary models for long texts use
-# larger numbers.
+# %%
+exercises.quiz("why_sine_and_cosine")
 
 # %% [markdown]
 # ## 4. How it enters: added
 #
-# The table is **added** to the word vectors. The word vectors are multiplied by $\sqrt{D}$ first,
-# since they are initialised small and would otherwise be drowned:
+# The table is simply **added** to the word vectors, row by row, and the same rows to every sentence of the
+# batch. Before that, the paper multiplies the embeddings by $\sqrt D$:
 #
-# $$x_p = \sqrt{D}\, e_{w_p} + PE_p$$
+# $$x_p = \sqrt{D}\, e_{w_p} + PE_p, \qquad (B, T, D) + (T, D)$$
 #
-# Here $w_p$ is the word at position $p$, and $e_{w_p}$ its embedding. The same row is added to word
-# $p$ of *every* sentence of the batch. In shapes: $(B, T, D) + (T, D)$, and broadcasting does the
-# rest.
-
-# %%
-notebook.set_seed(0)
-batch = torch.randn(2, 5, 64) * 64**-0.5  # B=2 sentences, T=5 words, D=64
-entered = batch * math.sqrt(64) + table[:5]  # (2, 5, 64) + (5, 64)
-torch.testing.assert_close(entered[0, 3] - entered[1, 3], (batch[0, 3] - batch[1, 3]) * 8)
-
-# %% [markdown]
-# Does this repair *dog bites man*?
-
-
-# %%
-def read_with_positions(sentence):
-    words = sentence.split()
-    x = torch.stack([vector[word] for word in words])[None]  # of size 1 already: no √D
-    x = x + sinusoidal_positions(3, 8)
-    y, _ = layer(x, x, x)
-    return dict(zip(words, y[0].detach(), strict=True))
-
-
-first, second = read_with_positions("dog bites man"), read_with_positions("man bites dog")
-difference = (first["dog"] - second["dog"]).abs().max()
-print(f"the two vectors of dog now differ by up to {difference:.2f}")
-assert difference > 0.1
-
-# %% [markdown]
-# **Why does adding not mix things up?** Two numbers added cannot be taken apart again. Two
-# *vectors* of many dimensions nearly can: random directions are almost at right angles to each
-# other. Let us measure. We take 600 words with random vectors, put them at 40 positions, and ask a
-# *linear* map to read back the position, and another to read back the word. Half of the pairs are
-# used to fit the maps, the other half to test them. Beside it stands the alternative: half the
-# width for the word, half for the position, side by side (*concatenated*). **Predict:** at
-# $D = 64$, which is read back better from the sum, the word or the position?
-
-
-# %%
-def read_back(x, labels, train):
-    """Fit a linear map from vectors to one-hot labels; return its accuracy on the rest."""
-    targets = torch.eye(int(labels.max()) + 1)[labels]
-    ones = torch.ones(len(x), 1)
-    x = torch.cat([x, ones], dim=1)
-    ridge = 1e-3 * torch.eye(x.shape[1])
-    # Least squares; the tiny ridge keeps it solvable.
-    fit = torch.linalg.solve(x[train].T @ x[train] + ridge, x[train].T @ targets[train])
-    return ((x[~train] @ fit).argmax(1) == labels[~train]).float().mean().item()
-
-
-notebook.set_seed(0)
-n_words, n_positions = 600, 40
-word, position = torch.cartesian_prod(torch.arange(n_words), torch.arange(n_positions)).T
-train = torch.rand(len(word)) < 0.5
-
-accuracy = {}
-for width in (64, 256, 512):
-    words = torch.randn(n_words, width)  # already scaled: components of size 1
-    added = words[word] + sinusoidal_positions(n_positions, width)[position]
-    halves = [torch.randn(n_words, width // 2)[word]]
-    halves.append(sinusoidal_positions(n_positions, width // 2)[position])
-    beside = torch.cat(halves, dim=1)
-    accuracy[width] = [read_back(x, y, train) for x in (added, beside) for y in (position, word)]
-    print(f"D = {width:>3}   added: position {accuracy[width][0]:4.0%}, word {accuracy[width][1]:4.0%}"
-          f"   concatenated: position {accuracy[width][2]:4.0%}, word {accuracy[width][3]:4.0%}")  # fmt: skip
-
-# %%
-chance = 1 / n_positions
-assert accuracy[512][1] > 0.95 and accuracy[512][0] > 20 * chance  # both can be read from the sum
-assert accuracy[64][0] < accuracy[256][0] < accuracy[512][0]  # the wider, the better
-assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding is not free
-
-# %% [markdown]
-# From the *sum* at the paper's width, a linear map names the word practically always, and the exact
-# position most of the time, where guessing would be right once in 40. The wider the vectors, the
-# better. But look at the other columns: with a half of the width for each, the position is read
-# better still. So adding is not free. These words were random, and 600 of them fill every direction
-# there is; a trained model can keep some directions clear. That is the real argument for adding: it
-# spends no width, and leaves it to training how much room each of the two deserves. It is the usual
-# choice, not a law.
+# (It gives no reason for the factor. Embeddings are often initialised with entries of size $1/\sqrt D$,
+# and then the factor brings them up to the size of the sines.)
 #
-# ### Along which axis?
+# ### Your turn: find the bug (4 min)
 #
-# A mistake that raises no error: the position is taken from the **batch** axis. Then every word of
-# a sentence gets the same *position* vector added, and we are back at the bag of words.
+# This version runs without an error, and a model that uses it fails at reversing just like the one
+# without positions. There are two mistakes.
 
-# %%
-notebook.set_seed(0)
-x = torch.randn(6, 6, 8)  # six sentences of six words
-order = torch.randperm(6)
-
-
-def equivariant(x, with_positions):
-    shuffled = with_positions(x[:, order])
-    return torch.allclose(
-        layer(shuffled, shuffled, shuffled)[0],
-        layer(*[with_positions(x)] * 3)[0][:, order],
-        atol=1e-6,
-    )
-
-
-ways = {
-    "along time": lambda x: x + sinusoidal_positions(6, 8),
-    "along batch": lambda x: x + sinusoidal_positions(6, 8)[:, None],  # (6, 1, 8)
-}
-for name, with_positions in ways.items():
-    print(f"{name}, still a bag of words: {equivariant(x, with_positions)}")
-assert not equivariant(x, ways["along time"]) and equivariant(x, ways["along batch"])
-
-# %% [markdown] tags=["notes"]
-# **12 minutes.** The accuracy table is worth a discussion: *what would you have bet?* The point to
-# take home is that adding is cheap, not that it is free: at width 64 it costs a lot.
-
-# %% [markdown]
-# ## 5. Two other ways
-#
-# **Learned positions.** A table like any embedding, trained with the rest. BERT (an encoder alone),
-# GPT-2 (a decoder alone) and the Vision Transformer (for pictures) do this. It has no row for a
-# position beyond its end.
-
-# %%
-learned = LearnedPositions(max_len=512, d_model=64)
-print(learned(5).shape)
-try:
-    learned(513)  # rows 0 to 512
-except ValueError as error:
-    print(error)
-
-# %% [markdown]
-# **Rotary positions (RoPE).** Section 3 said that moving is rotating. So rotate: turn each pair of
-# features of a query and of a key by an angle that grows with its position, and leave the values
-# alone. The dot product of a turned query and a turned key depends only on how far, and on which
-# side, the key stands from the query. Most large language models of recent years do this (Su et al.
-# 2021).
-
-# %%
-notebook.set_seed(0)
-query, key = torch.randn(2, 64)
-rotated_queries = rotate_positions(query.expand(50, 64))  # the same query at 50 positions
-rotated_keys = rotate_positions(key.expand(50, 64))
-scores = rotated_queries @ rotated_keys.T
-print("query at 10, key at 7:", f"{scores[10, 7]:.3f}", "   query at 40, key at 37:",
-      f"{scores[40, 37]:.3f}")  # fmt: skip
-print(f"query at 7, key at 10: {scores[7, 10]:.3f}")
-torch.testing.assert_close(scores[10, 7], scores[40, 37], atol=1e-4, rtol=0)
-
-# %% [markdown] tags=["notes"]
-# **5 minutes** for section 5. Ask: *what does BERT do with word 513?* (There is no row for
-# it.) *Why are the values not turned?* (Only scores need to know distances; a turned value would put the
-# position into what is mixed.)
-
-# %% [markdown]
-# ## 6. The experiment: can it turn a sequence round?
-#
-# The task: eight different letters in, the same letters in reverse order out. At each place the model
-# must say which letter stands at the mirrored place. It needs to know where things stand; nothing
-# else is hard about it.
-#
-# We train the same small encoder twice, about ten seconds in all, once with positions and once
-# without. **Predict** both accuracies. What is the best anyone could do *without* knowing the
-# order?
-
-
-# %%
-class Reverser(nn.Module):
-    def __init__(self, with_positions, n_letters=20, d_model=64):
-        super().__init__()
-        self.with_positions = with_positions
-        self.embedding = nn.Embedding(n_letters, d_model)
-        self.layers = nn.ModuleList(
-            # Attention and a small network for each word: lesson 07 opens it, norm_first too.
-            EncoderLayer(d_model, n_heads=4, d_ff=128, dropout=0.0, norm_first=True)
-            for _ in range(2)
-        )
-        self.output = nn.Linear(d_model, n_letters)
-
-    def forward(self, letters):  # (B, T) -> (B, T, n_letters)
-        x = self.embedding(letters)  # starts at size 1, so no √D here; the paper's starts near 1/√D
-        if self.with_positions:
-            x = x + sinusoidal_positions(letters.shape[1], x.shape[-1])
-        for layer in self.layers:
-            x = layer(x)
-        return self.output(x)
-
-
-def letters(n):
-    return torch.rand(n, 20).argsort(dim=1)[:, :8]  # eight different letters out of twenty
-
-
-def train_reverser(with_positions, steps=400):
-    notebook.set_seed(0)
-    model = Reverser(with_positions)
-    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for _ in range(steps):
-        x = letters(64)
-        loss = nn.functional.cross_entropy(model(x).flatten(0, 1), x.flip(1).flatten())
-        loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
-    x = letters(1000)
-    with torch.no_grad():
-        return (model(x).argmax(-1) == x.flip(1)).float().mean().item()
-
-
-# %% tags=["nbval-ignore-output"]
-with_positions = train_reverser(True)
-without_positions = train_reverser(False)
-print(
-    f"with positions: {with_positions:.1%}   without: {without_positions:.1%}   chance: {1 / 7:.1%}"
-)
-assert with_positions > 0.95
-assert abs(without_positions - 1 / 7) < 0.03
-
-# %% [markdown]
-# With positions it is solved. Without them the letter to name is one of the seven others. The model
-# learns the one thing that can be learned, *name one of the other letters*, and stays at one in
-# seven, however long you train it. (What is above 1/7 is the luck of this draw.)
-
-# %% [markdown] tags=["notes"]
-# **8 minutes**, of which the two trainings take about ten seconds. While they run: *what exactly can
-# the model without positions know?* The set of letters and its own letter. *Would a deeper model do
-# better?* No: every layer is equivariant, so the stack is.
-
-# %% [markdown]
-# ## Breakout
-
-# %%
-exercises.heading("sinusoidal_positions")
-
-
-# %%
-def sinusoidal_positions_(max_len, d_model):
-    """-> (max_len, d_model), interleaved sine and cosine"""
-    ...
-
-
-exercises.check("sinusoidal_positions", sinusoidal_positions_)
-
-# %%
+# %% tags=["hide-input"]
 exercises.heading("add_positions")
 
 
 # %%
 def add_positions(embeddings, table):
     """embeddings (B, T, D), table (max_len, D) -> (B, T, D), the embeddings scaled by √D"""
-    ...
+    n_sentences, length, d_model = embeddings.shape
+    return embeddings + math.sqrt(d_model) * table[:n_sentences, None]
 
 
+# %% tags=["hide-input"]
 exercises.check("add_positions", add_positions)
 
+# %% [markdown]
+# Adding may look reckless. Once two numbers are added, nobody can take them apart again. Two *vectors*
+# with many entries are different, because random directions in many dimensions are almost at right
+# angles. Let's measure it: 600 random words at 40 positions each, added up. Then a *linear* map, fitted on
+# half of the 24,000 sums, tries to read the position back from the other half.
+
 # %%
+exercises.predict("reading_the_position_back")
+
+
+# %% tags=["hide-input"]
+def read_back(x, labels, train):
+    """Fit a linear map from vectors to one-hot labels; return its accuracy on the rest."""
+    targets = torch.eye(int(labels.max()) + 1)[labels]
+    x = torch.cat([x, torch.ones(len(x), 1)], dim=1)
+    ridge = 1e-3 * torch.eye(x.shape[1])  # least squares; the tiny ridge keeps it solvable
+    fit = torch.linalg.solve(x[train].T @ x[train] + ridge, x[train].T @ targets[train])
+    return 100 * ((x[~train] @ fit).argmax(1) == labels[~train]).float().mean().item()
+
+
+notebook.set_seed(0)
+n_words, n_positions = 600, 40
+word, position = torch.cartesian_prod(torch.arange(n_words), torch.arange(n_positions)).T
+train = torch.rand(len(word)) < 0.5
+accuracy = {}
+for width in (64, 256, 512):
+    vectors = torch.randn(n_words, width)
+    added = vectors[word] + sinusoidal_positions(n_positions, width)[position]
+    halves = [torch.randn(n_words, width // 2)[word]]
+    halves.append(sinusoidal_positions(n_positions, width // 2)[position])
+    beside = torch.cat(halves, dim=1)
+    accuracy[width] = [read_back(x, y, train) for x in (added, beside) for y in (position, word)]
+exercises.reveal("reading_the_position_back", measured=accuracy[512][0])
+for width, (where, which, _, _) in accuracy.items():
+    print(f"D = {width:>3}: position read back {where:3.0f}%, word read back {which:3.0f}%")
+assert accuracy[512][1] > 95 and accuracy[512][0] > 50
+assert accuracy[64][0] < accuracy[256][0] < accuracy[512][0]  # the wider, the better
+assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding is not free
+
+# %% [markdown]
+# At the paper's width a linear map names the *word* practically always and the exact position most of the
+# time, where guessing would be right once in 40. At width 64 adding costs a lot. So it isn't free, but in
+# wide vectors it's cheap. *Going deeper* compares it with concatenation.
+#
+# And the letters?
+
+# %%
+exercises.predict("reverse_with_positions")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+with_positions = train_reverser(True)
+exercises.reveal("reverse_with_positions", measured=with_positions)
+assert with_positions > 95
+
+# %% [markdown]
+# The same model, the same training, and one table added at the bottom: solved.
+#
+# ## 5. Two other ways
+#
+# **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the
+# Vision Transformer use one. A learned table ends somewhere, though.
+
+# %%
+learned = LearnedPositions(max_len=512, d_model=64)
+try:
+    learned(513)  # positions 0 to 512
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# **Rotary positions** (RoPE, Su et al. 2021) take section 3 at its word. If moving is rotating, let's
+# rotate: each pair of entries of a query and of a key is turned by an angle that grows with its position.
+# Nothing is added, and the values stay as they are. For a given query and a given key, the score then
+# depends on their distance only.
+
+# %%
+notebook.set_seed(0)
+query, key = torch.randn(2, 64)
+turned_queries = rotate_positions(query.expand(50, 64))  # the same query at 50 positions
+turned_keys = rotate_positions(key.expand(50, 64))
+scores = turned_queries @ turned_keys.T  # (50, 50)
+
+# %%
+exercises.predict("rotary_scores")
+
+# %% tags=["hide-input"]
+equal = abs(scores[10, 7] - scores[40, 37]) < 1e-3
+mirrored = abs(scores[10, 7] - scores[7, 10]) < 1e-3
+exercises.reveal(
+    "rotary_scores", measured="first" if equal and not mirrored else "both" if equal else "neither"
+)
+for t, s in ((10, 7), (40, 37), (7, 10)):
+    print(f"query at {t:>2}, key at {s:>2}: score {scores[t, s]:.2f}")
+assert equal and not mirrored
+
+# %% [markdown]
+# Most of today's large language models use rotary positions.
+
+# %%
+exercises.quiz("who_uses_what")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - Without positions, self-attention is permutation equivariant: shuffle in, shuffle out.
+# - Sinusoids give every position a row of bounded numbers, from fast waves to slow ones.
+# - Moving by $k$ positions is a rotation that doesn't depend on where you start, so the dot product of
+#   two positions depends on their distance.
+# - They are **added**, along the time dimension: $\sqrt{D}\,e + PE$.
+# - Learned tables end somewhere. Rotary positions turn queries and keys instead of adding anything.
+#
+# $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
+#
+# A word can now attend to others and knows where they are. But each row of the softmax has only one unit
+# of weight to give away. **Lesson 06** gives it several.
+
+# %% [markdown]
+# # Practice
+#
+# About half an hour, easiest first.
+
+# %%
+exercises.quiz("what_equivariance_means")
+
+# %%
+exercises.quiz("which_axis")
+
+# %%
+exercises.quiz("angle_after_two_steps")
+
+# %%
+exercises.quiz("position_beyond_the_table")
+
+# %% tags=["hide-input"]
 exercises.heading("shift_matrix")
 
 
@@ -513,9 +451,10 @@ def my_shift_matrix(k, d_model):
     ...
 
 
+# %% tags=["hide-input"]
 exercises.check("shift_matrix", my_shift_matrix)
 
-# %%
+# %% tags=["hide-input"]
 exercises.heading("rotate_pairs")
 
 
@@ -525,34 +464,11 @@ def rotate_pairs(x, angles):
     ...
 
 
+# %% tags=["hide-input"]
 exercises.check("rotate_pairs", rotate_pairs)
 
 # %% [markdown]
-# ### Questions
-
-# %%
-exercises.quiz("what_equivariance_means")
-
-# %%
-exercises.quiz("fast_and_slow_columns")
-
-# %%
-exercises.quiz("why_sine_and_cosine")
-
-# %%
-exercises.quiz("which_axis")
-
-# %%
-exercises.quiz("who_uses_what")
-
-# %%
-exercises.quiz("position_beyond_the_table")
-
-# %%
-exercises.quiz("angle_after_two_steps")
-
-# %% [markdown]
-# ### To talk about
+# To discuss in pairs:
 
 # %%
 exercises.quiz("when_order_does_not_matter")
@@ -561,52 +477,133 @@ exercises.quiz("when_order_does_not_matter")
 exercises.quiz("add_or_concatenate")
 
 # %% [markdown]
-# ### Going further
+# # Going deeper
 #
-# Train the reverser on sequences of eight letters and test it on sequences of twelve, once with
-# sinusoids, once with learned positions for twelve places, once with rotary positions in every layer.
-# Which of them fails least? Do any of them do well, and why?
+# Optional, about 25 minutes. Nothing later depends on it.
+#
+# ## A head that attends to the previous word
+#
+# The matrix that moves a position by $k$ has a 2 × 2 rotation per pair of columns. Put the matrix for
+# $k = -1$ into a head's $W_Q$, scaled up so that the softmax decides clearly, and the head attends to the
+# word before, at every position.
+
+
+# %%
+def shift_matrix(k, d_model):
+    frequency = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    sines, cosines = (k * frequency).sin(), (k * frequency).cos()
+    turns = [torch.tensor([[c, -s], [s, c]]) for s, c in zip(sines, cosines, strict=True)]
+    return torch.block_diag(*turns).double()  # (D, D)
+
+
+one_back = (4 * exact @ shift_matrix(-1, 64) @ exact.T).softmax(-1)  # (T, T)
+print(f"weight on the word before: at least {one_back[1:].diagonal().min():.2f}")
+
+# %% tags=["hide-input"]
+for k in (1, 5, 50):
+    assert (exact[: 64 - k] @ shift_matrix(k, 64) - exact[k:]).abs().max() < 1e-4
+assert one_back[1:].diagonal().min() > 0.95
+
+# %% [markdown]
+# In lesson 06 you'll meet a trained head with this job. (Its model has learned positions and found its own
+# way of doing it.)
+#
+# ## Bits and waves
+#
+# The binary counter isn't just a figure of speech. Here's which *half* of its wave each of four sines is
+# in, next to the bits of the position. (These four are made for the comparison, each twice as slow as the
+# next. The frequencies of the real table form a geometric series with another factor.)
+
+# %%
+for position in range(8):
+    bits = [position >> bit & 1 for bit in (3, 2, 1, 0)]
+    halves = [int(math.sin(math.pi * (position + 0.5) / 2**bit) < 0) for bit in (3, 2, 1, 0)]
+    print(position, bits, halves)
+
+# %% tags=["hide-input"]
+assert bits == halves == [0, 1, 1, 1]
+notebook.picture("sinusoids")
+
+# %% [markdown]
+# ## Is it added or concatenated?
+#
+# Added. Here's what concatenation would buy, with half of the width for the word and half for the
+# position.
+
+# %% tags=["hide-input"]
+for width, (a, b, c, d) in accuracy.items():
+    print(
+        f"D = {width:>3}   added: position {a:3.0f}%, word {b:3.0f}%"
+        f"   concatenated: position {c:3.0f}%, word {d:3.0f}%"
+    )
+
+# %% [markdown]
+# Concatenation reads the position back better at every width. So why does almost everybody add? Because
+# adding spends no width on positions, and leaves it to training how much room each of the two deserves.
+# These words were random, and 600 of them fill every direction there is. A trained model can keep some
+# directions free.
+#
+# ## Along which dimension?
+#
+# The bug you mended in section 4 takes positions along the batch. Then all words of a sentence get the
+# *same* vector added, and the sentence is a bag of words again.
+
+# %%
+notebook.set_seed(0)
+x = torch.randn(6, 6, 8)  # six sentences of six words
+along_time = x + sinusoidal_positions(6, 8)
+along_batch = x + sinusoidal_positions(6, 8)[:, None]  # (6, 1, 8)
+
+
+# %% tags=["hide-input"]
+def still_a_bag(x, add):
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    shuffled = add(x[:, order])
+    after = layer(*[add(x)] * 3)[0][:, order]
+    return torch.allclose(layer(shuffled, shuffled, shuffled)[0], after, atol=1e-6)
+
+
+bag_time = still_a_bag(x, lambda x: x + sinusoidal_positions(6, 8))
+bag_batch = still_a_bag(x, lambda x: x + sinusoidal_positions(6, 8)[:, None])
+print(f"still a bag of words: along time {bag_time}, along the batch {bag_batch}")
+assert bag_batch and not bag_time
 
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and
-# GPT-2: they are added. The width stays what it was.
+# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and GPT-2:
+# they're added, and the width stays as it was.
+#
+# **"BERT uses sinusoids."** A myth. All rows of a sinusoidal table have the same length, and those of
+# MiniLM, a small BERT, don't:
 
 # %%
-assert (torch.zeros(2, 5, 64) + sinusoidal_positions(5, 64)).shape == (2, 5, 64)
+lengths = load_minilm().model.positions.table.detach().norm(dim=1)
+print(f"lengths of MiniLM's position vectors: {lengths.min():.2f} to {lengths.max():.2f}")
 
-# %% [markdown]
-# **"BERT uses sinusoids."** A myth: its positions are a learned table, as the weights of MiniLM, a
-# small BERT, show. A table of sinusoids would have rows of one length; this one has not.
-
-# %%
-from helpers.pretrained.minilm import load_minilm
-
-bert_positions = load_minilm().model.positions.table.detach()
-lengths = bert_positions.norm(dim=1)
-print(f"{tuple(bert_positions.shape)}, row lengths from {lengths.min():.2f} to {lengths.max():.2f}")
+# %% tags=["hide-input"]
 sinusoid_lengths = sinusoidal_positions(512, 384).norm(dim=1)
 assert (sinusoid_lengths - sinusoid_lengths[0]).abs().max() < 1e-3
 assert lengths.max() > 1.2 * lengths.min()
 
 # %% [markdown]
-# ## Summary
+# **"The frequencies increase, like overtones."** A myth: they form a geometric series from fast to slow,
+# with wavelengths from 2π to nearly 10000 · 2π positions.
 #
-# - Self-attention alone (no causal mask) is permutation equivariant: shuffle in, shuffle out.
-# - Sinusoids: $PE_{(p,2i)} = \sin(p / 10000^{2i/D})$, $PE_{(p,2i+1)} = \cos$ of the same angle.
-#   Moving by $k$ is a rotation; the dot product depends on the distance.
-# - They are *added*, $\sqrt{D}\,e + PE$, shapes $(B, T, D) + (T, D)$, along time.
-# - Learned tables end somewhere; rotary positions turn queries and keys instead.
+# **"The table is as long as the longest sentence of the training set."** A myth. Batches are padded to
+# their own longest sentence. A limit comes from a learned table or from memory.
 #
-# A word can now look at others and knows where they stand. But one softmax row has one unit of
-# weight to give. **Lesson 06** gives it several.
+# ## Try it yourself
 #
+# Train the reverser on eight letters and test it on twelve, once with sinusoids and once with rotary
+# positions in every layer. Does either of them generalise, and can you say why?
+
+# %% [markdown]
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, section 3.5.
 # - Gehring, Auli, Grangier, Yarats, Dauphin (2017), "Convolutional Sequence to Sequence Learning",
-#   arXiv:1705.03122: learned positions.
+#   arXiv:1705.03122 (learned positions).
 # - Devlin, Chang, Lee, Toutanova (2019), "BERT: Pre-training of Deep Bidirectional Transformers for
 #   Language Understanding", arXiv:1810.04805.
 # - Su, Lu, Pan, Murtadha, Wen, Liu (2021), "RoFormer: Enhanced Transformer with Rotary Position
