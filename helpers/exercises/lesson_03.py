@@ -7,6 +7,39 @@ import torch
 from helpers.exercises.model import Exercise, Mistake
 
 
+def compare_with_all(query, keys):
+    """Compare a query with every key: (K,), (S, K) -> (S,)."""
+    scores = [(key * query).sum() for key in keys]
+    return torch.stack(scores)
+
+
+def soft_lookup(query, keys, values):
+    """Mix the values by how well their keys match: (K,), (S, K), (S, D_v)."""
+    scores = keys @ query
+    weights = scores.softmax(dim=-1)
+    return weights @ values, weights
+
+
+def draw_query_and_keys(generator):
+    """A query and keys; S and K differ."""
+    return [
+        (torch.randn(k, generator=generator), torch.randn(s, k, generator=generator))
+        for s, k in ((3, 2), (4, 3), (2, 5))
+    ]
+
+
+def draw_query_keys_values(generator):
+    """A query, keys and values; S, K and D_v all differ."""
+    return [
+        (
+            torch.randn(k, generator=generator),
+            torch.randn(s, k, generator=generator),
+            torch.randn(s, v, generator=generator),
+        )
+        for s, k, v in ((3, 2, 2), (4, 3, 3), (2, 5, 5))
+    ]
+
+
 def simple_self_attention(x):
     """Turn every word into a mixture of all words, weighted by similarity: (T, D) -> (T, D)."""
     weights = (x @ x.T).softmax(dim=-1)
@@ -128,6 +161,173 @@ ROW_TWICE = (
 
 # fmt: off
 EXERCISES = [
+    Exercise(
+        name="compare_with_all",
+        title="compare a query with every key",
+        task="Fill the gap: every key gets one score, its dot product with the query. The result is one tensor with S scores.",
+        minutes=3,
+        difficulty=1,
+        importance=5,
+        reference=compare_with_all,
+        draw=draw_query_and_keys,
+        mistakes=[
+            Mistake(
+                "not summed",
+                "(key * query).sum()",
+                "key * query",
+                "These are the products of the entries. A dot product adds them up to a single number: .sum().",
+            ),
+            Mistake(
+                "added instead of multiplied",
+                "key * query",
+                "key + query",
+                "The entries are added. A dot product multiplies matching entries first and then adds up the products.",
+            ),
+            Mistake(
+                "mean instead of sum",
+                ".sum()",
+                ".mean()",
+                "The products are averaged, so every score is too small by a factor of K, the width. A dot product adds them up.",
+            ),
+            Mistake(
+                "distance",
+                "(key * query).sum()",
+                "(key - query).pow(2).sum()",
+                "This is the squared distance, which is small for vectors that match. A dot product is large for them.",
+            ),
+            Mistake(
+                "cosine",
+                "(key * query).sum()",
+                "(key * query).sum() / (key.norm() * query.norm())",
+                "This is the cosine, which ignores how long the vectors are. The length counts as well here: the 3 in *wanted* said how strongly the word is looking.",
+            ),
+            Mistake(
+                "largest product only",
+                ".sum()",
+                ".max()",
+                "Only the largest product is kept. All K of them count.",
+            ),
+            Mistake(
+                "absolute value",
+                "(key * query).sum()",
+                "(key * query).sum().abs()",
+                "The sign is lost. A negative score says that two vectors point in opposite directions, which is worth knowing.",
+            ),
+            Mistake(
+                "keys compared with themselves",
+                "key * query",
+                "key * key",
+                "Each key is compared with itself and the query isn't used at all.",
+            ),
+            Mistake(
+                "query compared with itself",
+                "key * query",
+                "query * query",
+                "The query is compared with itself, so all keys get the same score.",
+            ),
+            Mistake(
+                "already a softmax",
+                "torch.stack(scores)",
+                "torch.stack(scores).softmax(-1)",
+                "These are weights already. The exercise asks for the scores, before the softmax.",
+            ),
+        ],
+        also_right=[
+            lambda query, keys: keys @ query,
+            lambda query, keys: torch.einsum("k,sk->s", query, keys),
+        ],
+        hints=[
+            "key * query multiplies matching entries. What's left to do with the products?",
+            "(key * query).sum() is one number, and the list needs one for every key.",
+        ],
+        look_at="The loop treats every key by itself, which is why all keys can be compared at the same time: keys @ query.",
+    ),
+    Exercise(
+        name="soft_lookup",
+        title="find the bug: a soft look-up",
+        task="The function scores the keys against the query and mixes the values. It has two mistakes: one in how scores become weights, one in what is mixed. Mend both.",
+        minutes=4,
+        difficulty=2,
+        importance=5,
+        reference=soft_lookup,
+        draw=draw_query_keys_values,
+        mistakes=[
+            Mistake(
+                "divided by the sum",
+                "scores.softmax(dim=-1)",
+                "scores / scores.sum()",
+                "Dividing by the sum makes the weights add up to 1, but a negative score stays a negative weight, and the sum may be close to zero. A softmax makes them positive first.",
+            ),
+            Mistake(
+                "mixes the keys",
+                "weights @ values",
+                "weights @ keys",
+                "The weights mix the keys. A key is only there to be compared; what a word passes on is its value.",
+            ),
+            Mistake(
+                "absolute scores",
+                "scores.softmax(dim=-1)",
+                "scores.abs() / scores.abs().sum()",
+                "The weights are positive now, but a key that points away from the query gets as much weight as one that points towards it. Use a softmax.",
+            ),
+            Mistake(
+                "ReLU",
+                "scores.softmax(dim=-1)",
+                "scores.relu() / scores.relu().sum()",
+                "Negative scores get no weight at all, and if every score is negative this is 0/0. Use a softmax.",
+            ),
+            Mistake(
+                "no weights",
+                "scores.softmax(dim=-1)",
+                "scores",
+                "These are still scores: they can be negative and don't sum to 1. A softmax turns them into weights.",
+            ),
+            Mistake(
+                "sigmoid",
+                "scores.softmax(dim=-1)",
+                "scores.sigmoid()",
+                "A sigmoid looks at each score by itself, so the weights don't sum to 1. The keys have to compete, and a softmax makes them.",
+            ),
+            Mistake(
+                "log-softmax",
+                "scores.softmax(dim=-1)",
+                "scores.log_softmax(dim=-1)",
+                "These are logarithms of the weights. Use softmax itself.",
+            ),
+            Mistake(
+                "exponential without a sum",
+                "scores.softmax(dim=-1)",
+                "scores.exp()",
+                "The exponential makes the scores positive, but nothing makes them sum to 1 yet. Divide by their sum, or use a softmax.",
+            ),
+            Mistake(
+                "hard look-up",
+                "scores.softmax(dim=-1)",
+                "(scores == scores.max()).to(scores.dtype)",
+                "The best key takes everything. A soft look-up gives every key its share.",
+            ),
+            Mistake(
+                "mean of the values",
+                "weights @ values",
+                "values.mean(0)",
+                "Every value counts the same here, so the weights have no effect. Multiply each value by its weight and add them up: weights @ values.",
+            ),
+        ],
+        also_right=[
+            lambda query, keys, values: (
+                (lambda w: ((w[:, None] * values).sum(0), w))((keys * query).sum(-1).softmax(0))
+            ),
+            lambda query, keys, values: (
+                (lambda e: ((e / e.sum()) @ values, e / e.sum()))((keys @ query).exp())
+            ),
+        ],
+        hints=[
+            "Print the weights for a query that one of the keys points away from. Is anything negative?",
+            "The softmax of lesson 02 turns any scores into positive weights that sum to 1.",
+            "The weights say how much to take from each word. Which of keys and values is what a word passes on?",
+        ],
+        look_at="Keys are used once, in the scores. After that only the weights and the values matter.",
+    ),
     Exercise(
         name="simple_self_attention",
         title="self-attention without parameters",

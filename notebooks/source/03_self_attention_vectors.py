@@ -44,7 +44,7 @@ def vector_of(word, text, hidden=None, attend=True):
     x = model.embedding(ids) + model.segments(torch.zeros_like(ids))
     x = model.norm(x + model.positions(ids.shape[1]))
     for layer in model.layers:
-        x = layer(x, allowed)[0]
+        x = layer(x, allowed)
     return x[0, tokens.index(word)]
 
 

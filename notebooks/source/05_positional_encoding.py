@@ -45,7 +45,7 @@ class Reverser(nn.Module):
         if self.with_positions:
             x = x + sinusoidal_positions(letters.shape[1], x.shape[-1])
         for layer in self.layers:
-            x, _ = layer(x)
+            x = layer(x)
         return self.output(x)
 
 
@@ -200,7 +200,8 @@ def my_positions(max_len, d_model):
     """-> (max_len, d_model), interleaved sine and cosine"""
     position = torch.arange(max_len)[:, None]  # (max_len, 1)
     frequency = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)  # (D/2,)
-    table = torch.zeros(max_len, d_model)
+    angle = position * frequency  # (max_len, D/2), by broadcasting
+    table = angle.new_zeros(max_len, d_model)
     table[:, 0::2] = ...  # ← fill the two gaps
     table[:, 1::2] = ...
     return table

@@ -1,6 +1,6 @@
 """Questions of lesson 05, positional encoding."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -144,5 +144,103 @@ QUESTIONS = [
         "The measurement says that concatenating lets the position be read back better. Why do most models add all the same?",
         "open",
         answer="Adding spends no width. Concatenating reserves a fixed part of it for positions in the first layer, while a model that adds can learn how many directions to leave to them. The measurement used random words that fill all directions; trained embeddings need not. And in each layer attention can use the two apart, since a projection can pick out the directions in which positions vary.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "reverse_without_positions",
+        "Eight different letters out of twenty go in, and they should come out in reverse order. After training, how often is a letter right?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.03,
+        explain="One in seven is about 14%.",
+        too_low="It can do better than guessing among all twenty letters, because it sees which eight there are.",
+        too_high="To pick the right one of the other letters it would have to know where each of them is.",
+        ask_why=True,
+    ),
+    Prediction(
+        "which_is_more_alike",
+        "Which vector is more similar to *dog* at position 300, measured by the cosine?",
+        options={
+            "word": (
+                "*dog* at position 3: it's the same word",
+                "The word's own entries are of size 1, and the position adds 300 to each of them. There isn't much left of *dog*.",
+            ),
+            "place": (
+                "*cat* at position 300: it's the same position",
+                "Yes: with 300 added to every entry, any two words look nearly the same.",
+            ),
+        },
+    ),
+    Prediction(
+        "third_entry_by_hand",
+        "What is the third entry of the row for position 3, to three decimals?",
+        low=-1,
+        high=1,
+        close=0.02,
+        explain="The second pair has the frequency 10000^(−2/4) = 0.01, so the third entry is sin(3 · 0.01) = 0.030.",
+        too_high="Which frequency does the second pair have?",
+        too_low="Which frequency does the second pair have?",
+    ),
+    Prediction(
+        "dot_product_of_positions",
+        "Take the dot product of the rows for positions *p* and *p*′. What does it depend on?",
+        options={
+            "both": (
+                "on both positions: early ones give other values than late ones",
+                "Each row does depend on its position. But both hands of the clock turn by the same angle when you move on, so the angle *between* them stays.",
+            ),
+            "distance": (
+                "only on how far apart they are",
+                "Yes: the angle between two hands of a clock doesn't change when both turn by the same amount.",
+            ),
+            "neither": (
+                "on nothing: rows of different positions are orthogonal",
+                "They're all different, but far from orthogonal: the slow columns are nearly the same for all 64 positions.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "reading_the_position_back",
+        "At D = 512, how often does the linear map read the exact position (one of 40) back from the *sum* of word and position?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="Random vectors in 512 dimensions are almost at right angles, so most of the position is still there.",
+        too_high="Almost at right angles isn't quite: 600 words get in the way of telling neighbouring positions apart.",
+    ),
+    Prediction(
+        "reverse_with_positions",
+        "With the table added to the embeddings, how often does the same model now name the right letter?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.03,
+        too_low="Knowing the position was all it lacked.",
+    ),
+    Prediction(
+        "rotary_scores",
+        "Query at 10 and key at 7, query at 40 and key at 37, query at 7 and key at 10. Which of the three scores are equal?",
+        options={
+            "first": (
+                "the first two",
+                "Yes: the same distance on the same side.",
+            ),
+            "both": (
+                "all three, because the distance is always 3",
+                "The distance is always 3, but in the last case the key comes *after* the query, and a rotation the other way gives another score.",
+            ),
+            "neither": (
+                "none of them, because each vector is turned by another angle",
+                "Each is turned by another angle, that's true. Only the *difference* of the two angles enters a dot product.",
+            ),
+        },
     ),
 ]
