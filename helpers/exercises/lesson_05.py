@@ -8,6 +8,20 @@ from helpers import positions
 from helpers.exercises.model import Exercise, Mistake
 
 
+def add_position_number(x):
+    """Add its position to every entry of a row: (T, D) -> (T, D)."""
+    positions = torch.arange(len(x))
+    return x + positions[:, None]
+
+
+def draw_rows(generator):
+    """Word vectors of several sizes, one of them square."""
+    return [
+        torch.randn(shape, generator=generator).unbind(0)
+        for shape in ((1, 2, 3), (1, 4, 4), (1, 5, 2))
+    ]
+
+
 def add_positions(embeddings, table):
     """Scale the embeddings by √D and add one row of the table per position."""
     length, d_model = embeddings.shape[-2:]
@@ -137,6 +151,88 @@ def _shift_by_fit(k, d_model):
 
 # fmt: off
 EXERCISES = [
+    Exercise(
+        name="add_position_number",
+        title="add the number of the position",
+        task="Fill the gap: every entry of the first row stays, every entry of the second row becomes 1 larger, and so on. Which shape do the positions need, so that broadcasting adds them along the rows?",
+        minutes=3,
+        difficulty=2,
+        importance=3,
+        reference=add_position_number,
+        draw=draw_rows,
+        mistakes=[
+            Mistake(
+                "along the width",
+                "positions[:, None]",
+                "torch.arange(x.shape[1])",
+                "The first *column* gets 0, the second gets 1. A position belongs to a row: positions[:, None] has the shape (T, 1), and broadcasting repeats it along the columns.",
+            ),
+            Mistake(
+                "counted from 1",
+                "torch.arange(len(x))",
+                "torch.arange(1, len(x) + 1)",
+                "The first word gets 1 instead of 0. Positions are counted from 0 here, as everywhere in Python.",
+            ),
+            Mistake(
+                "multiplied",
+                "x + positions[:, None]",
+                "x * positions[:, None]",
+                "The rows are multiplied by their positions, so the first word disappears. The task is to add.",
+            ),
+            Mistake(
+                "subtracted",
+                "x + positions[:, None]",
+                "x - positions[:, None]",
+                "The position is subtracted. Every entry of row p should become p larger.",
+            ),
+            Mistake(
+                "only the first entry",
+                "x + positions[:, None]",
+                "torch.cat([x[:, :1] + positions[:, None], x[:, 1:]], dim=1)",
+                "Only the first entry of each row has changed. Here every entry of row p becomes p larger.",
+            ),
+            Mistake(
+                "backwards",
+                "positions[:, None]",
+                "positions.flip(0)[:, None]",
+                "The last word gets 0 and the first one the largest number. It's the other way round.",
+            ),
+            Mistake(
+                "the same for all",
+                "positions[:, None]",
+                "len(x)",
+                "Every word gets the same number added, so nothing tells the positions apart. Row p gets p.",
+            ),
+            Mistake(
+                "scaled to 1",
+                "positions[:, None]",
+                "positions[:, None] / len(x)",
+                "The positions are divided by the length, so the same word at the same position gets another vector in a longer sentence. The task asks for the plain number.",
+            ),
+            Mistake(
+                "words left out",
+                "x + positions[:, None]",
+                "positions[:, None].expand_as(x).to(x.dtype)",
+                "These are the positions alone. They have to be added to x.",
+            ),
+            Mistake(
+                "appended",
+                "x + positions[:, None]",
+                "torch.cat([x, positions[:, None].to(x.dtype)], dim=1)",
+                "The number is appended as one more column. Here it's added, and the shape stays as it is.",
+            ),
+        ],
+        also_right=[
+            lambda x: torch.stack([row + p for p, row in enumerate(x)]),
+            lambda x: x + torch.arange(len(x)).unsqueeze(1),
+            lambda x: (x.T + torch.arange(len(x))).T,
+        ],
+        hints=[
+            "x has the shape (T, D) and positions has (T,). Broadcasting lines up the *last* dimensions.",
+            "positions[:, None] has the shape (T, 1).",
+        ],
+        look_at="[:, None] makes a column of the positions. You'll use the same trick for masks and for the table of sinusoids.",
+    ),
     Exercise(
         name="sinusoidal_positions",
         title="the table of sinusoids",

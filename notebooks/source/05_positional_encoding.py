@@ -53,7 +53,7 @@ def some_letters(n):
     return torch.rand(n, 20).argsort(dim=1)[:, :8]  # eight different letters out of twenty
 
 
-def train_reverser(with_positions, steps=400):
+def train_reverser(with_positions, steps=300):
     notebook.set_seed(0)
     model = Reverser(with_positions)
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
@@ -105,11 +105,10 @@ exercises.warm_up(5)
 # %% [markdown]
 # ## 1. A bag of words
 #
-# Let's see the problem in three words. Here's one attention layer with random weights, and it reads two
-# sentences that mean rather different things.
+# One attention layer with random weights reads two sentences that mean rather different things.
 
 
-# %%
+# %% tags=["hide-input"]
 notebook.set_seed(0)
 vector = dict(zip(["dog", "bites", "man"], torch.randn(3, 8), strict=True))
 layer = attention.MultiHeadAttention(d_model=8, n_heads=2).eval()  # two heads: lesson 06
@@ -135,21 +134,36 @@ torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x
 # %% [markdown]
 # Not a digit changes, so the layer can't know who bites whom. You've met the reason in lesson 03: a score
 # depends on two vectors and not on where they are, and a sum doesn't depend on the order of its terms.
-# Attention is **permutation equivariant**. (With a causal mask it isn't quite, because then a word sees
-# only what comes before it.)
-#
-# A recurrent network knows the order because it reads in order. We gave that up for speed, so the order
-# has to be written *into the vectors*.
+# Attention is **permutation equivariant**. A recurrent network knows the order because it reads in order.
+# We gave that up for speed, so the order has to be written *into the vectors*.
 #
 # ## 2. From numbers to waves
 #
-# The obvious idea is to write the number of the position into the vector: add 0 to the first word, 1 to
-# the second, and so on. Let's try that on 100 words with vectors of 64 numbers.
+# The obvious idea is to write the number of the position into the vector: add 0 to every entry of the
+# first word, 1 to the second, and so on. That's one line of code, so try it.
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("add_position_number")
+
+
+# %%
+def add_position_number(x):
+    """x (T, D) -> (T, D): every entry of row p becomes p larger"""
+    return x + torch.arange(len(x))[...]  # ← fill the gap: (T,) becomes what?
+
+
+# %% tags=["hide-input"]
+exercises.check("add_position_number", add_position_number)
+
+# %% [markdown]
+# Does it work? Let's take words with vectors of 64 random numbers and put them far apart.
 
 # %%
 notebook.set_seed(0)
-words = torch.randn(100, 64)  # entries of size 1
-dog_at_3, dog_at_300, cat_at_300 = words[0] + 3, words[0] + 300, words[1] + 300
+dog, cat = torch.randn(2, 64)  # entries of size 1
+dog_at_3, dog_at_300, cat_at_300 = dog + 3, dog + 300, cat + 300
 
 # %%
 exercises.predict("which_is_more_alike")
