@@ -13,9 +13,11 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import mutants_of_core
 import mutants_of_training
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 MUTANTS = mutants_of_core.MUTANTS + mutants_of_training.MUTANTS
@@ -44,6 +46,10 @@ def _tests_pass(package, tests):
                     del sys.modules[name]
             sys.path.insert(0, str(package.parent))
             sys.dont_write_bytecode = True  # two mutants of one second and size would share it
+            # The first example that fails is enough, it need not be the smallest.
+            phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+            hypothesis.settings.register_profile("mutants", phases=phases, database=None)
+            hypothesis.settings.load_profile("mutants")
             import helpers
 
             assert Path(helpers.__file__).parent == package
@@ -54,6 +60,7 @@ def _tests_pass(package, tests):
             os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed; many are slow
             options = ["-x", "-q", "-m", "not slow and not data", "--override-ini=addopts="]
             options += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
+            options += ["--tb=no", "--assert=plain"]  # that it fails is enough
             code = int(pytest.main([*options, f"--rootdir={ROOT}", *map(_path, tests)]))
         os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -63,6 +70,8 @@ def _tests_pass(package, tests):
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     copy = tmp_path_factory.mktemp("mutant") / "helpers"
+    # What PyTorch loads at its first comparison, loaded before the forks and not in each.
+    torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
     leave_out = shutil.ignore_patterns("__pycache__", "weights", "exercises", "widgets", "static")
     shutil.copytree(ROOT / "helpers", copy, ignore=leave_out)
     return copy
