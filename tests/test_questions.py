@@ -276,7 +276,7 @@ def test_a_negative_number_may_have_the_courses_own_minus_sign(text):
         ("(10², 10)", "Not that shape"),
         ("10 10", "Put commas between"),
         ("10 11", "Put commas between"),
-        ("9" * 5000, "You gave 1 axis"),
+        ("9" * 5000, "You gave 1 dimension"),
     ],
 )
 def test_a_shape_that_is_oddly_written_gets_a_true_reply(text, reply):

@@ -154,7 +154,7 @@ class Single(Quiz):
 class Multiple(Quiz):
     """Any number of options may be right."""
 
-    instruction = "More than one may be right."
+    instruction = "Several can be right."
 
     def controls(self):
         """Offer the options as boxes to tick."""
@@ -205,7 +205,9 @@ class Number(Quiz):
         if self._right(number):
             return True, [self.question.why]
         known = [option.why for option in self.question.options if self._near(number, option.text)]
-        return False, known or ["Not that number. Write down what is counted, and try again."]
+        return False, known or [
+            "Not that number. Write down what is being counted, then try again."
+        ]
 
     def _right(self, number):
         return self._near(float(number), self.question.answer)
@@ -235,15 +237,17 @@ class Shape(Quiz):
         known = [o.why for o in self.question.options if _axes(o.text) == given]
         wanted = _axes(self.question.answer)
         if not known and any(" " in axis for axis in given):
-            known = ["Put commas between the axes, as in (2, 64)."]
+            known = ["Put commas between the dimensions, as in (2, 64)."]
         if not known and sorted(given) == sorted(wanted):
-            known = ["The right axes in another order."]
+            known = ["The dimensions are right, but in another order."]
         if not known and any(map(str.isdecimal, wanted)) and not any(map(str.isdecimal, given)):
-            known = ["Letters name the axes; here their numbers are asked for."]
+            known = ["Those are letters. Here the numbers are asked for."]
         if not known and len(given) != len(wanted):
-            axes = "axis" if len(given) == 1 else "axes"
-            known = [f"You gave {len(given)} {axes}; it has {len(wanted)}."]
-        return False, known or ["Not that shape. Which axes go in, and which one disappears?"]
+            axes = "dimension" if len(given) == 1 else "dimensions"
+            known = [f"You gave {len(given)} {axes}, but it has {len(wanted)}."]
+        return False, known or [
+            "Not that shape. Which dimensions go in, and over which one is summed?"
+        ]
 
 
 def _axes(text):
@@ -265,7 +269,7 @@ def _multiplied(axis):
 class Order(Quiz):
     """Put steps in order."""
 
-    instruction = "Choose for each place the step that stands there."
+    instruction = "Choose the step for each place."
 
     def controls(self):
         """Offer a menu for each place."""
@@ -297,7 +301,7 @@ class Order(Quiz):
 class Match(Quiz):
     """Match two lists."""
 
-    instruction = "Choose for each what belongs to it."
+    instruction = "Choose the partner of each."
 
     def controls(self):
         """Offer a menu for each item."""
@@ -333,7 +337,7 @@ class Match(Quiz):
 class Open(Quiz):
     """A question to write about; then a model answer to compare with."""
 
-    instruction = "Write your own answer first; then compare. Good for pairs."
+    instruction = "Write your own answer first, then compare. This works well in pairs."
     button_text = "Compare with a model answer"
 
     def __init__(self, question):
@@ -350,7 +354,7 @@ class Open(Quiz):
     def mark(self):
         """Show the model answer once something is written."""
         if len(self.field.value.split()) < 3:
-            note = "Write a sentence of your own first; the model answer waits."
+            note = "Write a sentence of your own first, then you'll see the model answer."
             self.said.value = panels.panel("open", note, "No answer yet")
             return
         complaint = self.keep(True)

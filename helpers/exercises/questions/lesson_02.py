@@ -54,26 +54,34 @@ QUESTIONS = [
         "A source of 30 words is translated into 20 words. How many scores does the decoder's attention compute?",
         "number",
         [
-            wrong("50", "That is the number of words. Every target word scores every source word."),
+            wrong(
+                "50",
+                "That is the number of words. Every target word needs a score for every source word.",
+            ),
             wrong("30", "That is one step of the decoder. There are 20."),
             wrong("900", "Source with source: that would be self-attention in the encoder."),
             wrong("400", "Target with target: that would be self-attention in the decoder."),
         ],
         answer=600,
-        why="20 × 30: every target word scores every source word.",
+        why="20 × 30: every target word needs a score for every source word.",
     ),
     Question(
         "bahdanau_shape",
         "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are brought to the width A. What is the shape of tanh(…), before the product with v?",
         "shape",
         [
-            wrong("(B, S)", "That is after the product with v, which sums the width A away."),
-            wrong("(B, A)", "That is the query alone. It is added to every one of the S keys."),
-            wrong("(B, S, D_k)", "That is the keys before w_key. They come out with width A."),
+            wrong(
+                "(B, S)", "That is the shape after the product with v, which sums over the width A."
+            ),
+            wrong("(B, A)", "That is the query alone. It's added to each of the S keys."),
+            wrong(
+                "(B, S, D_k)",
+                "That is the shape of the keys before w_key. After it they have width A.",
+            ),
             wrong("(B, S, 1)", "That is after a product with v as a column."),
         ],
         answer="(B, S, A)",
-        why="A hidden layer of width A for every source word of every sentence.",
+        why="One hidden layer of width A per source word and sentence.",
     ),
     Question(
         "order_of_a_step",
@@ -87,7 +95,7 @@ QUESTIONS = [
             "take the recurrent step with context and previous word",
             "predict the next word",
         ],
-        why="The old state asks, the context answers, and only then comes the recurrent step.",
+        why="The old state is the query, which gives the context, and only then comes the recurrent step.",
     ),
     Question(
         "still_sequential",
@@ -121,16 +129,16 @@ QUESTIONS = [
                 "Every target word gets its own context.", "True: the weights are new at each step."
             ),
             right(
-                "All encoder states are kept, the last and the earlier ones.",
-                "True: they are what the decoder looks back at.",
+                "All encoder states are kept, not only the last one.",
+                "True: they are what the decoder attends to.",
             ),
             right(
                 "It is trained by the translation loss alone.",
-                "True: nobody tells it which word belongs to which.",
+                "True: nothing in the training data says which word belongs to which.",
             ),
             wrong(
                 "The decoder no longer needs a recurrent state.",
-                "Not so: it is the recurrent state that asks.",
+                "Not so: the recurrent state is the query.",
             ),
             wrong(
                 "It has to be told which words belong together.",
@@ -140,7 +148,7 @@ QUESTIONS = [
     ),
     Question(
         "alignment_or_attention",
-        "The map of weights looks like an alignment of words. When may you read it as one, and when not?",
+        "The map of weights looks like an alignment of words. When can you read it as one, and when not?",
         "open",
         answer="The weights say where the context of a step came from. Often that is the word being translated, and on data with a known alignment one can count how often, as the lesson does. But nothing in the loss asks for it. A state of a recurrent encoder holds its neighbours too, so looking one word beside may do as well; weight is often parked on the full stop when nothing is needed; and with Luong's order or Bahdanau's the map may be shifted by a step. So: compare it with a known alignment, or change the source word and see whether the output changes.",
     ),

@@ -51,11 +51,11 @@ QUESTIONS = [
         "A query (1, 3, 0) meets the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is the largest score, before any scaling?",
         "number",
         [
-            wrong("5", "That is the second key: 2 + 3 + 0. Look at the first."),
-            wrong("4", "That is the third key: 1 + 3 + 0. Look at the first."),
+            wrong("5", "That is the second key's score: 2 + 3 + 0. Try the first."),
+            wrong("4", "That is the third key's score: 1 + 3 + 0. Try the first."),
             wrong(
                 "3.46",
-                "That is the largest score already divided by √3; the question is about before.",
+                "That is the largest score already divided by √3. The question is about the score before that.",
             ),
         ],
         answer=6,
@@ -90,8 +90,8 @@ QUESTIONS = [
         "shape",
         [
             wrong("(K)", "That is the shape of the query. What comes out is a mixture of values."),
-            wrong("(S)", "That is the shape of the weights: one for each key."),
-            wrong("(S, D_v)", "Those are the weighed values before they are summed."),
+            wrong("(S)", "That is the shape of the weights: one per key."),
+            wrong("(S, D_v)", "Those are the weighted values before they are summed."),
         ],
         answer="(D_v)",
         why="A weighted sum of S values of width D_v is one vector of width D_v.",
@@ -108,19 +108,19 @@ QUESTIONS = [
             "multiply each value by its weight",
             "sum",
         ],
-        why="Project, score, scale, softmax, weigh, sum. Scaling after the softmax would be too late: the weights would no longer sum to 1.",
+        why="Project, score, scale, softmax, weight, sum. After the softmax it's too late to scale, because the weights would no longer sum to 1.",
     ),
     Question(
         "roles",
-        "What is what, in a soft dictionary?",
+        "Match the four terms of a soft look-up with what they mean.",
         "match",
         answer={
             "query": "what a word is looking for",
-            "key": "what a word can be found by",
-            "value": "what a word hands over once found",
-            "weight": "how much of it is taken",
+            "key": "what a query is compared with",
+            "value": "what a word passes on",
+            "weight": "how much of it is used",
         },
-        why="Query asks, key answers whether it fits, value is what one gets, weight is how much of it.",
+        why="The query is compared with the key, their match gives the weight, and the weight says how much of the value is used.",
     ),
     Question(
         "why_three_projections",
@@ -128,20 +128,20 @@ QUESTIONS = [
         "multiple",
         [
             right(
-                "So that what it looks for may differ from what it can be found by.",
-                "True: a verb looks for its subject and need not look like one.",
+                "So that its query can differ from its key.",
+                "True: a verb can look for its subject without looking like one.",
             ),
             right(
-                "So that a word need not look mostly at itself.",
+                "So that a word doesn't have to attend mostly to itself.",
                 "True: with one long vector for everything the diagonal dominates, since its product with itself is its squared length.",
             ),
             right(
-                "So that what it hands over may differ from what it can be found by.",
-                "True: the weights multiply the values, and these need not even be as wide as the keys.",
+                "So that what it passes on can differ from what queries match it on.",
+                "True: the weights multiply the values, which don't even have to be as wide as the keys.",
             ),
             wrong(
-                "Because with one matrix there would be nothing to learn.",
-                "One matrix can be learned too. But one vector would still play all three parts.",
+                "Because one matrix alone couldn't be learned.",
+                "One matrix can be learned too, but then one vector would play all three parts.",
             ),
             wrong(
                 "Because the softmax needs three inputs.",
@@ -174,7 +174,7 @@ QUESTIONS = [
     ),
     Question(
         "temperature_to_zero",
-        "What becomes of the soft look-up when the scores are divided by a temperature that goes to 0? Why not use that, if we want one answer?",
+        "Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?",
         "open",
         answer="All the weight goes to the key with the largest score: an ordinary dictionary look-up. It has no useful gradient, since a small change of the query changes nothing until another key wins, and then everything. The soft version can be learned: each key that helped a little is pushed to help more.",
     ),

@@ -8,15 +8,17 @@ QUESTIONS = [
         "Ten words of width 512 go through one head of width 64. What is the shape of Q Kᵀ?",
         "shape",
         [
-            wrong("(10, 64)", "That is Q, or K. In Q Kᵀ the width is summed away."),
             wrong(
-                "(64, 64)", "That would be Qᵀ K: features by features. Scores are words by words."
+                "(10, 64)", "That is the shape of Q and of K. The product Q Kᵀ sums over the width."
             ),
-            wrong("(512, 512)", "The width 512 disappeared in the projection to Q and K."),
-            wrong("(10, 512)", "That is X. In Q Kᵀ the width is summed away."),
+            wrong(
+                "(64, 64)", "That would be Qᵀ K, features by features. Scores are words by words."
+            ),
+            wrong("(512, 512)", "The projection to Q and K has already replaced the width 512."),
+            wrong("(10, 512)", "That is the shape of X. The product Q Kᵀ sums over the width."),
         ],
         answer="(10, 10)",
-        why="A score for every pair of words: (10, 64)(64, 10).",
+        why="One score per pair of words: (10, 64)(64, 10).",
     ),
     Question(
         "why_root_d_k",
@@ -71,24 +73,25 @@ QUESTIONS = [
             "project to queries, keys and values",
             "dot products of queries and keys",
             "divide by √d_k",
-            "hide what may not be seen",
+            "mask what isn't allowed to be seen",
             "softmax over the keys",
             "mix the values",
         ],
-        why="Project, score, scale, mask, softmax, mix. Scaling and hiding could change places; both come before the softmax.",
+        why="Project, score, scale, mask, softmax, mix. Scaling and masking could be swapped, as long as both come before the softmax.",
     ),
     Question(
         "cheaper_than_recurrence",
-        "Which of these are true of self-attention, beside a recurrent layer of the same width?",
+        "Compare self-attention with a recurrent layer of the same width. Which of these are true?",
         "multiple",
         [
             right("All positions can be computed at once.", "True: no step waits for another."),
             right(
-                "Any two words are one step apart.", "True: each query looks at every key directly."
+                "Any two words are one step apart.",
+                "True: each query is compared with every key directly.",
             ),
             wrong(
                 "It always needs fewer multiplications.",
-                "Not so: without the products with the input, about 2n²d against nd², more once n exceeds d/2.",
+                "Not so: leaving out the products with the weight matrices, it's about 2n²d against nd², which is more once n exceeds d/2.",
             ),
             wrong(
                 "Its attention weights need memory in proportion to the length.",
@@ -126,7 +129,9 @@ QUESTIONS = [
         "number",
         [
             wrong("20000", "That is one batch of 8 × 50 × 50 for one head. There are 4 heads."),
-            wrong("1600", "That is one number for each word and head. Each word meets 50 words."),
+            wrong(
+                "1600", "That is one number per word and head. Each word is compared with 50 words."
+            ),
             wrong("10000", "That is one sentence. There are 8."),
         ],
         answer=80000,
@@ -134,7 +139,7 @@ QUESTIONS = [
     ),
     Question(
         "who_may_see_padding",
-        "The padding mask hides padded keys. Padded queries still look at real words. Does that "
+        "The padding mask hides padded keys, but padded queries still look at real words. Does that "
         "matter? Why do we not hide them too?",
         "open",
         answer="What a padded query computes is never used: its row of the output belongs to no word, "

@@ -76,18 +76,19 @@ QUESTIONS = [
         "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the rows of the table that are added?",
         "shape",
         [
+            wrong("(32, 512)", "That is one vector per sentence, so all its words would share it."),
             wrong(
-                "(32, 512)", "That is one vector for each sentence: all its words would share it."
+                "(32, 50)",
+                "That is one number per word. Positions are vectors of the model's width.",
             ),
-            wrong("(32, 50)", "One number a word; positions are vectors of the model's width."),
-            wrong("(512, 50)", "Rows are positions: (50, 512)."),
+            wrong("(512, 50)", "The rows of the table are positions, so the 50 comes first."),
         ],
         answer="(50, 512)",
-        why="One row for each word; broadcasting repeats it for all sentences.",
+        why="One row per word. Broadcasting repeats it for all sentences.",
     ),
     Question(
         "who_uses_what",
-        "Match models and positions.",
+        "Match each model with how it encodes positions.",
         "match",
         answer={
             "the Transformer of 2017": "sinusoids, added",
@@ -95,7 +96,7 @@ QUESTIONS = [
             "GPT-2": "a learned table, added",
             "models with RoPE": "rotations of queries and keys",
         },
-        why="BERT and GPT-2 learn their positions; sinusoids are the 2017 model's.",
+        why="BERT and GPT-2 learn their positions, whereas the 2017 model uses sinusoids.",
     ),
     Question(
         "position_beyond_the_table",
@@ -122,12 +123,12 @@ QUESTIONS = [
     ),
     Question(
         "angle_after_two_steps",
-        "The first pair of columns turns by 1 radian a step. Its point at position 0 is (sin 0, cos 0) = (0, 1). What is its sine at position 2, to two decimals?",
+        "The first pair of columns rotates by 1 radian per position. Its point at position 0 is (sin 0, cos 0) = (0, 1). What is its sine at position 2, to two decimals?",
         "number",
         [
-            wrong("0.84", "That is position 1."),
+            wrong("0.84", "That is the sine at position 1."),
             wrong("-0.42", "That is the cosine at position 2."),
-            wrong("0.03", "That is the sine of two degrees; angles are in radians."),
+            wrong("0.03", "That is the sine of two degrees. The angles are in radians."),
         ],
         answer=0.909,
         tolerance=0.01,

@@ -10,16 +10,16 @@ QUESTIONS = [
         [
             wrong(
                 "(512, 64)",
-                "That is W_Q of one head. Eight answers of 64 side by side are 512 wide, and 512 must come out.",
+                "That is W_Q of one head. Eight outputs of width 64 side by side are 512 wide, and so is the output.",
             ),
             wrong(
                 "(64, 512)",
-                "That would take the answer of one head. It takes all eight, side by side.",
+                "Then its input would be one head's output. It's all eight, side by side.",
             ),
             wrong("(64, 64)", "Neither its input nor its output is 64 wide."),
         ],
         answer="(512, 512)",
-        why="In: 8 × 64 = 512. Out: the model's width, 512.",
+        why="Its input has 8 × 64 = 512 entries, and its output has the model's width, 512.",
     ),
     Question(
         "what_a_head_sees",
@@ -64,24 +64,24 @@ QUESTIONS = [
         "order",
         answer=[
             "multiply x by W_Q, W_K and W_V",
-            "cut the last axis into (H, K)",
-            "swap the axes of words and heads",
+            "split the last dimension into (H, K)",
+            "swap the dimensions of words and heads",
             "attend, all heads at once",
-            "swap the axes back",
-            "join (H, K) to one axis",
+            "swap the dimensions back",
+            "merge (H, K) into one dimension",
             "multiply by W_O",
         ],
-        why="Cut, then swap on the way in; swap, then join on the way out.",
+        why="On the way in, split and then swap. On the way out, swap and then merge.",
     ),
     Question(
         "which_root",
         "D = 512, 8 heads. By what number are the scores divided before the softmax?",
         "number",
         [
-            wrong("22.63", "That is √512. The vectors that meet are 64 wide."),
-            wrong("64", "That is d_k; its square root is wanted."),
+            wrong("22.63", "That is √512. The query and the key are only 64 wide."),
+            wrong("64", "That is d_k. The scores are divided by its square root."),
             wrong("2.83", "That is √8, the number of heads."),
-            wrong("512", "Neither the model's width nor its square is it: √64."),
+            wrong("512", "That is the model's width. The scores are divided by √64."),
         ],
         answer=8.0,
         tolerance=0.01,
@@ -89,12 +89,12 @@ QUESTIONS = [
     ),
     Question(
         "what_a_map_shows",
-        "A head gives 95 % of its weight to one word. What do you know?",
+        "A head gives 95% of its weight to one word. What do you know?",
         "multiple",
         [
             right(
-                "95 % of the weight falls on that word's value.",
-                "True: that is what the number says. How much of the mix it makes up depends on how long that vector is, too.",
+                "95% of the weight falls on that word's value.",
+                "True: that is what the number says. How much of the mixture it makes up also depends on how long that vector is.",
             ),
             wrong(
                 "The prediction depends on that word.",
@@ -102,16 +102,16 @@ QUESTIONS = [
             ),
             wrong(
                 "The head is important.",
-                "Not shown: lesson 06 found a sharp head that is hardly missed.",
+                "Not shown: lesson 06 found a sharp head that hardly matters when it's switched off.",
             ),
-            right("The other words share 5 % of the weight.", "True: rows sum to one."),
+            right("The other words share 5% of the weight.", "True: every row sums to 1."),
         ],
     ),
     Question(
         "is_attention_explanation",
-        "Your classifier says 'complaint' and its attention lies on the word 'refund'. May you tell the customer that it decided because of that word? What would you do first?",
+        "Your classifier says 'complaint' and its attention lies on the word 'refund'. Can you tell the customer that it decided because of that word? What would you do first?",
         "open",
-        answer="Not on the map alone. It shows where weight went in some heads, not what the decision rests on. First intervene: replace 'refund', or silence those heads, and see whether the decision changes; try words with little weight as well. If it changes with 'refund' and not with others, you may say so, for this text.",
+        answer="Not on the map alone. It shows where weight went in some heads, not what the decision rests on. First intervene: replace 'refund', or silence those heads, and see whether the decision changes; try words with little weight as well. If it changes with 'refund' and not with others, you can say so, for this text.",
     ),
     Question(
         "how_many_heads",

@@ -28,14 +28,14 @@ QUESTIONS = [
     ),
     Question(
         "where_the_norm_stands",
-        "Match formula and name.",
+        "Match each formula with its name.",
         "match",
         answer={
             "LN(x + f(x))": "post-norm, the paper of 2017",
             "x + f(LN(x))": "pre-norm, most models since",
             "LN(x) + f(LN(x))": "neither: the skip path is normalised",
         },
-        why="The skip path carries x itself in both.",
+        why="In both post-norm and pre-norm the skip path carries x itself.",
     ),
     Question(
         "three_uses",
@@ -85,10 +85,10 @@ QUESTIONS = [
     ),
     Question(
         "parameters_of_feed_forward",
-        "How many parameters has the paper's feed-forward network, 512 → 2048 → 512, with biases?",
+        "How many parameters does the paper's feed-forward network have, 512 → 2048 → 512, with biases?",
         "number",
         [
-            wrong("2097152", "Those are the two matrices. Add the biases: 2048 and 512."),
+            wrong("2097152", "Those are the two matrices. Add the biases, 2048 and 512."),
             wrong("1048576", "That is one of the two matrices."),
             wrong("2099200", "The second bias, of 512, is missing."),
             wrong(
@@ -101,20 +101,20 @@ QUESTIONS = [
     ),
     Question(
         "what_dropout_does",
-        "Which are true of dropout with p = 0.1?",
+        "Which of these are true of dropout with p = 0.1?",
         "multiple",
         [
             right(
                 "In training, a tenth of the activations is set to zero.",
-                "True, another tenth each time.",
+                "True, and a different tenth each time.",
             ),
             right(
-                "The remaining ones are divided by 0.9.",
-                "True: so the expected sum stays the same.",
+                "The others are divided by 0.9.",
+                "True: that keeps the expected sum the same.",
             ),
             wrong(
                 "A tenth of the weights is removed.",
-                "Not so: weights stay; activations are zeroed.",
+                "Not so: the weights stay, and activations are set to zero.",
             ),
             wrong("It stays on when the model translates.", "Not so: model.eval() turns it off."),
         ],
@@ -124,7 +124,7 @@ QUESTIONS = [
         "A source of 7 tokens and a target of 5, width 512, one sentence, 8 heads. What is the shape of the cross-attention's weights?",
         "shape",
         [
-            wrong("(1, 8, 7, 5)", "Rows are queries, and queries come from the target."),
+            wrong("(1, 8, 7, 5)", "Rows are queries, and the queries come from the target."),
             wrong("(1, 8, 5, 5)", "That is the decoder's self-attention."),
             wrong("(1, 8, 7, 7)", "That is the encoder's self-attention."),
         ],

@@ -66,26 +66,28 @@ QUESTIONS = [
         "Probabilities 0.5, 0.3, 0.15, 0.05. How many tokens does top-p with p = 0.75 keep?",
         "number",
         [
-            wrong("1", "One has 0.5, which does not reach 0.75."),
-            wrong("3", "Two reach 0.8 already. The one that reaches p is the last to be kept."),
+            wrong("1", "The first token has 0.5, which doesn't reach 0.75."),
+            wrong(
+                "3", "Two tokens already reach 0.8. The token that reaches p is the last one kept."
+            ),
             wrong("4", "Then nothing would be filtered."),
         ],
         answer=2,
-        why="0.5 + 0.3 reaches 0.75; the token that reaches it stays.",
+        why="0.5 + 0.3 reaches 0.75, and the token that reaches it is kept.",
     ),
     Question(
         "what_the_cache_keeps",
         "What does the cache of a decoder layer keep?",
         "multiple",
         [
-            right("Keys of earlier positions.", "True: every later query meets them."),
+            right("Keys of earlier positions.", "True: every later query is compared with them."),
             right("Values of earlier positions.", "True: they are mixed at every later step."),
             wrong(
-                "Queries of earlier positions.", "Not so: each is used once, by its own position."
+                "Queries of earlier positions.", "Not so: each is used once, at its own position."
             ),
             right(
                 "Keys and values of the encoder's output.",
-                "True: they never change and are made once.",
+                "True: they never change, so they are computed once.",
             ),
         ],
     ),
@@ -118,11 +120,11 @@ QUESTIONS = [
         [
             wrong(
                 "(4, 4000)",
-                "That is one step of writing. In training all positions are there at once.",
+                "That is one step of decoding. In training all positions are computed at once.",
             ),
             wrong(
                 "(4, 20)",
-                "Those are the tokens. Each position has a score for every token of the vocabulary.",
+                "That is the shape of the tokens. Each position has a logit for every token of the vocabulary.",
             ),
         ],
         answer="(4, 20, 4000)",

@@ -28,18 +28,18 @@ QUESTIONS = [
     ),
     Question(
         "landmark_log_v",
-        "A model with a vocabulary of 8,000 has learned nothing: every word is equally likely. What is its cross-entropy, in nats per token?",
+        "An untrained model with a vocabulary of 8,000 finds every token equally likely. What is its cross-entropy, in nats per token?",
         "number",
         [
-            wrong("12.97", "That is log₂ 8000, in bits. Nats go with the natural logarithm."),
+            wrong("12.97", "That is log₂ 8000, in bits. Nats need the natural logarithm."),
             wrong("3.9", "That is the logarithm to base 10."),
             wrong("8000", "That is the perplexity. The loss is its logarithm."),
             wrong("0.000125", "That is the probability 1/8000. The loss is minus its logarithm."),
-            wrong("0", "That would be a model that is always sure and right."),
+            wrong("0", "Only a model that is always sure and right has a loss of 0."),
         ],
         answer=8.987,
         tolerance=0.002,
-        why="−log(1/8000) = log 8000 ≈ 8.99. A loss curve that starts much higher starts with a model that is sure of wrong things.",
+        why="−log(1/8000) = log 8000 ≈ 8.99. If a loss curve starts much higher, the model starts out sure of wrong tokens.",
     ),
     Question(
         "padding_in_the_loss",
@@ -48,23 +48,23 @@ QUESTIONS = [
         [
             right(
                 "The loss looks better than it is.",
-                "True: padding is soon predicted with certainty and costs nothing.",
+                "True: the model soon predicts padding with certainty, so it costs nothing.",
             ),
             right(
                 "The same sentence has another loss in another batch.",
                 "True: how much padding it gets depends on its neighbours.",
             ),
             right(
-                "At first the model spends its effort on learning to write padding.",
-                "True: it is the commonest target of all.",
+                "At first, what the model mainly learns is to predict padding.",
+                "True: padding is the commonest target of all.",
             ),
             wrong(
                 "Nothing, since the attention masks hide padding.",
-                "Not so: masks hide padding from attention. The loss asks for a prediction at every position all the same.",
+                "Not so: masks hide padding from attention, but the loss still asks for a prediction at every position.",
             ),
             wrong(
                 "The loss becomes NaN.",
-                "Not so, and that is the trouble: nothing is seen to go wrong.",
+                "Not so, which is the problem, because nothing seems to be wrong.",
             ),
         ],
     ),
@@ -73,9 +73,12 @@ QUESTIONS = [
         "Label smoothing with ε = 0.1 over 4 classes, as in F.cross_entropy. What is the target of the right class?",
         "number",
         [
-            wrong("0.9", "That is 1 − ε. The right class gets its share of ε too: ε/V more."),
+            wrong(
+                "0.9",
+                "That is 1 − ε. The right class gets its share of ε as well, which is ε/V more.",
+            ),
             wrong("0.025", "That is the target of each wrong class: ε/V."),
-            wrong("0.975", "That takes only ε/V away. All of ε is taken, and ε/V comes back."),
+            wrong("0.975", "That subtracts only ε/V. Subtract all of ε, then add ε/V."),
             wrong("1", "That is the target without smoothing."),
         ],
         answer=0.925,
@@ -113,8 +116,8 @@ QUESTIONS = [
             "compute the logits",
             "average the cross-entropy over real tokens",
             "compute the gradients",
-            "shorten the gradients if they are too long",
-            "let the optimiser change the weights",
+            "clip the gradients if their norm is too large",
+            "take the optimiser's step",
             "clear the gradients for the next step",
         ],
         why="Forward, loss, backward, clip, step, clear. Clipping after the optimiser's step would clip nothing.",
@@ -124,12 +127,12 @@ QUESTIONS = [
         "Match each loss, in nats per token, with what it says.",
         "match",
         answer={
-            "0": "always sure, always right",
+            "0": "always sure and always right",
             "log 2": "as unsure as between two words",
             "log V": "as unsure as between all words",
             "more than log V": "sure of wrong words",
         },
-        why="The perplexity is exp of the loss: 1, 2, V, and more than V.",
+        why="The perplexity is exp(loss), which gives 1, 2, V and more than V.",
     ),
     Question(
         "when_to_stop",

@@ -5,7 +5,7 @@ from helpers.exercises.content import Question, right, wrong
 QUESTIONS = [
     Question(
         "order_of_an_encoder_layer",
-        "Bring the parts of an encoder layer into the order in which a vector meets them (pre-norm).",
+        "Put the parts of a pre-norm encoder layer in the order in which a vector passes through them.",
         "order",
         answer=[
             "layer norm",
@@ -15,7 +15,7 @@ QUESTIONS = [
             "feed-forward",
             "add again",
         ],
-        why="Normalise, look around, add; normalise, think, add.",
+        why="Layer norm, self-attention, add, then layer norm, feed-forward, add.",
     ),
     Question(
         "weights_that_do_not_fit",
@@ -42,33 +42,34 @@ QUESTIONS = [
     ),
     Question(
         "qkv_below_each_other",
-        "PyTorch's nn.MultiheadAttention stores W_Q, W_K, W_V below each other in one matrix, in_proj_weight, as (out, in). What is its shape for d_model 256?",
+        "PyTorch's nn.MultiheadAttention stacks W_Q, W_K and W_V below each other in one matrix, in_proj_weight, as (out, in). What is its shape for d_model = 256?",
         "shape",
         [
             wrong("(256, 768)", "That is (in, out). PyTorch stores a linear layer as (out, in)."),
-            wrong("(256, 256)", "That is one of the three."),
+            wrong("(256, 256)", "That is the shape of one of the three."),
             wrong(
-                "(3, 256, 256)", "The three stand below each other in one matrix, not in a stack."
+                "(3, 256, 256)", "The three are rows of one matrix, with no dimension of their own."
             ),
         ],
         answer="(768, 256)",
-        why="Three matrices with 256 rows each.",
+        why="Three matrices with 256 rows each, below each other.",
     ),
     Question(
         "same_tokens_other_logits",
-        "Your model writes the same tokens as the course's, but its logits differ by one constant in each position. What do you know?",
+        "Your model generates the same tokens as the course's, but at each position its logits differ by a constant. What do you know?",
         "multiple",
         [
             right(
-                "The argmax cannot have noticed.",
-                "True: it does not change when all logits move together.",
+                "The argmax is the same.",
+                "True: it doesn't change when the same number is added to all logits.",
             ),
             right(
-                "The probabilities are the same.", "True: a softmax does not see a common constant."
+                "The probabilities are the same.",
+                "True: a constant added to all logits cancels in the softmax.",
             ),
             right(
                 "A test on tokens alone would have passed.",
-                "True; that is why the comparison looks at the logits too.",
+                "True, which is why the comparison looks at the logits as well.",
             ),
             wrong(
                 "The model is right.",
@@ -98,8 +99,8 @@ QUESTIONS = [
         "Three sentences; the longest source has 9 tokens, the longest target 7; 4 heads. What is the shape of the scores in cross-attention?",
         "shape",
         [
-            wrong("(3, 4, 9, 7)", "Rows are queries, and the target asks."),
-            wrong("(3, 7, 9)", "The axis of the heads is missing."),
+            wrong("(3, 4, 9, 7)", "Rows are queries, and the queries come from the target."),
+            wrong("(3, 7, 9)", "The dimension of the heads is missing."),
             wrong("(3, 4, 7, 7)", "That is the decoder's self-attention."),
         ],
         answer="(3, 4, 7, 9)",

@@ -36,13 +36,13 @@ QUESTIONS = [
     ),
     _count(
         "path_convolution",
-        "Plain convolutions with a kernel of 3, looking back only. How many layers until a position depends on the one 10 steps before it?",
+        "Take plain convolutions with a kernel of 3 that only look back. After how many layers does a position depend on the one 10 steps before it?",
         5,
         "Each layer reaches 2 steps back: 10 / 2 = 5.",
-        ("10", "A kernel of 3 goes two steps back in each layer, not one."),
+        ("10", "A kernel of 3 reaches two steps back per layer, not one."),
         (
             "4",
-            "10 / 3, rounded up: but a kernel of 3 reaches 2 steps, since one of its taps is the position itself.",
+            "That is 10 / 3, rounded up. But a kernel of 3 reaches only 2 steps back, because one of its taps is the position itself.",
         ),
     ),
     _ask(
@@ -69,8 +69,8 @@ QUESTIONS = [
         "cost_of_cross",
         "A source of 20 tokens, a target of 15. How many weights does one cross-attention map hold?",
         300,
-        "One for each pair: 20 · 15.",
-        ("35", "That is their sum. Every target token has a weight for every source token."),
+        "One per pair of tokens: 20 · 15.",
+        ("35", "That is their sum. Every target token has one weight per source token."),
         ("400", "That would be a map of the source on itself."),
     ),
     _ask(
@@ -124,11 +124,11 @@ QUESTIONS = [
     ),
     _count(
         "root",
-        "A model of width 512 with 8 heads. By which number are the scores divided?",
+        "A model has width 512 and 8 heads. By which number are the scores divided?",
         8,
         "By √d_k, and d_k = 512 / 8 = 64.",
-        ("64", "That is d_k. Its square root divides."),
-        ("22.6", "That is √512. What meets in the score is as wide as one head."),
+        ("64", "That is d_k. The scores are divided by its square root."),
+        ("22.6", "That is √512. Query and key are as wide as one head, which is 64."),
     ),
     _ask(
         "mask_place",
@@ -205,7 +205,7 @@ QUESTIONS = [
         "heads_parameters",
         "A model of width 512. W_Q for 16 heads of 32 has how many times as many weights as W_Q for 8 heads of 64?",
         1,
-        "512 · 512 both times: more heads are narrower heads.",
+        "It's 512 · 512 both times, because twice as many heads are half as wide.",
         ("2", "Twice as many heads, but each is half as wide."),
         ("0.5", "Each is half as wide, but there are twice as many."),
     ),
