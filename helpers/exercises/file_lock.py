@@ -15,14 +15,14 @@ NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, er
 
 
 @contextlib.contextmanager
-def locked(path, patience=10.0):
+def locked(path, patience):
     """Hold the lock of a file while the block runs.
 
     Parameters
     ----------
     path : Path
         The file to protect; the lock is ``NAME.lock`` beside it.
-    patience : float, default=10.0
+    patience : float
         Seconds to wait for others.
 
     Raises

@@ -5,6 +5,7 @@ attempted, after how many tries, and which mistake was named last. "predictions"
 locked in, and "warm_ups" which questions a lesson has asked again. No answers' code, no times.
 """
 
+import atexit
 import contextlib
 import html
 import json
@@ -21,6 +22,7 @@ from helpers.exercises.file_lock import locked
 FILE = ".progress.json"
 KINDS = ("exercises", "questions", "predictions", "warm_ups")
 STATES = ("done", "attempted")
+PATIENCE = 30.0  # seconds to wait for other notebooks, which hold the lock for milliseconds
 
 _one_thread = threading.RLock()
 _unsaved = {}  # path -> changes that could not be written yet; the next one takes them along
@@ -138,13 +140,20 @@ def update(kind, name, change):
     return _save([(kind, name, change)])
 
 
-def _save(changes):
-    path = _path()
+@atexit.register
+def _save_the_rest():
+    """Try once more, when the kernel stops, to save what couldn't be saved."""
+    for path in list(_unsaved):
+        _save([], path)
+
+
+def _save(changes, path=None):
+    path = path or _path()
     with _one_thread:
         waiting = _unsaved.setdefault(path, [])
         waiting.extend(changes)
         try:
-            with locked(path):
+            with locked(path, PATIENCE):
                 _write(path, _changed(_read(path), waiting))
         except OSError as error:
             return _complaint(path, error)
