@@ -97,7 +97,7 @@ MUTANTS = [
     ("training.py", "self.average.weights = state[\"average\"]", "pass",
      "stopping::test_stop_and_resume_equals_an_uninterrupted_run"),
     ("training.py", "self.history.stopped_early = self.stopping()", "pass",
-     "stopping::test_stopped_before_the_first_validation_it_keeps_the_latest_weights"),
+     "stopping::test_stop_and_resume_equals_an_uninterrupted_run"),
     ("averages.py", "min(self.decay, (1 + step) / (10 + step))", "self.decay",
      "training::test_every_setting_reaches_the_loop"),
     ("averages.py", "(1 + step) / (10 + step)", "step / (10 + step)",

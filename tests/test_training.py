@@ -59,6 +59,8 @@ def test_pad_batch_by_hand():
     src, tgt = pad_batch([([5, 2], [1, 6, 7, 2]), ([5, 8, 2], [1, 2])], multiple=4)
     assert src.tolist() == [[5, 2, 0, 0], [5, 8, 2, 0]]
     assert tgt.tolist() == [[1, 6, 7, 2, 0], [1, 2, 0, 0, 0]]
+    src, _ = pad_batch([([5, 6, 7, 2], [1, 2])], multiple=4)
+    assert src.tolist() == [[5, 6, 7, 2]]  # a length that is a multiple already stays
 
 
 @few
