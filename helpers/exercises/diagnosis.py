@@ -93,8 +93,8 @@ class Search:
             warnings.simplefilter("ignore")
             if found := self._match(self.known, got, again):
                 return found
-            if any(part.numel() and part.isnan().all() for parts in got for part in parts):
-                return None  # many slips give nothing but NaN
+            if all(part.isnan().all() for parts in got for part in parts):
+                return None  # nothing but NaN: many slips give that
             for stage in (self.pairs, self.slips):
                 if found := self._match(stage, got, again):
                     return found

@@ -30,7 +30,7 @@ def _some_inputs(evidence):
         given = [len(case) > position and case[position] is not None for case in evidence.cases]
         if right in (given, [not g for g in given]):
             word = "with" if right == given else "without"
-            return name, f"Your result is right {word} a {argument}, and only then."
+            return name, f"Your result is right {word} `{argument}`, and only then."
     fitting = [words for words, holds in _conditions(evidence) if holds == right]
     enough = len(right) > 3 and 1 < sum(right) < len(right) - 1
     if len(fitting) == 1 and enough:

@@ -28,7 +28,7 @@ OPERATORS = {
     ast.GtE: (ast.Gt, ast.LtE),
 }
 FAMILIES = [
-    ("tanh", "sigmoid", "relu", "sin"), ("sin", "cos", "tan"), ("relu", "abs", "gelu"),
+    ("tanh", "sigmoid", "relu", "sin"), ("sin", "cos", "tan"), ("relu", "tanh", "sigmoid", "abs", "gelu", "exp"),
     ("exp", "exp2", "log"), ("log", "log2", "log10", "exp"), ("sqrt", "square", "exp", "log"),
     ("log_softmax", "softmax", "logsigmoid"), ("softmax", "log_softmax", "sigmoid", "exp", "relu"),
     ("ceil", "floor"), ("max", "min", "sum"), ("min", "max", "sum"), ("amax", "amin", "sum"),
@@ -235,9 +235,10 @@ def number(node):
 
 def _number_slips(node, value):
     if isinstance(value, int):
-        others = (value - 1, value + 1, 0, 1, 2, -1, -2, -value)
+        others = (value - 1, value + 1, 0, 1, 2, -1, -2, -value, 0.5)
     else:
-        others = (value * 10, value / 10, value * 2, value / 2, -value, 0.0, 1.0)
+        nearby = (value + 1, value - 1, value + 0.5, value - 0.5)
+        others = (value * 10, value / 10, value * 2, value / 2, -value, 0.0, 1.0, *nearby)
     for other in dict.fromkeys(others):
         if other != value:
 
