@@ -17,7 +17,36 @@ def explain(evidence):
     found : tuple of (str, str), or None
         A name of two or three words, and the explanation.
     """
-    return _some_inputs(evidence) or _some_places(evidence) or _rows(evidence) or _sizes(evidence)
+    return (
+        _first_only(evidence)
+        or _some_inputs(evidence)
+        or _some_places(evidence)
+        or _rows(evidence)
+        or _sizes(evidence)
+    )
+
+
+def _first_only(evidence):
+    """Say that, wherever a result is wrong, its first entry is right and all others are not."""
+    wrong = [
+        (g, w)
+        for got, wanted in zip(evidence.got, evidence.wanted, strict=True)
+        if not _right(got, wanted)
+        for g, w in zip(got, wanted, strict=True)
+    ]
+    if all(
+        g.shape == w.shape
+        and w.dim() > 1
+        and len(w) > 1
+        and compare.close(g[0], w[0])
+        and not any(map(compare.close, g[1:], w[1:]))
+        for g, w in wrong
+    ):
+        return "right for the first only", (
+            "Only the first entry along dimension 0, such as the first sentence of a batch, is "
+            "right. The same has to happen for every one."
+        )
+    return None
 
 
 def _some_inputs(evidence):
