@@ -13,8 +13,8 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 # One meaning for each colour through the whole course; told apart by the colour-blind, and in
 # print by lightness.
 BLUE = "#1f6fb2"  # queries, the encoder
-ORANGE = "#d9730d"  # keys, the decoder
-GREEN = "#2b8a5f"  # values
+ORANGE = "#b25a06"  # keys, the decoder
+GREEN = "#22784f"  # values
 PURPLE = "#7a4fa3"  # context, what comes out
 GREY = "#5b6570"  # neutral lines and text
 INK = "#1d2733"  # text
@@ -26,7 +26,7 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 )
 # For numbers with a sign: orange below zero, white at zero, blue above.
 SIGNED = LinearSegmentedColormap.from_list(
-    "signed", ["#7f3b00", ORANGE, "#fbfbfb", BLUE, "#08306b"]
+    "signed", ["#7f3b00", "#d9730d", "#fbfbfb", BLUE, "#08306b"]
 )
 
 SMALLEST_TEXT = 12  # points

@@ -1,5 +1,7 @@
 """The recurrent steppers: their numbers are the core's, and the controls move the picture."""
 
+import re
+
 import pytest
 import torch
 
@@ -125,10 +127,11 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
         w.controls["sentence"].value = bad
         assert w.sentence == OTHER
         assert words in w.message
-        assert w.message in w.svg
+        assert w.controls["sentence"].error == w.message
     w.controls["sentence"].value = OTHER
     assert not w.message
     assert w.svg == good
+    assert not w.controls["sentence"].error
     w.controls["sentence"].value = "zut"
     w.reset()
     assert w.sentence == w.controls["sentence"].value == SENTENCE
@@ -161,3 +164,33 @@ def test_without_a_kernel_there_is_a_picture_with_words(make):
     w = make()
     assert 'alt="' in w.static_html()
     assert repr(w) == repr(make())
+
+
+def test_playing_goes_through_the_stages_of_every_step():
+    w, seen = bahdanau(), []
+    for _ in range(9):
+        seen.append((w.output_step, w.stage))
+        w._handle_custom_msg({"tick": "output_step", "number": 1}, [])
+    assert seen == [(t, stage) for t in (1, 2) for stage in (1, 2, 3, 4)] + [(3, 1)]
+    w.output_step, w.stage = w.controls["output_step"].max, 4
+    w._handle_custom_msg({"tick": "output_step", "number": 2}, [])
+    assert (w.output_step, w.stage) == (w.controls["output_step"].max, 4)
+
+
+@pytest.mark.parametrize("make", [rnn, bahdanau])
+def test_the_words_that_a_model_knows_are_listed_at_the_field(make):
+    w = make()
+    (field,) = [one for one in w._shown["controls"] if one["name"] == "sentence"]
+    assert set(SENTENCE.split()) <= set(field["known"])
+    assert not {"<pad>", "<bos>", "<eos>", "<unk>"} & set(field["known"])
+    w.sentence = " ".join(field["known"][:3])
+    assert not w.message
+
+
+@pytest.mark.parametrize("make", [rnn, bahdanau])
+def test_without_a_kernel_a_later_step_is_shown_and_the_state_stays(make):
+    w = make()
+    before = w.state, w.svg, w.describe()
+    assert w.static_html() == make(**w.still).static_html()
+    assert not re.search(r"tep 1\b", re.search('alt="(.*?)"', w.static_html())[1])
+    assert (w.state, w.svg, w.describe()) == before

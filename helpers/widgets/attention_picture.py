@@ -5,12 +5,12 @@ and from the right, Chinese without empty boxes; a few kB; sharp at any size.
 """
 
 import base64
-import html
 import unicodedata
 
 import numpy
 
 from helpers.widgets.png import png
+from helpers.widgets.readable import xml_text
 
 PAPER, INK, MUTED, QUERY, KEY = "#ffffff", "#1d2733", "#56616d", "#1f6fb2", "#b25a06"
 RAMP = ((0.0, (243, 248, 253)), (0.68, (31, 111, 178)), (1.0, (8, 48, 107)))
@@ -130,7 +130,7 @@ def as_html(one, layer, head, selected=None, side="query"):
     """
     svg = picture(one, layer, head, selected, side).encode("utf-8")
     data = base64.b64encode(svg).decode("ascii")
-    alt = html.escape(alt_text(one, layer, head))
+    alt = xml_text(alt_text(one, layer, head))
     return f'<img alt="{alt}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
 
 
@@ -149,7 +149,7 @@ def _text(x, y, text, fill=INK, anchor="start", weight=400, turn=""):
     style = "unicode-bidi:isolate;white-space:pre"
     return (
         f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" '
-        f'style="{style}"{turn}>{html.escape(text)}</text>'
+        f'style="{style}"{turn}>{xml_text(text)}</text>'
     )
 
 

@@ -34,6 +34,7 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         If a trait is set to something that is not there.
     """
 
+    alive = True  # its JavaScript needs no Python
     _esm = modules.module("attention_view.js")
     _css = modules.styles("view.css", "attention_view.css")
 

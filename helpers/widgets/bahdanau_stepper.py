@@ -5,11 +5,19 @@ import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.widgets.rnn_stepper import MOST, SHOWN, SentenceStepper, draw_column, draw_scale
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.rnn_stepper import (
+    CELL,
+    MOST,
+    SHOWN,
+    SentenceStepper,
+    draw_scale,
+    draw_state,
+)
+from helpers.widgets.svg import PALE, Sheet, number
 
 STAGES = ("energies", "weights", "context", "next token")
-LEFT, PITCH = 130, 86  # pixels: middle of the first source word, and to the next
+TOP, PITCH = 62, 30  # pixels: the first row, and to the next
+COLUMN, ROW = 32, 22  # of the alignment map
 
 
 @torch.no_grad()
@@ -60,13 +68,19 @@ class BahdanauStepper(SentenceStepper):
     output_step = traitlets.Int(1, min=1, max=MOST).tag(state=True)
     stage = traitlets.Int(1, min=1, max=len(STAGES)).tag(state=True)
 
+    still = {"output_step": 3, "stage": 4}
+
     def build(self):
         """Make the controls."""
-        self.words("sentence", "Sentence", wide=True)
-        self.play("output_step", "Output step t", interval=1500)
+        self.words("sentence", "Sentence", wide=True, known=self.known_words())
+        self.play("output_step", "Output step t", interval=1100)
         self.choice("stage", "Stage", [(f"{i}  {s}", i) for i, s in enumerate(STAGES, 1)])
         self.button("Next stage", self.forward)
         self.button("Start again", self.reset)
+
+    def advance(self, trait):
+        """Playing goes through the stages of every step."""
+        self.forward()
 
     def forward(self, *_):
         """Go to the next stage; after the last, to the first of the next output step."""
@@ -94,120 +108,104 @@ class BahdanauStepper(SentenceStepper):
         """Say in words what the picture shows."""
         return (
             f"Translation of “{self.sentence}”, output step {self.output_step}, "
-            f"stage {self.stage}, {STAGES[self.stage - 1]}. {' '.join(self._tell())}"
+            f"stage {self.stage}, {STAGES[self.stage - 1]}. {' '.join(self.tell())}"
         )
 
-    def _tell(self):
+    def tell(self):
         """Say what happens at this stage, in two lines."""
         found, t = self.numbers, self.output_step
         most = found["alpha"].argmax().item()
         word, chance = found["candidates"][0]
         return (
             (
-                f"1  Energies: the state before step {t} is compared with every source state.",
+                f"1  Energies: score every source state against the state before step {t}.",
                 f"e = v · tanh(W s + U h). The largest is at “{found['source'][most]}”.",
             ),
             (
-                "2  Weights: a softmax turns the energies into parts that sum to 1.",
+                "2  Weights: a softmax turns the energies into weights that sum to 1.",
                 f"“{found['source'][most]}” gets {number(found['alpha'][most])}.",
             ),
             (
-                "3  Context: the source states, each times its weight, added up.",
-                "It is another vector at every step; that is what a fixed context cannot be.",
+                "3  Context: multiply each source state by its weight and add them up.",
+                "Every step gets its own context. Without attention there is only one for all.",
             ),
             (
-                f"4  Next token: the context and “{found['input'][t - 1]}” make the next state.",
+                f"4  Next token: the context and “{found['input'][t - 1]}” give the next state.",
                 f"The likeliest token is “{word}”, probability {number(chance)}.",
             ),
         )[self.stage - 1]
 
     def draw(self):
-        """Draw the step as far as its stage, and the map below."""
-        rows = len(self.numbers["target"])
-        sheet = Sheet(920, 520 + 26 * rows)
-        for y, line in zip((34, 60), self._tell(), strict=True):
-            sheet.text(24, y, line, bold=y == 34)
-        sheet.line(24, 76, 896, 76, RULE)
-        self._draw_source(sheet)
-        self._draw_energies(sheet)
-        if self.stage > 1:
-            self._draw_weights(sheet)
-        self._draw_outcome(sheet)
-        self._draw_map(sheet, 470)
-        self.draw_message(sheet, 505 + 26 * rows)
+        """Draw the step as far as its stage, and the map of all steps beside it."""
+        return [self._draw_source(), self._draw_outcome()]
+
+    def _draw_source(self):
+        """Draw a row for every source word: its state, its energy, its weight."""
+        sheet, found, stage = Sheet(400, 396), self.numbers, self.stage
+        heads = ((110, "state h", BLUE, 1), (276, "energy e", ORANGE, 1), (290, "weight α", INK, 2))
+        for x, words, colour, first in heads:
+            anchor = "end" if x == 276 else "start"
+            sheet.text(x, 46, words, colour if stage >= first else GREY, anchor=anchor)
+        sheet.text(0, 18, f"Source, seen at output step {self.output_step}", BLUE, bold=True)
+        for i, word in enumerate(found["source"]):
+            y, weight = TOP + PITCH * i, found["alpha"][i].item()
+            sheet.text(90, y + 16, word, BLUE, anchor="end")
+            # Half of each direction's first numbers: enough to tell the states apart.
+            draw_state(sheet, 110, y, _ends(found["encoder"][i], SHOWN // 2),
+                       PURPLE if stage == 3 and weight > 0.1 else None)  # fmt: skip
+            sheet.text(276, y + 16, number(found["energies"][i]), ORANGE, anchor="end")
+            sheet.rect(290, y, 60, 20, PALE)
+            sheet.rect(290, y, 60 * weight if stage > 1 else 0, 20, BLUE)
+            shown = stage > 1 and weight >= 0.005
+            sheet.text(356, y + 16, number(weight) if shown else "", INK)
+        y = TOP + PITCH * MOST + 14
+        rows = (("s", "state before the step", found["state"], ORANGE, True),
+                ("c", "context, Σ α h", found["context"], PURPLE, stage >= 3))  # fmt: skip
+        for i, (letter, words, values, colour, there) in enumerate(rows):
+            at = y + 28 * i
+            sheet.text(90, at + 16, letter, colour, anchor="end", bold=True)
+            if there:
+                draw_state(sheet, 110, at, values[: SHOWN // 2])
+            else:
+                sheet.rect(110, at, 8 * CELL, 20, PALE)
+            sheet.text(216, at + 16, words, colour if there else GREY)
         return sheet
 
-    def _draw_source(self, sheet):
-        """Draw the source words and their states, strong where the weight is."""
-        found = self.numbers
-        sheet.text(24, 106, "h", BLUE, bold=True)
-        for i, word in enumerate(found["source"]):
-            x = LEFT + PITCH * i
-            sheet.text(x, 106, word, BLUE, anchor="middle")
-            # Eight numbers of each direction would be too high here; four of each show the idea.
-            draw_column(sheet, x, 116, _ends(found["encoder"][i], SHOWN // 2), cell=8)
-            if self.stage == 3 and found["alpha"][i] > 0.02:
-                width = 1 + 5 * found["alpha"][i].item()
-                sheet.line(x, 182, x, 198, PURPLE, round(width, 1))
-
-    def _draw_energies(self, sheet):
-        """Write the energy of every source word."""
-        sheet.text(24, 220, "e", ORANGE, bold=True)
-        for i, energy in enumerate(self.numbers["energies"]):
-            sheet.text(LEFT + PITCH * i, 220, number(energy), ORANGE, anchor="middle")
-
-    def _draw_weights(self, sheet):
-        """Draw a bar for the weight of every source word."""
-        sheet.text(24, 292, "α", INK, bold=True)
-        for i, weight in enumerate(self.numbers["alpha"].tolist()):
-            x, height = LEFT + PITCH * i, 52 * weight
-            sheet.rect(x - 22, 238, 44, 54, "#f3f5f7")
-            sheet.rect(x - 22, 292 - height, 44, height, to_hex(WEIGHTS(0.25 + 0.7 * weight)))
-            sheet.text(x, 312, number(weight), INK, anchor="middle")
-
-    def _draw_outcome(self, sheet):
-        """Draw the state that asks, the context and the likeliest tokens."""
-        found = self.numbers
-        sheet.line(24, 326, 896, 326, RULE)
-        sheet.text(24, 350, "State before the step, s", ORANGE)
-        _draw_row(sheet, 24, 360, found["state"])
-        if self.stage >= 3:
-            sheet.text(300, 350, "Context, Σ α h", PURPLE)
-            _draw_row(sheet, 300, 360, found["context"])
-        draw_scale(sheet, 16, 396)
-        if self.stage < 4:
-            return
+    def _draw_outcome(self):
+        """Draw the likeliest tokens, and the alignment map: one row per token written."""
+        sheet, found = Sheet(400, 396), self.numbers
+        sheet.text(0, 18, "Next token", PURPLE, bold=True)
         for i, (word, chance) in enumerate(found["candidates"]):
-            y = 350 + 27 * i
-            sheet.text(690, y, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
-            sheet.rect(702, y - 14, 130 * chance, 18, PURPLE, opacity=1 if i == 0 else 0.5)
-            sheet.text(710 + 130 * chance, y, number(chance), GREY)
-
-    def _draw_map(self, sheet, y):
-        """Draw the alignment map: one row for each token written so far."""
-        found = self.numbers
-        sheet.text(24, y - 20, "Alignment map: a row for every token written." + self.cut(), GREY)
-        sheet.line(24, y - 42, 896, y - 42, RULE)
+            y, there = 26 + 26 * i, self.stage == 4
+            colour = PURPLE if i == 0 else INK
+            sheet.text(90, y + 16, word if there else "", colour, anchor="end", bold=i == 0)
+            sheet.rect(110, y, 220, 20, PALE)
+            sheet.rect(110, y, 220 * chance if there else 0, 20, PURPLE)
+            sheet.text(340, y + 16, number(chance) if there and chance >= 0.005 else "", GREY)
+        sheet.text(0, 132, "Alignment map: click a row to go there", INK, bold=True)
+        for i, word in enumerate(found["source"]):
+            sheet.text(110 + COLUMN * (i + 0.5), 154, word.strip("<>")[:4], BLUE, anchor="middle")
         for t, word in enumerate(found["target"]):
-            top = y + 26 * t - 8
-            done = t + 1 < self.output_step or (t + 1 == self.output_step and self.stage >= 2)
-            written = t + 1 < self.output_step or (t + 1 == self.output_step and self.stage == 4)
-            if written:
-                sheet.text(LEFT - 50, top + 18, word, INK, anchor="end")
-            for i, weight in enumerate(found["weights"][t].tolist()):
-                fill = to_hex(WEIGHTS(weight)) if done else "white"
-                sheet.rect(LEFT - PITCH / 2 + PITCH * i, top, PITCH, 26, fill, RULE)
-            if t + 1 == self.output_step:
-                whole = PITCH * len(found["source"])
-                sheet.rect(LEFT - PITCH / 2, top, whole, 26, "none", ORANGE, 2.5)
+            self._draw_row(sheet, t, word, 162 + ROW * t)
+        draw_scale(sheet, 96, 374)
+        sheet.text(300, 387, self.cut().strip()[:16], GREY)
+        return sheet
+
+    def _draw_row(self, sheet, t, word, y):
+        now = t + 1 == self.output_step
+        done = t + 1 < self.output_step or (now and self.stage >= 2)
+        written = t + 1 < self.output_step or (now and self.stage == 4)
+        sheet.text(100, y + 16, word if written else "", INK, anchor="end", bold=now)
+        weights = self.numbers["weights"][t].tolist()
+        for i, weight in enumerate(weights):
+            fill = to_hex(WEIGHTS(weight)) if done else PALE
+            sheet.rect(110 + COLUMN * i, y, COLUMN - 1, ROW - 1, fill)
+        if now:
+            sheet.rect(109, y - 1, COLUMN * len(weights) + 1, ROW + 1, "none", ORANGE, 2.5)
+        label = f"Go to output step {t + 1}"
+        sheet.target(20, y, 380, ROW, label, output_step=t + 1, stage=4)
 
 
 def _ends(state, n):
     """Take n numbers of a state, half of them from each direction."""
     return torch.cat([half[: n // 2] for half in state.chunk(2)])
-
-
-def _draw_row(sheet, x, y, values):
-    """Draw numbers between −1 and 1 as a row of cells."""
-    for i, value in enumerate(values[:SHOWN]):
-        draw_column(sheet, x + 7 + 14 * i, y, value[None], cell=22, width=14)

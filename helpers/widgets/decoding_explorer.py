@@ -1,4 +1,6 @@
-"""Decoding one token at a time: candidates, dials, the beam's tree, and where the model looks."""
+"""Decoding token by token: candidates, dials, the beam's tree, what the model attends to."""
+
+import math
 
 import torch
 import traitlets
@@ -8,11 +10,12 @@ from helpers import decoding
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import PALE, RULE, Sheet, number
 
 SHOWN = 8  # candidates
-COLUMNS = 7  # steps of the beam's tree that are drawn
-TREE, NODE = 210, 44  # pixels: top of the tree, and from one node to the next
+COLUMNS = 4  # steps of the beam's tree that are drawn
+TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
+HEIGHT = 350  # pixels, whatever the method
 METHODS = ("greedy", "sample", "beam")
 
 
@@ -38,6 +41,32 @@ def dialled(logits, temperature, top_k, top_p):
     return decoding.top_p_filter(logits, top_p).softmax(-1)
 
 
+def with_beginning(step, ids):
+    """Let a model write given tokens first; what comes after them is its own choice.
+
+    Parameters
+    ----------
+    step : function
+        As `helpers.decoding` asks for.
+    ids : sequence of int
+
+    Returns
+    -------
+    step : function
+    """
+
+    def forced_step(prefix, rows=None):
+        logits = step(prefix, rows)
+        written = prefix.shape[1] - 1
+        if written >= len(ids):
+            return logits
+        only = torch.full_like(logits, -torch.inf)
+        only[:, ids[written]] = 0.0
+        return only
+
+    return forced_step
+
+
 class DecodingExplorer(TranslatedSentence):
     """Watch the bundled translator choose its tokens, and change how it chooses.
 
@@ -49,6 +78,7 @@ class DecodingExplorer(TranslatedSentence):
     **state : traits
         `method`: "greedy", "sample" or "beam". `step`, from 1. For samples `temperature`, `top_k`
         (0: all), `top_p` (1: all) and `seed`; for beams `beam_size` and `length_penalty`.
+        `forced`: token ids that the translation has to begin with, as after a click on one.
 
     Raises
     ------
@@ -64,6 +94,7 @@ class DecodingExplorer(TranslatedSentence):
     seed = traitlets.Int(1, min=1, max=50).tag(state=True)
     beam_size = traitlets.Int(4, min=1, max=6).tag(state=True)
     length_penalty = traitlets.Float(1.4, min=0.0, max=3.0).tag(state=True)
+    forced = traitlets.Tuple().tag(state=True)
 
     def __init__(self, translator, sentence="Un homme âgé vend des fleurs au marché.", **state):
         self._bos_id, self._eos_id = translator.tokenizer.encode("", bos=True, eos=True)
@@ -73,8 +104,9 @@ class DecodingExplorer(TranslatedSentence):
         """Make the controls; those of another method are hidden."""
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Step", interval=1500)
-        self.button("Start again", self.reset)
         self.choice("method", "Method", [(m, m) for m in METHODS])
+        self.button("Start again", self.reset)
+        self.button("Undo choices", self._release, "Let the model choose every token again")
         self._dials = {
             "sample": [
                 self.slider("temperature", "Temperature", 0.1, digits=1),
@@ -87,17 +119,24 @@ class DecodingExplorer(TranslatedSentence):
                 self.slider("length_penalty", "Length penalty", 0.1, digits=1),
             ],
         }
-        self.observe(self._show_dials, names="method")
-        self._show_dials()
+        for dials in self._dials.values():
+            for dial in dials:
+                dial.second = True
+        self.observe(self._release, names="sentence")
 
-    def _show_dials(self, change=None):
+    def _release(self, *_):
+        self.forced = ()
+
+    def _show_dials(self):
         for method, dials in self._dials.items():
             for dial in dials:
-                dial.layout.display = None if method == self.method else "none"
+                dial.hidden = method != self.method
+        self.controls["Undo choices"].disabled = not self.forced
 
     def compute(self):
         """Translate with this method, and find what it could choose from at this step."""
-        dials = (self.sentence, self.method)
+        self._show_dials()
+        dials = (self.sentence, self.method, self.forced)
         if self.method == "sample":
             dials += (self.temperature, self.top_k, self.top_p, self.seed)
         elif self.method == "beam":
@@ -125,7 +164,8 @@ class DecodingExplorer(TranslatedSentence):
         """Translate; then read the whole translation once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        request = (model.decoder_step(src_ids), 1, self._bos_id, self._eos_id, MOST_PIECES)
+        step = with_beginning(model.decoder_step(src_ids), self.forced)
+        request = (step, 1, self._bos_id, self._eos_id, MOST_PIECES)
         columns, finished = [], []
         if self.method == "beam":
             trace = decoding.BeamTrace()
@@ -164,105 +204,129 @@ class DecodingExplorer(TranslatedSentence):
         best = ", ".join(f"{piece} {number(p)}" for _, piece, p, _ in found["candidates"][:3])
         return (
             f"“{self.sentence}” decoded by {self.method}: “{found['translation']}”. Step "
-            f"{self.step}: likeliest are {best}. The model looks most at "
+            f"{self.step}: likeliest are {best}. It attends most to "
             f"“{found['source'][found['cross'][found['t']].argmax()]}”."
         )
 
     def draw(self):
-        """Draw source and translation, and below the candidates or the beam's tree."""
-        rows = max(map(len, self.numbers["columns"]), default=0)
-        tall = TREE + NODE * rows + 190 if rows else 530
-        sheet = Sheet(920, tall)
-        self._draw_source(sheet)
-        self._draw_written(sheet)
-        sheet.line(24, 164, 896, 164, RULE)
-        if rows:
-            self._draw_tree(sheet)
-            self._draw_finished(sheet, TREE + NODE * rows + 44)
-        else:
-            self._draw_candidates(sheet)
-        self.draw_message(sheet, tall - 14)
-        return sheet
+        """Draw source and translation, and beside them the candidates or the beam's tree."""
+        left = Sheet(396, HEIGHT)
+        y = self._draw_source(left)
+        y = self._draw_written(left, y + 30)
+        if not self.numbers["columns"]:
+            return [left, self._draw_candidates()]
+        self._draw_finished(left, y + 30)
+        return [left, self._draw_tree()]
 
     def _draw_source(self, sheet):
         """Write the source, each word as dark as the weight it gets at this step."""
         found = self.numbers
         weights = found["cross"][found["t"]].tolist()
-        sheet.text(24, 30, "Looks at (cross-attention, last layer, mean of the heads)", GREY)
-        for x, wide, word, weight in _flow(found["source"], weights):
-            sheet.rect(x, 42, wide, 34, to_hex(WEIGHTS(weight)), RULE, round=4)
-            colour = "white" if weight > 0.45 else INK
-            sheet.text(x + wide / 2, 65, word, colour, anchor="middle")
+        sheet.text(0, 18, "Attends to", INK, bold=True)
+        sheet.text(396, 18, "cross-attention, last layer", GREY, anchor="end")
+        bottom = 0
+        for (x, y, wide), word, weight in zip(_flow(found["source"], 28), found["source"], weights,
+                                              strict=True):  # fmt: skip
+            sheet.rect(x, y, wide, 30, to_hex(WEIGHTS(weight)), RULE, round=4)
+            # Always on the light map's colours, so never the theme's own ink.
+            colour = "#ffffff" if weight > 0.45 else "#000000"
+            sheet.text(x + wide / 2, y + 21, word, colour, anchor="middle")
+            bottom = y + 30
+        return bottom
 
-    def _draw_written(self, sheet):
+    def _draw_written(self, sheet, y):
         """Write the translation as far as the step has come."""
         found = self.numbers
-        sheet.text(24, 108, "Writes", GREY)
-        places = list(_flow(found["target"], found["ids"]))
-        for i, (x, wide, word, _) in enumerate(places[: found["t"] + 1]):
-            now = i == found["t"]
-            sheet.rect(x, 116, wide, 34, PURPLE if now else "white", PURPLE, round=4)
-            sheet.text(x + wide / 2, 139, word, "white" if now else INK, anchor="middle")
+        sheet.text(0, y, "Writes", PURPLE, bold=True)
+        if self.forced:
+            sheet.text(396, y, "⚑ chosen by you", ORANGE, anchor="end")
+        places = list(_flow(found["target"], y + 10))
+        for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
+            there, now = i <= found["t"], i == found["t"]
+            yours = i < len(self.forced)
+            colour = ORANGE if yours else PURPLE
+            fill = colour if now else "white" if there else PALE
+            sheet.rect(x, top, wide, 30, fill, colour if there else RULE, round=4)
+            ink = "white" if now else INK
+            sheet.text(x + wide / 2, top + 21, word if there else "", ink, anchor="middle")
+            label = f"Go to step {i + 1}"
+            sheet.target(x, top, wide, 30, label, step=i + 1)
+        return places[-1][1] + 30
 
-    def _draw_candidates(self, sheet):
-        """Draw bars for the likeliest tokens, before and after the dials."""
+    def _draw_candidates(self):
+        """Draw bars for the likeliest tokens, before and after the dials; a click forces one."""
+        sheet = Sheet(406, HEIGHT)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
-        sheet.text(24, 194, f"Candidates at step {self.step}", INK, bold=True)
-        words = "probability" + (", and after the dials" if sampling else "")
-        sheet.text(250, 194, words, GREY)
-        if sampling:
-            left = found["kept"]
-            sheet.text(896, 194, f"{left:,} of {found['logits'].shape[1]:,} pieces can be drawn",
-                       GREY, anchor="end")  # fmt: skip
+        sheet.text(0, 18, f"Candidates at step {self.step}: click one to force it", bold=True)
         for i, (token_id, piece, chance, after) in enumerate(found["candidates"]):
-            y, now = 216 + 33 * i, token_id == chosen
-            sheet.text(188, y + 17, piece, PURPLE if now else INK, anchor="end", bold=now)
+            y, now = 30 + 35 * i, token_id == chosen
+            sheet.text(96, y + 20, piece[:10], PURPLE if now else INK, anchor="end", bold=now)
+            colour = PURPLE if now else BLUE
             if sampling:
-                sheet.rect(200, y, 480 * chance, 11, GREY, opacity=0.55)
-                sheet.rect(200, y + 12, 480 * after, 13, PURPLE if now else BLUE)
-                words = f"{number(chance, 3)} → {number(after, 3)}"
+                sheet.rect(106, y + 1, 180 * chance, 12, GREY, opacity=0.55)
+                sheet.rect(106, y + 14, 180 * after, 13, colour)
+                words = f"{number(chance)} → {number(after)}"
             else:
-                sheet.rect(200, y + 1, 480 * chance, 23, PURPLE if now else BLUE)
+                sheet.rect(106, y + 3, 180 * chance, 22, colour)
                 words = number(chance, 3)
-            sheet.text(208 + 480 * max(chance, after), y + 17, words, GREY)
-            if now:
-                sheet.text(896, y + 17, "chosen", PURPLE, anchor="end", bold=True)
+            sheet.text(406, y + 20, words if chance >= 0.0005 else "", GREY, anchor="end")
+            forced = [*found["ids"][: found["t"]], token_id]
+            sheet.target(0, y, 406, 30, f"Force {piece} at step {self.step}", forced=forced)
+        if sampling:
+            words = f"{found['kept']:,} of {found['logits'].shape[1]:,} tokens can be drawn"
+            sheet.text(0, HEIGHT - 10, words, GREY)
+        return sheet
 
-    def _draw_tree(self, sheet):
+    def _draw_tree(self):
         """Draw what the beam kept at the last few steps; the winner's path stands out."""
-        found = self.numbers
+        sheet, found = Sheet(406, HEIGHT), self.numbers
         last = self.step
         first = max(0, last - COLUMNS)
-        best = self._winner()
-        sheet.text(24, 190, f"Kept at steps {first + 1} to {last}, best on top; below each the sum "
-                   "of its log-probabilities", GREY)  # fmt: skip
+        best, prefixes = self._winner(), self._prefixes()
+        pitch = min(NODE, (HEIGHT - TREE) / max(map(len, found["columns"])))
+        tall = pitch - 4
+        sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click one to force it", bold=True)
         for t in range(first, last):
-            x = 24 + 126 * (t - first)
+            x = 104 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
-                y = TREE + NODE * row
+                if log_prob == -math.inf:
+                    continue  # a place in the beam that forced tokens leave empty
+                y = TREE + pitch * row
                 wins, ends = best.get(t) == row, token_id == self._eos_id
                 if t > first:
                     before = self._standing(found["columns"][t - 1])[parent]
-                    sheet.line(x - 18, TREE + NODE * before + 18, x, y + 18,
+                    sheet.line(x - 12, TREE + pitch * before + tall / 2, x, y + tall / 2,
                                PURPLE if wins else GREY, 3 if wins else 1.2)  # fmt: skip
                 colour = PURPLE if wins else ORANGE if ends else INK
-                fill, frame = ("#efe9f5", 2.5) if wins else ("white", 1.0)
-                sheet.rect(x, y, 108, 38, fill, colour, frame, round=4)
-                sheet.text(x + 54, y + 17, self._piece(token_id)[:10], colour, anchor="middle",
-                           bold=wins)  # fmt: skip
-                sheet.text(x + 54, y + 34, number(log_prob), GREY, anchor="middle")
+                fill, line = (PALE, 2.5) if wins else ("white", 1)
+                sheet.rect(x, y, 92, tall, fill, colour, line, round=4)
+                piece, roomy = self._piece(token_id), tall >= 40
+                at = y + (18 if roomy else tall / 2 + 6)
+                sheet.text(x + 46, at, piece[:8], colour, anchor="middle", bold=wins)
+                if roomy:
+                    sheet.text(x + 46, y + 36, number(log_prob), GREY, anchor="middle")
+                label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
+                sheet.target(x, y, 92, tall, label, forced=list(prefixes[t][row]), step=t + 1)
+        return sheet
+
+    def _prefixes(self):
+        """List, for each step, what has been written up to each of its rows."""
+        found, every, before = self.numbers, [], [()]
+        for column in found["columns"]:
+            every.append([(*before[parent], token_id) for parent, token_id, _ in column])
+            before = [every[-1][row] for row in self._standing(column)]
+        return every
 
     def _winner(self):
         """Find where the winning sentence stands at each step: {step: row}."""
-        found, rows, prefixes = self.numbers, {}, [()]
-        for t, column in enumerate(found["columns"]):
-            beginnings = [(*prefixes[parent], token_id) for parent, token_id, _ in column]
-            for row, beginning in enumerate(beginnings):
-                if list(beginning) == found["ids"][: t + 1]:
-                    rows[t] = row
-            prefixes = [beginnings[row] for row in self._standing(column)]
-        return rows
+        ids = self.numbers["ids"]
+        return {
+            t: row
+            for t, beginnings in enumerate(self._prefixes())
+            for row, beginning in enumerate(beginnings)
+            if list(beginning) == ids[: t + 1]
+        }
 
     def _standing(self, column):
         """List the rows of a column that go on: what ends is finished and has no children."""
@@ -270,24 +334,25 @@ class DecodingExplorer(TranslatedSentence):
 
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores."""
-        sheet.text(24, y, "Finished, best first", INK, bold=True)
-        sheet.text(896, y, "log-probability / penalty = score", GREY, anchor="end")
-        for i, one in enumerate(self.numbers["finished"][:3]):
+        sheet.text(0, y, "Finished", INK, bold=True)
+        sheet.text(396, y, "log-probability / penalty = score", GREY, anchor="end")
+        room = int((HEIGHT - y) // 46)
+        for i, one in enumerate(self.numbers["finished"][:room]):
             words = self._translator.tokenizer.decode(one.ids)
-            words = words if len(words) <= 62 else words[:61] + "…"
-            at, colour = y + 30 + 28 * i, PURPLE if i == 0 else INK
-            sheet.text(24, at, words, colour, bold=i == 0)
+            words = words if len(words) <= 40 else words[:39] + "…"
+            at, colour = y + 24 + 46 * i, PURPLE if i == 0 else INK
+            sheet.text(0, at, words, colour, bold=i == 0)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob)} / {number(norm)} = {number(one.score)}"
-            sheet.text(896, at, sums, colour, anchor="end")
+            sheet.text(396, at + 20, sums, GREY, anchor="end")
 
 
-def _flow(words, values):
-    """Give each word its place on one line: as wide as it is, narrower when they are many."""
-    wide = [max(11 * len(word) + 16, 26) for word in words]
-    squeeze = min(1.0, 872 / sum(wide))
-    x = 24
-    for word, room, value in zip(words, wide, values, strict=True):
-        room *= squeeze
-        yield x, room - 4, word, value
-        x += room
+def _flow(words, top, widest=396):
+    """Give each word its place, (x, y, width): as wide as it is, in lines 34 apart."""
+    x, y = 0, top
+    for word in words:
+        wide = max(10.5 * len(word) + 12, 26)
+        if x + wide > widest:
+            x, y = 0, y + 34
+        yield x, y, wide
+        x += wide + 4

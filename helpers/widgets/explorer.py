@@ -1,43 +1,35 @@
-"""The base of every stepper and explorer: state in traits, labelled controls, one picture.
+"""The base of every stepper and explorer: state in traits, labelled controls, a live picture.
 
-A subclass says three things: its state (traits tagged ``state=True``), its controls (`build`) and
-how the numbers and the picture come from the state (`compute`, `draw`, `describe`). Whoever
-changes the state, a hand on a slider or a line of Python, the picture follows.
+A new one takes about forty lines; README.md beside this file has the recipe. A subclass says
+three things: its state (traits tagged ``state=True``), its controls (`build`) and how numbers and
+picture come from the state (`compute`, `draw`, `describe`). Whoever changes the state, a hand or a
+line of Python, the picture follows.
 """
 
 import base64
 import html
-import math
 from contextlib import contextmanager
 
-import ipywidgets
+import anywidget
 import traitlets
 
+from helpers.widgets import modules
+from helpers.widgets.controls import Control, as_trait, slider_options
 from helpers.widgets.fallback import StaticFallback
-
-# Controls as large as the letters in the picture, so that both can be projected.
-STYLE = """<style>
-.course-explorer { --jp-widgets-font-size: 16px; --jp-widgets-inline-height: 32px;
-  --jp-widgets-inline-label-width: auto; max-width: 940px; }
-.course-explorer .widget-label, .course-explorer .jupyter-button { font-size: 16px; }
-.course-explorer .widget-readout { min-width: 62px; }
-.course-explorer .jupyter-button { width: auto; min-width: 44px; height: 32px; line-height: 30px; }
-.course-explorer :focus-visible { outline: 3px solid #d9730d; outline-offset: 2px; }
-</style>"""
-
-CONTROL_WIDTH = 440  # pixels; two stand side by side above a picture
-LETTER = 9.3  # pixels that a letter of a label takes on average
+from helpers.widgets.svg import lines_of_text, side_by_side
 
 
-class Explorer(StaticFallback, ipywidgets.VBox):
-    """Controls above one picture that is redrawn whenever the state changes.
+class Explorer(StaticFallback, anywidget.AnyWidget):
+    """Controls above a picture that is redrawn whenever the state changes.
 
     Attributes
     ----------
     numbers : dict
         What `compute` returned for the picture as it stands.
-    controls : dict
-        The controls, by the name of the trait they move, or by their label.
+    controls : dict of str to Control
+        By the name of the trait they move, or by a button's label.
+    still : dict
+        The state that the picture shows where no kernel runs, if it stands at its beginning.
 
     Parameters
     ----------
@@ -49,6 +41,13 @@ class Explorer(StaticFallback, ipywidgets.VBox):
         If there is no such trait.
     """
 
+    _esm = modules.module("explorer.js")
+    _css = modules.styles("view.css", "explorer.css")
+
+    still = {}
+    _title = traitlets.Unicode().tag(sync=True)
+    _shown = traitlets.Dict().tag(sync=True)
+
     def __init__(self, **state):
         known = self.class_trait_names(state=True)
         unknown = set(state) - set(known)
@@ -57,49 +56,78 @@ class Explorer(StaticFallback, ipywidgets.VBox):
                 f"{type(self).__name__} has no {', '.join(sorted(unknown))}. What can be set: "
                 f"{', '.join(sorted(known))}."
             )
-        super().__init__()
-        self._held, self._stale = 0, False
-        self.numbers, self.controls = {}, {}
-        self._picture = ipywidgets.HTML()
+        super().__init__(_title=(type(self).__doc__ or "").partition("\n")[0])
+        self._held, self._stale, self._answered = 0, False, 0
+        self.numbers, self.controls, self._drawings = {}, {}, []
         with self.together():
             for name, value in state.items():
                 setattr(self, name, value)
         self.build()
-        self._arrange()
         self.observe(self._redraw, names=known)
+        self.on_msg(self._receive)
         self._redraw()
 
     # What a subclass writes -----------------------------------------------------------------
 
     def build(self):
-        """Make the controls, with `slider`, `choice`, `switch`, `button` and `play`."""
-        raise NotImplementedError
+        """Make the controls, with `slider`, `choice`, `switch`, `words`, `button` and `play`."""
 
     def compute(self):
         """Return a dict of all numbers that the picture shows."""
         raise NotImplementedError
 
     def draw(self):
-        """Return the picture of `self.numbers`: a `Sheet`."""
+        """Return the picture of `self.numbers`: a `Sheet`, or several to stand side by side."""
         raise NotImplementedError
 
     def describe(self):
         """Return a sentence or two that say what the picture shows; its alt text."""
         raise NotImplementedError
 
+    def tell(self):
+        """Return a headline and a sentence to stand above the picture; nothing by default."""
+        return ()
+
+    def advance(self, trait):
+        """Go on by one, as playing does; change nothing at the end.
+
+        Parameters
+        ----------
+        trait : str
+            What the play button stands beside.
+        """
+        if getattr(self, trait) < self.controls[trait].max:
+            setattr(self, trait, getattr(self, trait) + 1)
+
     # What a lesson or a test uses -------------------------------------------------------------
 
     @contextmanager
     def together(self):
         """Change several traits inside a with block, and draw once, at its end."""
+        with self._drawn_once(), self.hold_trait_notifications():
+            yield
+
+    @contextmanager
+    def _drawn_once(self):
         self._held += 1
         try:
-            with self.hold_trait_notifications():
-                yield
+            yield
         finally:
             self._held -= 1
             if not self._held and self._stale:
                 self._redraw()
+
+    def take(self, changes):
+        """Change the state as a hand does: numbers are kept within their limits.
+
+        Parameters
+        ----------
+        changes : dict of str to value
+        """
+        known = self.traits(state=True)
+        with self._drawn_once():  # one after the other, so that each is checked
+            for name, value in changes.items():
+                setattr(self, name, as_trait(known[name], value))
 
     def reset(self, *_):
         """Go back to the state that the class starts with."""
@@ -108,15 +136,31 @@ class Explorer(StaticFallback, ipywidgets.VBox):
                 setattr(self, name, trait.default(self))
 
     @property
+    def state(self):
+        """The traits tagged as state, as a dict."""
+        return {name: getattr(self, name) for name in self.class_trait_names(state=True)}
+
+    @property
     def svg(self):
         """The picture as it stands, as SVG text."""
-        return self._picture.value
+        return side_by_side([*lines_of_text(self.tell()), *self._drawings], self.describe())
 
     def static_html(self):
-        """Return the picture as it stands for pages without a kernel."""
-        encoded = base64.b64encode(self.svg.encode()).decode("ascii")
+        """Return the picture for pages without a kernel, in a state worth looking at."""
+        before = dict(self._trait_values), self.numbers
+        traits = self.traits(state=True)
+        if all(getattr(self, name) == traits[name].default(self) for name in self.still):
+            self._trait_values.update(self.still)
+        try:
+            self.numbers = self.compute()
+            alt = self.describe()
+            drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
+        finally:
+            self._trait_values.update({name: before[0][name] for name in self.still})
+            self.numbers = before[1]
+        encoded = base64.b64encode(drawing.encode()).decode("ascii")
         return (
-            f'<img alt="{html.escape(self.describe())}" style="max-width: 100%" '
+            f'<img alt="{html.escape(alt)}" style="max-width: 100%" '
             f'src="data:image/svg+xml;base64,{encoded}">'
         )
 
@@ -130,29 +174,33 @@ class Explorer(StaticFallback, ipywidgets.VBox):
         trait : str
             Name of an `Int` or `Float` trait with min and max.
         label : str
-        step : float, default=None
-            By default 1 for whole numbers and 0.05 for others.
-        log : bool, default=False
-            Space the numbers by their logarithms.
-        digits : int, default=2
-            Digits after the point that are shown beside the slider.
+        step, log, digits
+            See `slider_options`.
 
         Returns
         -------
-        control : ipywidgets slider
+        control : Control
         """
-        kind = self.traits()[trait]
-        whole = isinstance(kind, traitlets.Int)
-        low, high = kind.min, kind.max
-        options = {"readout_format": "d" if whole else f".{digits}f"}
-        if whole:
-            make, options["step"] = ipywidgets.IntSlider, step or 1
-        elif log:
-            make, options["step"] = ipywidgets.FloatLogSlider, step or 0.02
-            low, high = math.log10(low), math.log10(high)
-        else:
-            make, options["step"] = ipywidgets.FloatSlider, step or 0.05
-        return self._tie(trait, label, make, min=low, max=high, **options)
+        options = slider_options(self.traits()[trait], step, log, digits)
+        return self._add("slider", trait, label, **options)
+
+    def play(self, trait, label, interval=900):
+        """Add a slider for a whole number with a play button that lets time run (`advance`).
+
+        Parameters
+        ----------
+        trait : str
+            Name of an `Int` trait with min and max.
+        label : str
+        interval : int, default=900
+            Milliseconds from one value to the next.
+
+        Returns
+        -------
+        control : Control
+        """
+        options = slider_options(self.traits()[trait])
+        return self._add("slider", trait, label, interval=interval, of=True, **options)
 
     def choice(self, trait, label, options):
         """Add a list to choose from.
@@ -165,9 +213,10 @@ class Explorer(StaticFallback, ipywidgets.VBox):
 
         Returns
         -------
-        control : ipywidgets.Dropdown
+        control : Control
         """
-        return self._tie(trait, label, ipywidgets.Dropdown, options=list(options))
+        pairs = [o if isinstance(o, (tuple, list)) else (str(o), o) for o in options]
+        return self._add("choice", trait, label, options=[list(pair) for pair in pairs])
 
     def switch(self, trait, label):
         """Add a tick box for a `Bool` trait.
@@ -179,12 +228,11 @@ class Explorer(StaticFallback, ipywidgets.VBox):
 
         Returns
         -------
-        control : ipywidgets.Checkbox
+        control : Control
         """
-        whole = {"width": "max-content"}  # a tick box's own width would cut the label
-        return self._tie(trait, label, ipywidgets.Checkbox, indent=False, layout=whole)
+        return self._add("switch", trait, label)
 
-    def words(self, trait, label, wide=False):
+    def words(self, trait, label, wide=False, known=None):
         """Add a field to type into; the state follows when Enter is pressed or the field left.
 
         Parameters
@@ -193,15 +241,15 @@ class Explorer(StaticFallback, ipywidgets.VBox):
         label : str
         wide : bool, default=False
             Give it a line of its own, with room for a sentence.
+        known : list of str, default=None
+            The words that can be used, to be looked up beside the field.
 
         Returns
         -------
-        control : ipywidgets.Text
+        control : Control
+            Its `error`, if set, is shown at the field.
         """
-        control = self._tie(trait, label, ipywidgets.Text, continuous_update=False)
-        if wide:
-            control.layout.width = f"{2 * CONTROL_WIDTH}px"
-        return control
+        return self._add("words", trait, label, wide=wide, known=known)
 
     def button(self, label, act, tooltip=None):
         """Add a button.
@@ -215,61 +263,31 @@ class Explorer(StaticFallback, ipywidgets.VBox):
 
         Returns
         -------
-        control : ipywidgets.Button
+        control : Control
         """
-        control = ipywidgets.Button(description=label, tooltip=tooltip or label)
-        control.on_click(act)
-        self.controls[label] = control
-        return control
+        return self._add("button", label, label, act, tooltip=tooltip or label)
 
-    def play(self, trait, label, interval=900):
-        """Add a slider for a whole number with a play button that moves it on as time passes.
-
-        Parameters
-        ----------
-        trait : str
-            Name of an `Int` trait with min and max.
-        label : str
-        interval : int, default=900
-            Milliseconds from one value to the next.
-
-        Returns
-        -------
-        control : ipywidgets.IntSlider
-        """
-        control = self.slider(trait, label)
-        play = ipywidgets.Play(
-            value=control.value, min=control.min, max=control.max, interval=interval
-        )
-        # In the browser, so that the picture moves at an even pace.
-        link = ipywidgets.jslink((play, "value"), (control, "value"))
-        control.observe(lambda change: setattr(play, "max", change.new), names="max")
-        self.controls[f"play {trait}"], self._link = play, link
-        return control
-
-    def _tie(self, trait, label, make, **options):
-        control = make(value=getattr(self, trait), description=label, **options)
-        traitlets.link((self, trait), (control, "value"))
-        self.controls[trait] = control
-        return control
+    def _add(self, kind, name, label, act=None, **options):
+        self.controls[name] = Control(self, kind, name, label, act, **options)
+        return self.controls[name]
 
     # The picture ------------------------------------------------------------------------------
 
-    def _arrange(self):
-        """Put the controls into one box that wraps, and give every label the room it needs."""
-        described = [c for c in self.controls.values() if _has_label(c)]
-        longest = max((len(control.description) for control in described), default=0)
-        for control in described:
-            control.style.description_width = f"{round(LETTER * longest) + 10}px"
-            control.layout.width = control.layout.width or f"{CONTROL_WIDTH}px"
-        wrapping = {"display": "flex", "flex_flow": "row wrap", "align_items": "center"}
-        box = ipywidgets.Box(self.rows(), layout=wrapping)
-        self.add_class("course-explorer")
-        self.children = (ipywidgets.HTML(STYLE, layout={"display": "none"}), box, self._picture)
-
-    def rows(self):
-        """Return the controls in the order in which they stand; a subclass may group them."""
-        return list(self.controls.values())
+    def _receive(self, _, content, buffers):
+        """Do what a hand did in the browser, and answer even if it cannot be done."""
+        try:
+            with self._drawn_once():
+                if "set" in content:
+                    self.take(content["set"])
+                elif "press" in content:
+                    self.controls[content["press"]].click()
+                elif "tick" in content:
+                    self.advance(content["tick"])
+        except traitlets.TraitError:
+            pass  # the picture goes back to what it was
+        finally:
+            self._answered = content.get("number", self._answered)
+            self._show()
 
     def _redraw(self, change=None):
         if self._held:
@@ -277,11 +295,20 @@ class Explorer(StaticFallback, ipywidgets.VBox):
             return
         self._stale = False
         self.numbers = self.compute()
-        self._picture.value = self.draw().to_svg(self.describe())
+        self._drawings = self._draw()
+        self._show()
 
+    def _draw(self):
+        drawn = self.draw()
+        return list(drawn) if isinstance(drawn, (list, tuple)) else [drawn]
 
-def _has_label(control):
-    return isinstance(
-        control, (ipywidgets.IntSlider, ipywidgets.FloatSlider, ipywidgets.FloatLogSlider,
-                  ipywidgets.Dropdown, ipywidgets.Text)
-    )  # fmt: skip
+    def _show(self):
+        """Hand state, controls and drawings to the browser, in one message."""
+        self._shown = {
+            "answered": self._answered,
+            "state": self.state,
+            "controls": [control.described() for control in self.controls.values()],
+            "drawings": [sheet.to_svg() for sheet in self._drawings],
+            "alt": self.describe(),
+            "told": list(self.tell()),
+        }

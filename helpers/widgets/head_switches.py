@@ -2,20 +2,19 @@
 
 from contextlib import ExitStack
 
-import ipywidgets
 import torch
 import torch.nn.functional as F
 import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.attention import heads_off
-from helpers.plots import GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number
 
 KINDS = ("encoder", "decoder", "cross")
-TOP, ROW = 92, 40  # pixels: top of the map of heads, and from one of its rows to the next
-MOST_LETTERS = 56  # of a translation in one line
+TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
+MOST_LETTERS = 50  # of a translation in one line
 
 
 def attention_layers(model):
@@ -120,43 +119,10 @@ class HeadSwitches(Explorer):
         return tuple(name for name in known if name in proposal.value)
 
     def build(self):
-        """Make a button for every head, in the order of the map, and three for all of them."""
-        layout = ipywidgets.Layout(width="46px", height="34px")
-        self._buttons = {}
-        for name in self.names():
-            # Its short label is read beside its row; what assistive technology hears is whole.
-            button = ipywidgets.ToggleButton(
-                value=True, description=name.rsplit(".", 1)[1], tooltip=name, layout=layout
-            )
-            button.observe(self._follow_buttons, names="value")
-            self._buttons[name] = button
-        self.observe(self._follow_state, names="silent")
-        self._follow_state()
+        """Make the controls; the heads are clicked in the picture."""
         self.button("All on", self._all_on)
         self.button("Whole cross-attention off", self._cross_off)
         self.switch("alone", "Show what each head costs alone")
-
-    def rows(self):
-        """Return the buttons, a row for each kind of attention, and the rest below."""
-        lines = []
-        for kind in KINDS:
-            for layer in (name for name in self._layers if name.startswith(kind)):
-                word = ipywidgets.Label(layer, layout={"width": "84px"})
-                heads = [b for name, b in self._buttons.items() if name.startswith(layer)]
-                lines.append(ipywidgets.HBox([word, *heads]))
-        n = len(lines) // len(KINDS)
-        columns = [ipywidgets.VBox(lines[i : i + n]) for i in range(0, len(lines), n)]
-        return [ipywidgets.HBox(columns, layout={"width": "100%"}), *self.controls.values()]
-
-    def _follow_buttons(self, change):
-        self.silent = tuple(name for name, button in self._buttons.items() if not button.value)
-
-    def _follow_state(self, change=None):
-        for name, button in self._buttons.items():
-            button.unobserve(self._follow_buttons, names="value")
-            button.value = name not in self.silent
-            button.button_style = "info" if button.value else ""
-            button.observe(self._follow_buttons, names="value")
 
     def _all_on(self, button):
         self.silent = ()
@@ -211,67 +177,66 @@ class HeadSwitches(Explorer):
         changed = sum(a != b for a, b in zip(found["before"], found["translations"], strict=True))
         return (
             f"Heads of the translator on and off. Silent: {names}. Loss {number(found['loss'])} "
-            f"nats a token, {number(found['whole'])} with all heads; {changed} of "
+            f"nats per token, {number(found['whole'])} with all heads; {changed} of "
             f"{len(self._sentences)} translations changed."
         )
 
     def draw(self):
-        """Draw the loss, the map of heads at the left, the sentences at the right."""
-        height = max(TOP + ROW * len(self._layers) + 48, 130 + 104 * len(self._sentences))
-        sheet = Sheet(920, height)
+        """Draw the heads, to be clicked, and beside them the loss and the translations."""
+        sheet = Sheet(480, TOP + ROW * len(self._layers) + 30)
         self._draw_loss(sheet)
-        self._draw_map(sheet)
+        room = (sheet.height - 70) / len(self._sentences)
         for i in range(len(self._sentences)):
-            self._draw_sentence(sheet, i, 116 + 104 * i)
-        return sheet
+            self._draw_sentence(sheet, i, 92 + room * i)
+        return [self._draw_map(), sheet]
 
     def _draw_loss(self, sheet):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
-        sheet.text(24, 38, "Loss", INK, bold=True)
-        scale = 560 / 8  # nats; a guess among all 4,000 pieces costs 8.3
-        sheet.rect(84, 20, 560, 26, "#f3f5f7", round=4)
-        sheet.rect(84, 20, min(loss * scale, 560), 26, PURPLE, round=4)
-        sheet.line(84 + whole * scale, 14, 84 + whole * scale, 52, INK, 2.5)
-        words = f"{number(loss)} nats a token"
         more = f" (+{number(loss - whole)})" if loss > whole else ""
         more = f" ({number(loss - whole)})" if loss < whole else more
-        sheet.text(656, 38, words + more, INK, bold=True)
-        sheet.line(24, 64, 896, 64, RULE)
+        sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
+        scale = 480 / 8  # nats; a guess among all 4,000 tokens costs 8.3
+        sheet.rect(0, 30, 480, 22, PALE, round=4)
+        sheet.rect(0, 30, min(loss * scale, 480), 22, PURPLE, round=4)
+        sheet.line(whole * scale, 26, whole * scale, 56, INK, 2.5)
 
-    def _draw_map(self, sheet):
-        costs = self.numbers["costs"]
+    def _draw_map(self):
+        sheet, costs = Sheet(320, TOP + ROW * len(self._layers) + 30), self.numbers["costs"]
         top = max(costs.values()) if costs else 1.0
-        sheet.text(24, 86, "Heads" + (": cost alone, nats" if costs else ""), GREY)
+        title = "Cost of each head alone, in nats" if costs else "Click a head to switch it off"
+        sheet.text(0, 18, title, INK, bold=True)
+        sheet.text(96, 46, "head", GREY, anchor="end")
+        for head in range(self._n_heads):
+            sheet.text(130 + 54 * head, 46, head + 1, GREY, anchor="middle")
         for i, layer in enumerate(self._layers):
             y = TOP + ROW * i
-            sheet.text(104, y + 26, layer, INK, anchor="end")
+            sheet.text(96, y + 24, layer, INK, anchor="end")
             for head in range(self._n_heads):
-                name, x = f"{layer}.{head + 1}", 116 + 57 * head
-                off = name in self.silent
-                share = max(costs[name], 0) / top if costs else 0.45
-                fill = "white" if off else to_hex(WEIGHTS(share))
-                sheet.rect(x, y + 2, 55, ROW - 4, fill, RULE, round=4)
-                if off:
-                    sheet.line(x + 8, y + 8, x + 47, y + ROW - 8, ORANGE, 2.5)
-                    sheet.line(x + 8, y + ROW - 8, x + 47, y + 8, ORANGE, 2.5)
-                elif costs:
-                    dark = "white" if share > 0.5 else INK
-                    sheet.text(x + 27, y + 26, number(costs[name]), dark, anchor="middle")
-        y = TOP + ROW * len(self._layers) + 26
-        for head in range(self._n_heads):
-            sheet.text(143 + 57 * head, y - 6, head + 1, GREY, anchor="middle")
-        sheet.text(104, y - 6, "head", GREY, anchor="end")
+                self._draw_head(sheet, f"{layer}.{head + 1}", 104 + 54 * head, y, top)
+        y = sheet.height - 6
+        sheet.text(106, y, "■ on", BLUE, bold=True)
+        sheet.text(180, y, "× off", ORANGE, bold=True)
+        return sheet
+
+    def _draw_head(self, sheet, name, x, y, top):
+        off, costs = name in self.silent, self.numbers["costs"]
+        share = max(costs[name], 0) / top if costs else 0.0
+        fill = to_hex(WEIGHTS(share)) if costs else BLUE
+        sheet.rect(x, y + 1, 52, ROW - 4, PALE if off else fill, round=4)
+        words = "×" if off else number(costs[name]) if costs and costs[name] >= 0.005 else ""
+        colour = ORANGE if off else "#ffffff" if share > 0.5 else "#000000"
+        sheet.text(x + 26, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
+        others = [one for one in self.silent if one != name]
+        label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
+        sheet.target(x, y, 52, ROW - 2, label, silent=others if off else [*others, name])
 
     def _draw_sentence(self, sheet, i, y):
         before, now = self.numbers["before"][i], self.numbers["translations"][i]
-        x = 372
-        sheet.text(x, y, _shorten(self._sentences[i]), GREY)
-        sheet.text(x, y + 28, _shorten(before), INK)
-        if now == before:
-            sheet.text(x, y + 56, "unchanged", GREY)
-        else:
-            sheet.text(x, y + 56, _shorten(now or "(nothing)"), ORANGE, bold=True)
-        sheet.line(x, y + 74, 896, y + 74, RULE)
+        changed = now != before
+        sheet.text(0, y, _shorten(self._sentences[i]), GREY)
+        sheet.text(0, y + 24, _shorten(before), GREY if changed else INK)
+        words = _shorten(now or "(nothing)") if changed else ""
+        sheet.text(0, y + 48, words, ORANGE, bold=True)
 
 
 def _shorten(words):

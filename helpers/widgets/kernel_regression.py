@@ -7,7 +7,7 @@ from helpers.attention import masked_softmax
 from helpers.metrics import attention_entropy
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Plot, Sheet, number
+from helpers.widgets.svg import Plot, Sheet, number, track
 
 N_POINTS = 24
 LOW, HIGH = 0.0, 6.0
@@ -97,9 +97,8 @@ class KernelRegression(Explorer):
         """Make the controls."""
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
-        self.slider("query", "Query x", step=0.05)
         self.slider("width", "Kernel width h", log=True, digits=2)
-        self.switch("curve", "Show the curve the points come from")
+        self.switch("curve", "Show the true curve")
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -127,20 +126,20 @@ class KernelRegression(Explorer):
         )
 
     def draw(self):
-        """Draw points, estimate and, below, every point's weight."""
-        sheet = Sheet(920, 440)
-        plot = Plot(sheet, 60, 20, 560, 250, (LOW, HIGH), (-0.8, 5.2))
+        """Draw points, estimate and, below, every point's weight; numbers beside them."""
+        sheet = Sheet(530, 400)
+        plot = Plot(sheet, 34, 24, 480, 230, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))
         self._draw_points(sheet, plot)
-        bars = Plot(sheet, 60, 300, 560, 90, (LOW, HIGH), (0, 1))
+        bars = Plot(sheet, 34, 288, 480, 76, (LOW, HIGH), (0, 1))
         bars.ticks(across=range(7), up=(0, 1))
         for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
             x, y = bars.x(key), bars.y(weight)
             sheet.line(x, bars.y(0), x, y, ORANGE, 5)
-        sheet.text(66, 294, "weight of each point", ORANGE)
-        sheet.text(620, 431, "x: query and keys", GREY, anchor="end")
-        self._draw_numbers(sheet)
-        return sheet
+        sheet.text(44, 282, "weight of each point", ORANGE)
+        drag = track("x", "query", (34, 514), (LOW, HIGH), self.query, step=0.05)
+        sheet.handle(34, 0, 480, 364, "Query", number(self.query), drag)
+        return [sheet, self._draw_numbers()]
 
     def _draw_points(self, sheet, plot):
         """Draw points as strong as their weight, the estimated curve and the query."""
@@ -149,7 +148,7 @@ class KernelRegression(Explorer):
         if self.curve:
             plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
         x = plot.x(self.query)
-        sheet.line(x, 20, x, 390, BLUE, 1.5, "6 4")
+        sheet.line(x, 22, x, 364, BLUE, 2, "6 4")
         points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
         for key, value, share in points:
             at = plot.x(key), plot.y(value)
@@ -158,13 +157,12 @@ class KernelRegression(Explorer):
             sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
         plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
         plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
-        sheet.text(x + (8 if self.query < 5 else -8), 36, "query", BLUE,
-                   anchor="start" if self.query < 5 else "end")  # fmt: skip
+        place = min(max(x, 90), 440)
+        sheet.text(place, 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
 
-    def _draw_numbers(self, sheet):
-        """Write what the picture comes to, in a column at the right."""
-        found = self.numbers
-        sheet.line(650, 24, 650, 416, RULE)
+    def _draw_numbers(self):
+        """Write what the picture comes to."""
+        sheet, found = Sheet(272, 400), self.numbers
         lines = [
             (GREEN, "● points: key x, value y", True),
             (PURPLE, "● estimate: the context", True),
@@ -175,8 +173,9 @@ class KernelRegression(Explorer):
             (ORANGE, f"   about {number(found['effective'], 1)} points count", False),
             (BLUE, "Temperature 2h²", True),
             (BLUE, f"   {found['temperature']:.3g}", False),
-            (GREY, "Off the true curve by", True),
-            (GREY, f"   {number(found['error'])} (RMS)", False),
+            (GREY, "Distance from the true curve", True),
+            (GREY, f"   {number(found['error'])} (root mean square)", False),
         ]
         for i, (colour, words, bold) in enumerate(lines):
-            sheet.text(668, 44 + 35 * i, words, colour, bold=bold)
+            sheet.text(0, 40 + 33 * i, words, colour, bold=bold)
+        return sheet

@@ -9,7 +9,7 @@ from helpers.attention import masked_softmax
 from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number
 
 WORDS = ("the", "cat", "sees", "a", "dog", ".")
 CROSS_WORDS = ("le", "chat", "voit", "un", "chien", ".")
@@ -21,29 +21,24 @@ class MaskBuilder(Explorer):
     Parameters
     ----------
     **state : traits
-        `causal` and `cross` (bool), `padding` (0 to 6 padded keys) and `query` (1 to 6).
+        `causal` and `cross` (bool), `padding` (0 to 6 padded keys), `query` (1 to 6) and
+        `flipped`, the cells that a click has turned, as numbers from 0 to 35, row after row.
     """
 
     causal = traitlets.Bool(True).tag(state=True)
     padding = traitlets.Int(1, min=0, max=6).tag(state=True)
     cross = traitlets.Bool(False).tag(state=True)
     query = traitlets.Int(3, min=1, max=6).tag(state=True)
+    flipped = traitlets.Tuple().tag(state=True)
 
     def build(self):
         """Make the controls."""
         generator = torch.Generator().manual_seed(2)
         self._scores = torch.randn(6, 6, generator=generator)
-        self.slider("query", "Query")
         self.slider("padding", "Padded keys")
-        self.switch("causal", "Causal: no look ahead")
+        self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Start again", self.reset)
-        self.observe(self._no_future, names="cross")
-        self._no_future()
-
-    def _no_future(self, change=None):
-        # Another sentence has no future to hide.
-        self.controls["causal"].disabled = self.cross
 
     def compute(self):
         """Put the masks together; weigh every row."""
@@ -52,6 +47,10 @@ class MaskBuilder(Explorer):
         mask = padding_mask(ids, 0)[0, 0].expand(6, 6)
         if self.causal and not self.cross:
             mask = mask & causal_mask(6)
+        mask = mask.clone()
+        for cell in self.flipped:
+            mask[cell // 6, cell % 6] ^= True
+        self.controls["causal"].disabled = self.cross  # another sentence has no future to hide
         weights = masked_softmax(self._scores, mask)
         return {"mask": mask, "weights": weights, "scores": self._scores}
 
@@ -61,7 +60,7 @@ class MaskBuilder(Explorer):
         seen = [word for word, may in zip(self._keys(), row.tolist(), strict=True) if may]
         names = ", ".join(seen) if seen else "nothing, so its weights are zeros"
         who = self._queries()[self.query - 1]
-        return f"A mask of six queries by six keys. {who} may look at: {names}."
+        return f"A mask of six queries by six keys. {who} is allowed to attend to: {names}."
 
     def _keys(self):
         words = CROSS_WORDS if self.cross else WORDS
@@ -71,47 +70,56 @@ class MaskBuilder(Explorer):
         return WORDS if self.cross else self._keys()
 
     def draw(self):
-        """Draw the grid at the left, the chosen row at the right."""
-        sheet = Sheet(920, 390)
-        self._draw_grid(sheet)
-        self._draw_row(sheet)
+        """Draw the grid, and beside it the chosen row."""
+        return [self._draw_grid(), self._draw_row()]
+
+    def _draw_grid(self):
+        sheet, mask = Sheet(400, 350), self.numbers["mask"].tolist()
+        sheet.text(0, 18, "Click a cell to change the mask", INK, bold=True)
+        sheet.text(88, 46, "keys →", ORANGE)
+        sheet.text(80, 70, "queries ↓", BLUE, anchor="end")
+        for j, word in enumerate(self._keys()):
+            sheet.text(114 + 52 * j, 70, word, ORANGE, anchor="middle")
+        for i, row in enumerate(mask):
+            y, word, on = 78 + 40 * i, self._queries()[i], i == self.query - 1
+            sheet.text(80, y + 26, word, BLUE, anchor="end", bold=on)
+            sheet.target(0, y, 86, 40, f"Show the row of query {i + 1}, {word}", query=i + 1)
+            for j, may in enumerate(row):
+                self._draw_cell(sheet, i, j, may)
+        y = 78 + 40 * (self.query - 1)
+        sheet.rect(88, y, 312, 40, stroke=BLUE, line=3, round=3)
+        sheet.text(88, 342, "✓ True: allowed to attend", GREEN)
         return sheet
 
-    def _draw_grid(self, sheet):
-        mask = self.numbers["mask"].tolist()
-        sheet.text(90, 26, "keys", ORANGE, bold=True)
-        sheet.text(14, 62, "queries", BLUE, bold=True)
-        for j, word in enumerate(self._keys()):
-            sheet.text(116 + 52 * j, 62, word, ORANGE, anchor="middle")
-        for i, row in enumerate(mask):
-            on = i == self.query - 1
-            sheet.text(82, 100 + 46 * i, self._queries()[i], BLUE, anchor="end", bold=on)
-            for j, may in enumerate(row):
-                at = 90 + 52 * j, 72 + 46 * i
-                sheet.rect(*at, 52, 46, GREEN if may else "white", RULE)
-                if may:
-                    middle = at[0] + 26, at[1] + 29
-                    sheet.text(*middle, "✓", "white", 18, "middle", bold=True)
-            if on:
-                sheet.rect(90, 72 + 46 * i, 312, 46, stroke=BLUE, line=3)
-        sheet.text(90, 374, "✓ True: may look", GREEN)
+    def _draw_cell(self, sheet, i, j, may):
+        x, y = 88 + 52 * j, 78 + 40 * i
+        sheet.rect(x + 1, y + 1, 50, 38, GREEN if may else PALE, round=3)
+        sheet.text(x + 26, y + 27, "✓" if may else "", "white", 20, "middle", bold=True)
+        cell = 6 * i + j
+        flipped = [one for one in self.flipped if one != cell]
+        flipped += [] if cell in self.flipped else [cell]
+        state = "allowed" if may else "masked out"
+        label = f"Query {self._queries()[i]}, key {self._keys()[j]}: {state}"
+        sheet.target(x, y, 52, 40, label, flipped=sorted(flipped), query=i + 1)
 
-    def _draw_row(self, sheet):
-        found, chosen = self.numbers, self.query - 1
+    def _draw_row(self):
+        sheet, found, chosen = Sheet(400, 350), self.numbers, self.query - 1
         scores, weights = found["scores"][chosen], found["weights"][chosen]
+        sheet.text(0, 18, f"The row of “{self._queries()[chosen]}”", BLUE, bold=True)
         heads = (("key", ORANGE), ("score", GREY), ("masked", INK), ("weight", PURPLE))
-        for (head, colour), x in zip(heads, (520, 620, 710, 800), strict=True):
-            sheet.text(x, 62, head, colour, anchor="end", bold=True)
+        for (head, colour), x in zip(heads, (60, 146, 236, 326), strict=True):
+            sheet.text(x, 70, head, colour, anchor="end", bold=True)
         rows = zip(self._keys(), scores, found["mask"][chosen], weights, strict=True)
         for j, (word, score, may, weight) in enumerate(rows):
-            y = 100 + 46 * j
-            sheet.text(520, y, word, ORANGE, anchor="end")
-            sheet.text(620, y, number(score), GREY, anchor="end")
+            y = 104 + 40 * j
+            sheet.text(60, y, word, ORANGE, anchor="end")
+            sheet.text(146, y, number(score), GREY, anchor="end")
             shown = number(score) if may else number(-math.inf)
-            sheet.text(710, y, shown, INK, anchor="end", bold=not may)
-            sheet.text(800, y, number(weight), PURPLE, anchor="end", bold=True)
-            sheet.rect(812, y - 15, 92 * float(weight), 20, PURPLE)
-        total = number(weights.sum())
-        words = f"the weights sum to {total}"
-        sheet.text(800, 374, words + ("" if weights.sum() > 0 else ": nothing to see"), PURPLE,
-                   anchor="end")  # fmt: skip
+            sheet.text(236, y, shown, INK, anchor="end", bold=not may)
+            sheet.text(326, y, number(weight) if may else "", PURPLE, anchor="end", bold=True)
+            sheet.rect(336, y - 15, 60, 20, PALE)
+            sheet.rect(336, y - 15, 60 * float(weight), 20, PURPLE)
+        nothing = "" if weights.sum() > 0 else ": nothing to attend to"
+        words = f"The weights sum to {number(weights.sum())}{nothing}."
+        sheet.text(0, 342, words, PURPLE)
+        return sheet

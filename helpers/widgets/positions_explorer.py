@@ -9,7 +9,7 @@ from helpers import plots
 from helpers.plots import BLUE, GREY, ORANGE, PURPLE
 from helpers.positions import sinusoidal_positions
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Plot, Sheet, number
+from helpers.widgets.svg import RULE, Plot, Sheet, number, track
 
 N_POSITIONS = 64
 
@@ -32,7 +32,6 @@ class PositionExplorer(Explorer):
         """Make the controls."""
         self.choice("width", "Width D", (32, 64, 128))
         self.slider("pair", "Pair of dimensions")
-        self.slider("position", "Position p")
         self.slider("shift", "Shift k")
         self.button("Start again", self.reset)
 
@@ -62,47 +61,68 @@ class PositionExplorer(Explorer):
         )
 
     def draw(self):
-        """Draw the table, the pair's two waves, the turn and the dot products."""
-        sheet, found = Sheet(920, 470), self.numbers
-        sheet.text(40, 26, f"positions × {self.width} dimensions", GREY, bold=True)
-        sheet.pixels(40, 38, 400, 180, found["table"].numpy(), plots.SIGNED, -1, 1)
-        cell = 400 / self.width
-        sheet.rect(40 + 2 * self.pair * cell, 36, 2 * cell, 184, stroke="black", line=2.5)
-        sheet.text(490, 26, "dot product of p with every position", PURPLE, bold=True)
-        near = found["near"][self.position]
+        """Draw the table, the pair's two waves, the dot products and the turn."""
+        return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]
+
+    def _draw_table(self):
+        sheet, found = Sheet(400, 196), self.numbers
+        sheet.text(0, 18, f"{N_POSITIONS} positions ↓ × {self.width} dimensions →", GREY, bold=True)
+        sheet.pixels(0, 28, 400, 160, found["table"].numpy(), plots.SIGNED, -1, 1)
+        cell, row = 400 / self.width, 160 / N_POSITIONS
+        sheet.rect(2 * self.pair * cell, 26, 2 * cell, 164, stroke="black", line=2.5)
+        sheet.rect(-1, 28 + row * self.position - 1, 432, row + 2, stroke=PURPLE, line=2)
+        down = track("y", "position", (28, 188), (0, N_POSITIONS - 1), self.position, step=1)
+        last = min(15, self.width // 2 - 1)
+        across = track("x", "pair", (cell, (2 * last + 1) * cell), (0, last), self.pair, step=1)
+        words = f"position {self.position}, pair {self.pair}"
+        sheet.handle(0, 28, 400, 160, "Position and pair", words, down, across)
+        return sheet
+
+    def _draw_near(self):
+        sheet, near = Sheet(400, 196), self.numbers["near"][self.position]
+        sheet.text(0, 18, "Dot product of p with every position", PURPLE, bold=True)
         across, limits = (0, N_POSITIONS - 1), (min(0.0, near.min().item()), self.width / 2 * 1.05)
-        dots = Plot(sheet, 490, 38, 400, 180, across, limits)
-        sheet.rect(490, 38, 400, 180, stroke=RULE)
+        dots = Plot(sheet, 0, 28, 400, 160, across, limits)
         dots.curve(range(N_POSITIONS), near.tolist(), PURPLE, 2.5)
-        dots.dot(self.position, near[self.position].item(), 7, PURPLE)
-        sheet.text(40, 256, f"pair {self.pair}: sine", BLUE, bold=True)
-        sheet.text(170, 256, "and cosine", ORANGE, bold=True)
+        dots.dot(self.position, near[self.position].item(), 8, PURPLE)
+        self._handle(sheet, 28, 160, "Position p")
+        return sheet
+
+    def _draw_waves(self):
+        sheet, found = Sheet(400, 196), self.numbers
+        sheet.text(0, 18, f"Pair {self.pair}: sine", BLUE, bold=True)
+        sheet.text(126, 18, "and cosine", ORANGE, bold=True)
         words = f"wavelength {number(found['wavelength'], 1)}"
-        sheet.text(440, 256, words, GREY, anchor="end")
-        waves = Plot(sheet, 40, 268, 400, 150, across, (-1.1, 1.1))
-        sheet.rect(40, 268, 400, 150, stroke=RULE)
+        sheet.text(400, 18, words, GREY, anchor="end")
+        waves = Plot(sheet, 0, 28, 400, 136, (0, N_POSITIONS - 1), (-1.1, 1.1))
         for column, colour in ((0, BLUE), (1, ORANGE)):
             heights = found["two"][:N_POSITIONS, column]
             waves.curve(range(N_POSITIONS), heights.tolist(), colour, 2.5)
-            waves.dot(self.position, heights[self.position].item(), 6, colour)
-        sheet.text(40, 446, "position 0", GREY)
-        sheet.text(440, 446, N_POSITIONS - 1, GREY, anchor="end")
-        self._draw_turn(sheet)
+            waves.dot(self.position, heights[self.position].item(), 8, colour)
+        sheet.text(0, 186, "position 0", GREY)
+        sheet.text(200, 186, f"↔ p = {self.position}", PURPLE, anchor="middle", bold=True)
+        sheet.text(400, 186, N_POSITIONS - 1, GREY, anchor="end")
+        self._handle(sheet, 28, 136, "Position p, on the waves")
         return sheet
 
-    def _draw_turn(self, sheet):
-        found = self.numbers
-        sheet.text(490, 256, f"moving on by k = {self.shift}: one turn", GREY, bold=True)
-        sheet.dot(580, 360, 58, "white", RULE, 2)
-        sheet.text(490, 456, "→ cosine, ↑ sine", GREY)
+    def _handle(self, sheet, y, height, label):
+        drag = track("x", "position", (0, 400), (0, N_POSITIONS - 1), self.position, step=1)
+        sheet.handle(0, y, 400, height, label, str(self.position), drag)
+
+    def _draw_turn(self):
+        sheet, found = Sheet(400, 196), self.numbers
+        sheet.text(0, 18, f"Moving on by k = {self.shift} is one rotation", GREY, bold=True)
+        sheet.dot(90, 112, 58, "white", RULE, 2)
         here, there = found["two"][self.position], found["two"][self.position + self.shift]
         for point, colour, name in ((here, BLUE, "p"), (there, PURPLE, "p + k")):
-            x, y = 580 + 58 * point[1].item(), 360 - 58 * point[0].item()
-            sheet.arrow(580, 360, x, y, colour, 3)
-            sheet.text(580 + 86 * point[1].item(), 366 - 74 * point[0].item(), name, colour,
+            x, y = 90 + 58 * point[1].item(), 112 - 58 * point[0].item()
+            sheet.arrow(90, 112, x, y, colour, 3)
+            sheet.text(90 + 80 * point[1].item(), 117 - 72 * point[0].item(), name, colour,
                        anchor="middle", bold=True)  # fmt: skip
+        sheet.text(210, 64, "row times this, at every p:", GREY)
         for i, row in enumerate(found["turn"].T.tolist()):
             for j, value in enumerate(row):
-                sheet.text(780 + 80 * j, 330 + 32 * i, number(value), PURPLE, 18, "end", bold=True)
-        sheet.text(700, 300, "row · this, at every p", GREY)
-        sheet.text(700, 400, f"largest error {found['error']:.0e}", GREY)
+                sheet.text(280 + 80 * j, 98 + 30 * i, number(value), PURPLE, 18, "end", bold=True)
+        sheet.text(210, 162, f"largest error {found['error']:.0e}", GREY)
+        sheet.text(210, 186, "→ cosine, ↑ sine", GREY)
+        return sheet

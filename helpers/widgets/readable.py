@@ -1,5 +1,6 @@
 """Tokens as people read them: without a tokenizer's marks, and with what is invisible shown."""
 
+import html
 import re
 import unicodedata
 
@@ -9,6 +10,24 @@ SPECIAL = re.compile(r"<[^<>]*>|\[[A-Z]+\d*\]")
 STARTS = ("Ġ", "▁", " ")  # GPT-2's, SentencePiece's and a plain space before a word
 VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "": "∅"}
 JOINERS = "\u200c\u200d"  # inside Persian words and emoji they are part of the spelling
+
+
+# What XML cannot hold, not even escaped.
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def xml_text(text):
+    """Escape text for SVG and HTML: never markup, never what XML cannot hold.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    escaped : str
+    """
+    return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
 def readable(tokens):

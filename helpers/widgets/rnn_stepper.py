@@ -6,10 +6,10 @@ from matplotlib.colors import to_hex
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
-LEFT, PITCH = 172, 86  # pixels: middle of the first column, and to the next
+TOP, PITCH, CELL = 62, 30, 12  # pixels: the first row, to the next, width of a number
 SHOWN = 16  # numbers of a state that are drawn
 
 
@@ -69,40 +69,38 @@ def _state(hidden):
     return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
 
 
-def draw_column(sheet, x, y, values, cell=9, width=30, frame=None):
-    """Draw numbers between −1 and 1 as a column of coloured cells.
+def draw_state(sheet, x, y, values, frame=None, cell=CELL):
+    """Draw numbers between −1 and 1 as a row of coloured cells.
 
     Parameters
     ----------
     sheet : Sheet
     x, y : float
-        Middle of its upper edge.
+        Its upper left corner.
     values : Tensor of shape (N,)
-    cell, width : float
-        Height and width of one cell.
     frame : str, default=None
-        Colour of a thick frame around the column.
+        Colour of a thick frame around the row.
+    cell : float
+        Width of one cell; all are 20 high.
     """
-    left = x - width / 2
     for i, value in enumerate(values.tolist()):
         colour = to_hex(SIGNED((value + 1) / 2))
-        sheet.rect(left, y + i * cell, width, cell, colour, "white", 0.7)
-    strong = 3 if frame else 1
-    sheet.rect(left, y, width, cell * len(values), "none", frame or GREY, strong)
+        sheet.rect(x + i * cell, y, cell, 20, colour, "white", 0.7)
+    sheet.rect(x, y, cell * len(values), 20, "none", frame or GREY, 3 if frame else 1)
 
 
 def draw_scale(sheet, x, y):
-    """Draw what the colours of `draw_column` mean, at (x, y); 220 pixels wide.
+    """Draw what the colours of `draw_state` mean, at (x, y); 190 pixels wide.
 
     Parameters
     ----------
     sheet : Sheet
     x, y : float
     """
-    sheet.text(x + 26, y + 13, "−1", GREY, anchor="end")
-    for i in range(15):
-        sheet.rect(x + 34 + 10 * i, y, 10.5, 16, to_hex(SIGNED(i / 14)))
-    sheet.text(x + 192, y + 13, "+1", GREY)
+    sheet.text(x + 22, y + 13, "−1", GREY, anchor="end")
+    for i in range(13):
+        sheet.rect(x + 28 + 10 * i, y, 10.5, 16, to_hex(SIGNED(i / 12)))
+    sheet.text(x + 164, y + 13, "+1", GREY)
 
 
 class SentenceStepper(SentenceExplorer):
@@ -134,6 +132,11 @@ class SentenceStepper(SentenceExplorer):
         self._source, self._target = source_vocabulary, target_vocabulary
         super().__init__(sentence, **state)
 
+    def known_words(self):
+        """List the words that the model knows, in the order of the alphabet."""
+        special = self._source.ids["<unk>"]
+        return sorted(word for word, i in self._source.ids.items() if i > special)
+
     def problem(self, sentence):
         """Say why a sentence cannot be used; an empty str if it can.
 
@@ -153,7 +156,7 @@ class SentenceStepper(SentenceExplorer):
         if unknown:
             shown = ", ".join(w if len(w) <= 12 else w[:12] + "…" for w in unknown[:3])
             more = "…" if len(unknown) > 3 else ""
-            return f"The model does not know: {shown}{more}. The sentence before stays."
+            return f"The model does not know {shown}{more}. See “Known words” beside the field."
         if len(words) >= MOST:
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
@@ -184,7 +187,7 @@ class SentenceStepper(SentenceExplorer):
         words : str
         """
         whole = self.numbers["target"][-1] == "<eos>"
-        return "" if whole else f" The translation goes on; only its first {MOST} tokens fit."
+        return "" if whole else f" Only the first {MOST} tokens of the translation fit."
 
 
 class RNNStepper(SentenceStepper):
@@ -207,10 +210,11 @@ class RNNStepper(SentenceStepper):
     """
 
     step = traitlets.Int(1, min=1, max=2 * MOST + 1).tag(state=True)
+    still = {"step": 13}
 
     def build(self):
         """Make the controls."""
-        self.words("sentence", "Sentence", wide=True)
+        self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.play("step", "Step", interval=1100)
         self.button("Start again", self.reset)
 
@@ -227,100 +231,91 @@ class RNNStepper(SentenceStepper):
 
     def describe(self):
         """Say in words what the picture shows."""
-        return f"An encoder reads “{self.sentence}”. Step {self.step}: {' '.join(self._tell())}"
+        return f"An encoder reads “{self.sentence}”. Step {self.step}: {' '.join(self.tell())}"
 
-    def _tell(self):
+    def tell(self):
         """Say what happens at this step, in two lines."""
         found, step = self.numbers, self.step
         n_source = len(found["source"])
         if step <= n_source:
             return (
-                f"The encoder reads “{found['source'][step - 1]}” on the way forwards,",
-                f"and “{found['source'][n_source - step]}” on the way backwards. "
-                "Each time the state is made anew.",
+                f"The encoder reads “{found['source'][step - 1]}” going forwards and "
+                f"“{found['source'][n_source - step]}” going backwards.",
+                "Each new state depends on this word and on the state before it.",
             )
         if step == n_source + 1:
             return (
-                f"The context vector: the two last states, {len(found['last'])} numbers.",
-                "All that the decoder will ever know of the sentence is in them.",
+                f"The two last states become the context vector: {len(found['last'])} numbers.",
+                "Everything the decoder learns about the sentence is in them.",
             )
         t = found["n_written"] - 1
         chance = found["probabilities"][t].max()
         return (
-            f"The decoder reads “{found['input'][t]}” and the context, and changes its state.",
+            f"The decoder reads “{found['input'][t]}” and the context, and updates its state.",
             f"The likeliest next token is “{found['target'][t]}”, probability {number(chance)}.",
         )
 
     def draw(self):
-        """Draw encoder, context vector and decoder as far as the step has come."""
-        sheet = Sheet(920, 672)
-        for y, line in zip((34, 60), self._tell(), strict=True):
-            sheet.text(24, y, line, bold=y == 34)
-        sheet.line(24, 76, 896, 76, RULE)
-        self._draw_encoder(sheet)
-        self._draw_context(sheet)
-        self._draw_decoder(sheet)
-        drawn, whole = SHOWN, self.numbers["states"].shape[1]
-        sheet.text(24, 636, f"Drawn: {drawn} of the {whole} numbers of a state.{self.cut()}", GREY)
-        self.draw_message(sheet, 657)
-        return sheet
+        """Draw the encoder with the context vector, and the decoder, as far as the step is."""
+        return [self._draw_encoder(), self._draw_decoder()]
 
-    def _draw_encoder(self, sheet):
-        """Draw the two directions: one fills from the left, the other from the right."""
-        found = self.numbers
-        n, read = len(found["source"]), found["n_read"]
-        sheet.text(24, 102, "Encoder", BLUE, bold=True)
-        draw_scale(sheet, 676, 90)
-        places = [LEFT + PITCH * i for i in range(n)]
-        for i, (x, word) in enumerate(zip(places, found["source"], strict=True)):
-            now = self.step <= n and i in (self.step - 1, n - self.step)
-            sheet.text(x, 134, word, BLUE if now else INK, anchor="middle")
-        rows = [
-            (144, "forwards →", found["forward"], range(n)),
-            (232, "← backwards", found["backward"], range(n - 1, -1, -1)),
-        ]
-        for y, label, states, order in rows:
-            sheet.text(130, y + 41, label, GREY, anchor="end")
-            for place, i in enumerate(order):
+    def _draw_encoder(self):
+        """Draw the two directions: one fills from the top, the other from the bottom."""
+        sheet, found = Sheet(370, 396), self.numbers
+        n, read, most = len(found["source"]), found["n_read"], CELL * SHOWN // 2
+        sheet.text(0, 18, "Encoder", BLUE, bold=True)
+        sheet.text(110, 46, "forwards ↓", GREY)
+        sheet.text(240, 46, "backwards ↑", GREY)
+        for i, word in enumerate(found["source"]):
+            y, now = TOP + PITCH * i, self.step <= n and i in (self.step - 1, n - self.step)
+            sheet.text(90, y + 16, word, BLUE if now else INK, anchor="end", bold=now)
+            sides = ((110, found["forward"], i), (240, found["backward"], n - 1 - i))
+            for x, states, place in sides:
                 if place >= read:
-                    sheet.rect(places[i] - 15, y, 30, 72, "none", RULE)
+                    sheet.rect(x, y, most, 20, PALE)
                     continue
                 now = BLUE if place == self.step - 1 else None
-                draw_column(sheet, places[i], y, states[i, : SHOWN // 2], frame=now)
-                if place:
-                    side = 1 if order[1] > order[0] else -1
-                    start = places[order[place - 1]] + 19 * side
-                    sheet.arrow(start, y + 36, places[i] - 19 * side, y + 36, BLUE)
+                draw_state(sheet, x, y, states[i, : SHOWN // 2], now)
+            sheet.target(0, y - 4, 370, 28, f"Go to step {i + 1}, {word}", step=i + 1)
+        self._draw_context(sheet, TOP + PITCH * MOST + 18)
+        return sheet
 
-    def _draw_context(self, sheet):
-        """Draw the context vector: the ends of both directions, one on top of the other."""
-        sheet.text(24, 346, "Context", PURPLE, bold=True)
-        if self.step <= len(self.numbers["source"]):
-            sheet.rect(43, 388, 30, 9 * SHOWN, "none", RULE)
-            return
-        halves = self.numbers["last"].chunk(2)
-        values = torch.cat([half[: SHOWN // 2] for half in halves])
-        now = PURPLE if self.step == len(self.numbers["source"]) + 1 else None
-        draw_column(sheet, 58, 388, values, frame=now)
+    def _draw_context(self, sheet, y):
+        """Draw the context vector: the ends of both directions, one after the other."""
+        sheet.text(90, y + 16, "context", PURPLE, anchor="end", bold=True)
+        n = len(self.numbers["source"])
+        if self.step <= n:
+            sheet.rect(110, y, CELL * SHOWN, 20, PALE)
+        else:
+            halves = self.numbers["last"].chunk(2)
+            values = torch.cat([half[: SHOWN // 2] for half in halves])
+            draw_state(sheet, 110, y, values, PURPLE if self.step == n + 1 else None)
+        sheet.target(0, y - 4, 370, 28, "Go to the context vector", step=n + 1)
+        draw_scale(sheet, 96, y + 30)
 
-    def _draw_decoder(self, sheet):
-        """Draw the decoder's states; the token read above each, the token written below."""
-        found, done = self.numbers, self.numbers["n_written"]
-        sheet.text(146, 346, "Decoder", ORANGE, bold=True)
-        for t in range(len(found["target"])):
-            x = LEFT + PITCH * t
-            if t >= done:
-                sheet.rect(x - 15, 388, 30, 9 * SHOWN, "none", RULE)
-                continue
-            now = t == done - 1
-            start = x - PITCH + 19 if t else 78
-            sheet.arrow(start, 460, x - 19, 460, ORANGE if t else PURPLE)
-            draw_column(
-                sheet, x, 388, found["states"][t + 1, :SHOWN], frame=ORANGE if now else None
-            )
-            sheet.text(x, 376, found["input"][t], ORANGE if now else GREY, anchor="middle")
-            sheet.arrow(x, 536, x, 558, ORANGE)
-            colour = ORANGE if now else INK
-            sheet.text(x, 578, found["target"][t], colour, anchor="middle")
-            chance = number(found["probabilities"][t].max())
-            sheet.text(x, 602, chance, GREY, anchor="middle")
+    def _draw_decoder(self):
+        """Draw the decoder's states; the token read before each, the token written after."""
+        sheet, found = Sheet(430, 396), self.numbers
+        n, done = len(found["source"]), found["n_written"]
+        sheet.text(0, 18, "Decoder", ORANGE, bold=True)
+        heads = ((80, "reads", "end"), (98, "state ↓", "start"), (300, "writes", "start"))
+        for x, words, anchor in (*heads, (386, "p", "start")):  # fmt: skip
+            sheet.text(x, 46, words, GREY, anchor=anchor)
+        for t, word in enumerate(found["target"]):
+            y, now = TOP + PITCH * t, t == done - 1
+            if t < done:
+                colour = ORANGE if now else INK
+                chance = number(found["probabilities"][t].max())
+                sheet.text(80, y + 16, found["input"][t], GREY, anchor="end")
+                draw_state(sheet, 98, y, found["states"][t + 1, :SHOWN], ORANGE if now else None)
+                sheet.text(300, y + 16, word, colour, bold=now)
+                sheet.text(386, y + 16, chance, GREY)
+            else:
+                sheet.rect(98, y, CELL * SHOWN, 20, PALE)
+            step = n + 2 + t
+            sheet.target(0, y - 4, 430, 28, f"Go to step {step}: token {t + 1}", step=step)
+        whole = found["states"].shape[1]
+        y = TOP + PITCH * MOST + 34
+        sheet.text(0, y, f"Drawn: {SHOWN} of the {whole} numbers of a state.", GREY)
+        sheet.text(0, y + 26, self.cut().strip(), GREY)
+        return sheet

@@ -2,7 +2,6 @@
 
 import traitlets
 
-from helpers.plots import INK, ORANGE
 from helpers.widgets.explorer import Explorer
 
 MOST_PIECES = 24  # more of them, or of rows of a tensor, could not be told apart
@@ -39,7 +38,7 @@ class SentenceExplorer(Explorer):
         self._first = self._good = " ".join(sentence.split())
         self._known = None, None  # what was asked last, and what was found
         super().__init__(sentence=sentence, **state)
-        self.observe(self._redraw, names="message")
+        self.observe(self._tell_field, names="message")
 
     def problem(self, sentence):
         """Say why a sentence cannot be used; an empty str if it can.
@@ -53,6 +52,10 @@ class SentenceExplorer(Explorer):
         words : str
         """
         raise NotImplementedError
+
+    def _tell_field(self, change):
+        self.controls["sentence"].error = self.message
+        self._redraw()
 
     @traitlets.validate("sentence")
     def _check_sentence(self, proposal):
@@ -68,7 +71,6 @@ class SentenceExplorer(Explorer):
             self.message = ""
             for name, trait in self.traits(state=True).items():
                 setattr(self, name, first.get(name, trait.default(self)))
-        self.controls["sentence"].value = self.sentence  # it may still hold rejected words
 
     def limit(self, trait, most):
         """Let a slider end where the sentence does.
@@ -82,19 +84,6 @@ class SentenceExplorer(Explorer):
             with self.together():
                 setattr(self, trait, most)
         self.controls[trait].max = most
-
-    def draw_message(self, sheet, y):
-        """Write why a sentence was not taken, if it was not.
-
-        Parameters
-        ----------
-        sheet : Sheet
-        y : float
-            Base line.
-        """
-        if self.message:
-            sheet.rect(16, y - 22, sheet.width - 32, 32, "#fbe9dc", ORANGE, round=6)
-            sheet.text(28, y, self.message, INK)
 
 
 class TranslatedSentence(SentenceExplorer):
@@ -132,4 +121,4 @@ class TranslatedSentence(SentenceExplorer):
             n = self._translator.encode([sentence]).shape[1]
         except ValueError as error:
             return str(error)
-        return f"At most {MOST_PIECES} pieces fit; got {n}." if n > MOST_PIECES else ""
+        return f"At most {MOST_PIECES} tokens fit; got {n}." if n > MOST_PIECES else ""

@@ -1,5 +1,6 @@
 """One sentence through the whole Transformer: every tensor's name, shape and meaning."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -11,12 +12,20 @@ from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import TranslatedSentence
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import Sheet, number
 
-ROW = 22  # pixels from one line of the list to the next
+ROW, HALF = 24, 13  # pixels from one line of the list to the next; lines of its first column
 N_STAGES = 28
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
 COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
+
+SHORT = {
+    "contexts of the heads": "head contexts",
+    "joined, through W_O": "through W_O",
+    "feed-forward, inside": "FFN, inside",
+    "target ids, shifted": "shifted ids",
+    "after the last layer": "last layer",
+}
 
 
 class Stage(NamedTuple):
@@ -92,21 +101,21 @@ def _encoder_stages(model, ids, mask):
         Stage("encoder", "plus positions", "B S D", x,
               ("The sinusoids are added.", "From here on the model knows the order.")),
         Stage("encoder", "queries, layer 1", "B H S K", q,
-              ("What each word looks for, once for every head.", "D is split into H heads of K.")),
+              ("What each word is looking for, per head.", "D is split into H heads of K.")),
         Stage("encoder", "keys, layer 1", "B H S K", k,
-              ("What each word can be found by.", "The same size as the queries.")),
+              ("What each word can be matched on.", "The same size as the queries.")),
         Stage("encoder", "values, layer 1", "B H S K", v,
-              ("What each word hands over", "when it is looked at.")),
+              ("What each word passes on", "to those that attend to it.")),
         Stage("encoder", "weights, layer 1", "B H S S", weights,
-              ("Softmax of Q Kᵀ / √K: where each word looks.", "Every row sums to 1.")),
+              ("Softmax of Q Kᵀ / √K, one row per query.", "Every row sums to 1.")),
         Stage("encoder", "contexts of the heads", "B H S K", context,
-              ("For each head a mixture of the values.", "The heads have not met yet.")),
+              ("For each head a mixture of the values.", "Nothing has mixed the heads yet.")),
         Stage("encoder", "joined, through W_O", "B S D", merged,
               ("The heads side by side, H × K = D again,", "and one matrix that mixes them.")),
         Stage("encoder", "plus residual", "B S D", added,
               ("Added to what went in.", "That is why both need the same width.")),
         Stage("encoder", "feed-forward, inside", "B S F", wide,
-              ("Wider, and bent by the ReLU:", "nothing in it is below zero.")),
+              ("Linear, then ReLU:", "no entry is below zero.")),
         Stage("encoder", "layer 1, output", "B S D", layer(x, mask),
               ("Back to width D, and added again.", "It can go into the next layer as it is.")),
         Stage("encoder", "memory", "B S D", model.encode(ids),
@@ -134,9 +143,9 @@ def _decoder_stages(model, ids, memory, memory_mask):
         Stage("decoder", "plus positions", "B T D", x,
               ("Embeddings × √D, and the same sinusoids", "as in the encoder.")),
         Stage("decoder", "own weights, layer 1", "B H T T", own_weights,
-              ("Causal: above the diagonal there is nothing.", "No word sees what comes later.")),
+              ("Above the diagonal all weights are 0.", "Nothing attends to a later position.")),
         Stage("decoder", "plus residual", "B T D", after_own,
-              ("What the earlier words told each other,", "added to what went in.")),
+              ("What came from the earlier words,", "added to what went in.")),
         Stage("decoder", "cross queries, layer 1", "B H T K", q,
               ("From the decoder: T of them,", "one for each target position.")),
         Stage("decoder", "cross keys, layer 1", "B H S K", k,
@@ -144,11 +153,11 @@ def _decoder_stages(model, ids, memory, memory_mask):
         Stage("decoder", "cross values, layer 1", "B H S K", v,
               ("From the memory too.", "Computed once for the whole translation.")),
         Stage("decoder", "cross weights, layer 1", "B H T S", weights,
-              ("Where each target position looks in the source.", "It need not be square.")),
+              ("How much each target attends to each source word.", "It need not be square.")),
         Stage("decoder", "plus residual", "B T D", after_cross,
               ("The source has come in.", "S is gone: the shape is the target's.")),
         Stage("decoder", "feed-forward, inside", "B T F", wide,
-              ("As in the encoder:", "each position alone, wider, bent.")),
+              ("As in the encoder:", "linear, ReLU, linear, at each position alone.")),
         Stage("decoder", "layer 1, output", "B T D", layer(x, memory, mask, memory_mask),
               ("Three sublayers done.", "On to the next layer.")),
         Stage("decoder", "after the last layer", "B T D", model.decode(ids, memory, memory_mask),
@@ -174,6 +183,7 @@ class ShapeTracer(TranslatedSentence):
     """
 
     step = traitlets.Int(1, min=1, max=N_STAGES).tag(state=True)
+    still = {"step": 7}
 
     def __init__(self, translator, sentence=SENTENCE, **state):
         super().__init__(translator, sentence, **state)
@@ -211,39 +221,41 @@ class ShapeTracer(TranslatedSentence):
         )
 
     def draw(self):
-        """Draw the list of all tensors at the left and the chosen one at the right."""
-        sheet = Sheet(920, 40 + ROW * N_STAGES + 24)
-        self._draw_list(sheet)
-        self._draw_shape(sheet, 452)
-        self._draw_tensor(sheet, 452, 230)
-        self.draw_message(sheet, sheet.height - 16)
+        """Draw the list of all tensors, to be clicked, and the chosen one beside it."""
+        chosen = Sheet(400, 400)
+        self._draw_shape(chosen)
+        self._draw_tensor(chosen, 0, 186)
+        return [self._draw_list(), chosen]
+
+    def _draw_list(self):
+        sheet = Sheet(401, 400)
+        for x, words in ((0, "encoder"), (203, "decoder"), (304, "output")):
+            sheet.text(x, 18, words, COLOURS[words], bold=True)
+        for i, stage in enumerate(self.numbers["stages"]):
+            x, row = (0, i) if i < HALF else (203, i - HALF)
+            y, now, colour = 26 + ROW * row, i == self.step - 1, COLOURS[stage.part]
+            sheet.rect(x, y, 198, ROW - 2, colour if now else "none", opacity=0.18, round=4)
+            sheet.rect(x, y, 5, ROW - 2, colour)
+            name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
+            sheet.text(x + 11, y + 17, name, INK, bold=now)
+            letters = stage.letters.replace(" ", "")
+            sheet.text(x + 196, y + 17, letters, colour, anchor="end", bold=now)
+            label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
+            sheet.target(x, y, 198, ROW - 2, label, step=i + 1)
         return sheet
 
-    def _draw_list(self, sheet):
-        for i, stage in enumerate(self.numbers["stages"]):
-            y, now = 34 + ROW * i, i == self.step - 1
-            colour = COLOURS[stage.part]
-            if now:
-                sheet.rect(14, y - 17, 404, ROW + 1, colour, opacity=0.16, round=4)
-            sheet.rect(14, y - 17, 5, ROW, colour)
-            sheet.text(28, y, stage.name, INK if i < self.step else GREY, bold=now)
-            shape = " × ".join(str(n) for n in stage.tensor.shape)
-            sheet.text(412, y, shape, INK if i < self.step else GREY, anchor="end", bold=now)
-        sheet.line(434, 20, 434, sheet.height - 20, RULE)
-
-    def _draw_shape(self, sheet, x):
+    def _draw_shape(self, sheet):
         stage = self.numbers["stage"]
         colour = COLOURS[stage.part]
-        sheet.text(x, 40, f"{stage.part}: {stage.name}", colour, 18, bold=True)
-        for i, (letter, n) in enumerate(
-            zip(stage.letters.split(), stage.tensor.shape, strict=True)
-        ):
-            left = x + 92 * i
-            sheet.rect(left, 58, 84, 62, colour, round=6, opacity=0.12)
-            sheet.text(left + 42, 88, n, INK, 24, "middle", bold=True)
-            sheet.text(left + 42, 111, letter, colour, 16, "middle", bold=True)
+        sheet.text(0, 18, f"{self.step}  {stage.name}", colour, bold=True)
+        sizes = zip(stage.letters.split(), stage.tensor.shape, strict=True)
+        for i, (letter, n) in enumerate(sizes):
+            left = 92 * i
+            sheet.rect(left, 30, 84, 58, colour, round=6, opacity=0.12)
+            sheet.text(left + 42, 58, n, INK, 24, "middle", bold=True)
+            sheet.text(left + 42, 80, letter, colour, 16, "middle", bold=True)
         for i, line in enumerate(stage.meaning):
-            sheet.text(x, 152 + 24 * i, line)
+            sheet.text(0, 114 + 23 * i, line)
 
     def _draw_tensor(self, sheet, x, y):
         """Draw the numbers of the last two axes, with the tokens beside the rows."""
@@ -255,15 +267,15 @@ class ShapeTracer(TranslatedSentence):
         values = tensor[0] if tensor.dim() == 3 else tensor
         row_letter, column_letter = letters[-2:]
         tokens = self.numbers[row_letter]
-        row = min(20, 380 / len(tokens))
-        width, left = 344, x + 96
+        row = min(20, 170 / len(tokens))
+        width, left = 300, x + 96
         parts = column_letter in "ST" or stage.name == "probabilities"
         span = 1.0 if parts else max(values.abs().max().item(), 1e-6)
         picture = values[:, :512]
         sheet.pixels(left, y + 6, width, row * len(tokens), picture, WEIGHTS if parts else SIGNED,
                      0 if parts else -span, span)  # fmt: skip
         sheet.rect(left, y + 6, width, row * len(tokens), stroke=GREY, line=1)
-        every = 1 if row >= 17 else 2
+        every = math.ceil(17 / row)
         for i in range(0, len(tokens), every):
             at = y + 6 + row * (i + 0.5) + 6
             sheet.text(left - 8, at, tokens[i][:9], GREY, anchor="end")
@@ -277,8 +289,8 @@ class ShapeTracer(TranslatedSentence):
         """Write the ids and their pieces."""
         pieces = readable(self._translator.tokenizer.tokens(ids.tolist()))
         sheet.text(x, y - 6, f"{letter} down", GREY)
-        step = min(24, 400 / len(pieces))
-        every = 1 if step >= 17 else 2
+        step = min(24, 190 / len(pieces))
+        every = math.ceil(17 / step)
         for i in range(0, len(pieces), every):
             at = y + 18 + step * i
             sheet.text(x + 70, at, ids[i].item(), GREY, anchor="end")

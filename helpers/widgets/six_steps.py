@@ -6,7 +6,7 @@ import traitlets
 from helpers.attention import scaled_dot_product_attention
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number
 
 WORDS = ("the", "cat", "sleeps")
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
@@ -44,7 +44,7 @@ def read_vector(text):
     except ValueError:
         vector = []
     if len(vector) != 3 or not all(abs(v) <= 99 for v in vector):
-        raise ValueError(f"three numbers from −99 to 99 were expected, such as 1 0 1; got {text!r}")
+        raise ValueError(f"Type three numbers from −99 to 99, such as 1 0 1; got {text!r}")
     return vector
 
 
@@ -54,8 +54,8 @@ class SixSteps(Explorer):
     Parameters
     ----------
     **state : traits
-        `step` (1 to 6), `word` (the one that looks) and `the`, `cat`, `sleeps`: the words'
-        vectors, as text.
+        `step` (1 to 6), `word` (whose context is computed) and `the`, `cat`, `sleeps`:
+        the words' vectors, as text.
     """
 
     step = traitlets.Int(6, min=1, max=6).tag(state=True)
@@ -68,19 +68,19 @@ class SixSteps(Explorer):
         """Make the controls."""
         self._good = {w: read_vector(self.traits()[w].default(self)) for w in WORDS}
         self.play("step", "Step", interval=1500)
-        self.choice("word", "The word that looks", WORDS)
+        self.choice("word", "Word", WORDS)
         for word in WORDS:
             self.words(word, f"x of {word}")
         self.button("Start again", self.reset)
 
     def compute(self):
         """Run the attention; keep the last good vector where a new one cannot be read."""
-        problem = ""
         for word in WORDS:
+            self.controls[word].error = ""
             try:
                 self._good[word] = read_vector(getattr(self, word))
             except ValueError as error:
-                problem = f"x of {word}: {error}"
+                self.controls[word].error = f"{error}. The last vector stays."
         x = torch.tensor([self._good[word] for word in WORDS])
         at = WORDS.index(self.word)
         query, keys, values = x[at : at + 1] @ W_Q, x @ W_K, x @ W_V
@@ -92,7 +92,6 @@ class SixSteps(Explorer):
             "scores": (query @ keys.T)[0],
             "weights": weights[0],
             "context": context[0],
-            "problem": problem,
         }
 
     def describe(self):
@@ -105,39 +104,56 @@ class SixSteps(Explorer):
             f"Context: {context}."
         )
 
+    def tell(self):
+        """Say what happens at this step."""
+        return (STEPS[self.step - 1],)
+
     def draw(self):
-        """Draw the steps up to the one chosen, a row for each word that is looked at."""
-        sheet, found = Sheet(920, 380), self.numbers
-        sheet.text(20, 30, STEPS[self.step - 1], INK, 18, bold=True)
-        self._draw_vector(sheet, 10, 190, f"q of {self.word}", found["query"], BLUE)
+        """Draw the steps up to the one chosen: vectors at the left, what comes of them beside."""
+        return [self._draw_scores(), self._draw_mixture()]
+
+    def _draw_scores(self):
+        sheet, found = Sheet(420, 300), self.numbers
+        self._draw_vector(sheet, 0, 30, f"q of {self.word}", found["query"], BLUE)
         for i, word in enumerate(WORDS):
-            y = 110 + 80 * i
-            self._draw_vector(sheet, 190, y, f"k of {word}", found["keys"][i], ORANGE)
-            self._draw_vector(sheet, 690, y, f"v of {word}", found["values"][i], GREEN)
-            if self.step >= 2:
-                sheet.text(390, y + 24, number(found["scores"][i], 1), INK, 18, "middle")
-            if self.step >= 3:
-                sheet.text(480, y + 24, number(found["scores"][i] / 3**0.5), INK, 18, "middle")
-            if self.step >= 4:
-                self._draw_weight(sheet, y, float(found["weights"][i]))
-        for x, head, step in ((390, "q · k", 2), (480, "/ √3", 3), (580, "weight", 4)):
-            sheet.text(x, 72, head, INK if self.step >= step else RULE, 16, "middle", bold=True)
-        if self.step >= 6:
-            self._draw_vector(sheet, 690, 342, "", found["context"], PURPLE)
-            sheet.text(676, 366, "the context", PURPLE, anchor="end", bold=True)
-        if found["problem"]:
-            sheet.text(20, 372, found["problem"][:90], "#b3261e", bold=True)
+            y = 106 + 72 * i
+            self._draw_vector(sheet, 0, y, f"k of {word}", found["keys"][i], ORANGE)
+            if word != self.word:
+                sheet.target(0, y - 26, 170, 62, f"Take {word} as the word", word=word)
+            for x, value, step in (
+                (214, number(found["scores"][i], 1), 2),
+                (290, number(found["scores"][i] / 3**0.5), 3),
+                (376, number(found["weights"][i]), 4),
+            ):
+                colour = PURPLE if step == 4 else INK
+                words = value if self.step >= step else ""
+                sheet.text(x, y + 24, words, colour, 18, "middle", bold=step == 4)
+            weight = float(found["weights"][i]) if self.step >= 4 else 0
+            sheet.rect(336, y + 34, 80, 8, PALE)
+            sheet.rect(336, y + 34, 80 * weight, 8, PURPLE)
+        for x, head, step in ((214, "q · k", 2), (290, "/ √3", 3), (376, "weight", 4)):
+            sheet.text(x, 70, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
+            sheet.target(x - 40, 50, 80, 28, f"Go to step {step}", step=step)
         return sheet
 
-    def _draw_weight(self, sheet, y, weight):
-        sheet.text(580, y + 24, number(weight), PURPLE, 18, "middle", bold=True)
-        sheet.rect(550, y + 32, 60 * weight, 6, PURPLE)
-        if self.step >= 5:
-            sheet.text(650, y + 24, "×", PURPLE, 20, "middle", bold=True)
+    def _draw_mixture(self):
+        sheet, found = Sheet(380, 300), self.numbers
+        weighed = self.step >= 5
+        for i, word in enumerate(WORDS):
+            y, weight = 106 + 72 * i, found["weights"][i]
+            words = f"{number(weight)} × v of {word}" if weighed else f"v of {word}"
+            values = weight * found["values"][i] if weighed else found["values"][i]
+            self._draw_vector(sheet, 30, y, words, values, GREEN)
+            sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, 18, "middle")
+        sheet.text(10, 54, "=" if self.step >= 6 else "", INK, 18, "middle")
+        if self.step >= 6:
+            words = f"context of {self.word}: the sum"
+            self._draw_vector(sheet, 30, 30, words, found["context"], PURPLE)
+        return sheet
 
     def _draw_vector(self, sheet, x, y, name, values, colour):
         sheet.text(x, y - 8, name, colour)
         for j, value in enumerate(values.tolist()):
-            sheet.rect(x + 54 * j, y, 54, 34, "white", colour)
+            sheet.rect(x + 56 * j, y, 56, 34, "white", colour)
             digits = 0 if float(value).is_integer() else 2
-            sheet.text(x + 54 * j + 27, y + 23, number(value, digits), GREY, anchor="middle")
+            sheet.text(x + 56 * j + 28, y + 23, number(value, digits), INK, anchor="middle")

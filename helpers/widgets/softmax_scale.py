@@ -6,12 +6,13 @@ import torch
 import traitlets
 
 from helpers.metrics import attention_entropy
-from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import RULE, Plot, Sheet, number
+from helpers.widgets.svg import PALE, Plot, Sheet, number, track
 
 WIDTHS = tuple(2**i for i in range(10))  # 1 to 512
 N_KEYS = 16
+SCORES = ("first", "second", "third", "fourth", "fifth")
 
 
 class SoftmaxTemperature(Explorer):
@@ -31,16 +32,14 @@ class SoftmaxTemperature(Explorer):
     fifth = traitlets.Float(-1.0, min=-4.0, max=4.0).tag(state=True)
 
     def build(self):
-        """Make the controls."""
+        """Make the controls; the scores are dragged in the picture."""
         self.slider("temperature", "Temperature", log=True)
-        for name in ("first", "second", "third", "fourth", "fifth"):
-            self.slider(name, f"{name.capitalize()} score", step=0.1, digits=1)
         self.button("Start again", self.reset)
 
     def compute(self):
         """Turn the scores into weights."""
-        scores = torch.tensor([self.first, self.second, self.third, self.fourth, self.fifth])
-        weights = (scores.double() / self.temperature).softmax(-1)
+        scores = torch.tensor([getattr(self, name) for name in SCORES]).double()
+        weights = (scores / self.temperature).softmax(-1)
         entropy = attention_entropy(weights[None]).item()
         return {"scores": scores, "weights": weights, "entropy": entropy}
 
@@ -53,19 +52,33 @@ class SoftmaxTemperature(Explorer):
         )
 
     def draw(self):
-        """Draw a bar for each weight."""
-        sheet = Sheet(920, 300)
-        found = self.numbers
-        for i, (score, weight) in enumerate(zip(found["scores"], found["weights"], strict=True)):
-            x, height = 60 + 110 * i, 190 * float(weight)
-            sheet.rect(x, 230 - 190, 80, 190, "white", RULE)
-            sheet.rect(x, 230 - height, 80, height, PURPLE)
-            sheet.text(x + 40, 30, number(weight), PURPLE, anchor="middle", bold=True)
-            sheet.text(x + 40, 256, f"score {number(score, 1)}", GREY, anchor="middle")
-        sheet.text(640, 80, "softmax of score / temperature", GREY)
-        sheet.text(640, 116, f"entropy {number(found['entropy'])} nats", BLUE, bold=True)
-        sheet.text(640, 146, f"an even mixture has {number(math.log(5))}", BLUE)
-        sheet.text(640, 176, "a look-up has 0.00", BLUE)
+        """Draw the scores, to be dragged, and the weights that they become."""
+        return [self._draw_scores(), self._draw_weights()]
+
+    def _draw_scores(self):
+        sheet = Sheet(400, 256)
+        sheet.text(0, 18, "Scores: drag them up and down", ORANGE, bold=True)
+        sheet.line(0, 120, 400, 120, GREY)
+        for i, (name, score) in enumerate(zip(SCORES, self.numbers["scores"], strict=True)):
+            x, y = 81 * i, 120 - 20 * float(score)
+            sheet.rect(x, 40, 74, 160, PALE, round=4)
+            sheet.rect(x, min(y, 120), 74, abs(y - 120), ORANGE)
+            sheet.rect(x + 17, y - 4, 40, 8, "white", ORANGE, 2.5, round=4)
+            sheet.text(x + 37, 222, number(score, 1), ORANGE, anchor="middle", bold=True)
+            drag = track("y", name, (200, 40), (-4, 4), float(score), step=0.1)
+            sheet.handle(x, 40, 74, 160, f"The {name} score", number(score, 1), drag)
+        return sheet
+
+    def _draw_weights(self):
+        sheet, found = Sheet(400, 256), self.numbers
+        sheet.text(0, 18, "Weights: softmax(score / temperature)", PURPLE, bold=True)
+        for i, weight in enumerate(found["weights"].tolist()):
+            x, height = 81 * i, 160 * weight
+            sheet.rect(x, 40, 74, 160, PALE, round=4)
+            sheet.rect(x, 200 - height, 74, height, PURPLE)
+            sheet.text(x + 37, 222, number(weight), PURPLE, anchor="middle", bold=True)
+        bounds = f"(between 0 and {number(math.log(5))})"
+        sheet.text(0, 250, f"Entropy {number(found['entropy'])} nats {bounds}", INK)
         return sheet
 
 
@@ -120,7 +133,7 @@ class ScaleExplorer(Explorer):
             divide: [scale_measurements(width, divide) for width in WIDTHS]
             for divide in (False, True)
         }
-        self.slider("power", "Width of a key, d_k = 2 to the")
+        self.slider("power", "Width of a key, d_k = 2 to the power of")
         self.switch("divide", "Divide the scores by √d_k")
         self.button("Start again", self.reset)
 
@@ -141,27 +154,31 @@ class ScaleExplorer(Explorer):
         )
 
     def draw(self):
-        """Draw the three curves side by side, the chosen width marked."""
-        sheet = Sheet(920, 300)
+        """Draw three curves side by side, the chosen width marked; it can be dragged in each."""
         panels = (
-            ("variance of scores (log)", "variance", (0.4, 700), True, ORANGE),
-            (f"entropy of {N_KEYS} weights (nats)", "entropy", (0, 2.9), False, BLUE),
-            ("slope: weight by own score", "gradient", (0, 0.06), False, GREEN),
+            ("Variance of the scores", "variance", (0.4, 700), True, ORANGE, (1, 10, 100)),
+            (f"Entropy of {N_KEYS} weights, nats", "entropy", (0, 2.9), False, BLUE, (0, 1, 2)),
+            ("Gradient: weight by its score", "gradient", (0, 0.06), False, GREEN, (0, 0.03)),
         )
-        for n, (title, name, limits, log, colour) in enumerate(panels):
-            left = 30 + 300 * n
-            plot = Plot(sheet, left, 70, 250, 170, (0.9, 600), limits, log_x=True, log_y=log)
-            sheet.rect(left, 70, 250, 170, stroke=RULE)
-            for divide in (True, False):
-                heights = [row[n] for row in self._curves[divide]]
-                dash = None if divide == self.divide else "5 5"
-                plot.curve(WIDTHS, heights, colour if divide == self.divide else GREY, 2.5, dash)
-            plot.dot(self.numbers["width"], self.numbers[name], 8, colour)
-            sheet.text(left, 28, title, colour, bold=True)
-            digits = 4 if name == "gradient" else 2
-            sheet.text(left, 54, number(self.numbers[name], digits), colour, 18, bold=True)
-            sheet.text(left, 264, "1", GREY)
-            sheet.text(left + 250, 264, "512", GREY, anchor="end")
-        here = f"d_k = {self.numbers['width']}"
-        sheet.text(30, 290, f"{here}; dashed: {'not ' if self.divide else ''}divided", GREY)
+        return [self._draw_curve(n, *panel) for n, panel in enumerate(panels)]
+
+    def _draw_curve(self, n, title, name, limits, log, colour, ticks):
+        sheet, width = Sheet(262, 290), self.numbers["width"]
+        value = number(self.numbers[name], 4 if name == "gradient" else 2)
+        sheet.text(0, 18, title, colour, bold=True)
+        sheet.text(0, 44, f"{value} at d_k = {width}", colour)
+        plot = Plot(sheet, 40, 58, 214, 170, (0.9, 600), limits, log_x=True, log_y=log)
+        plot.ticks(across=(1, 8, 64, 512), up=ticks)
+        for divide in (True, False):
+            heights = [row[n] for row in self._curves[divide]]
+            on = divide == self.divide
+            plot.curve(WIDTHS, heights, colour if on else GREY, 2.5, None if on else "5 5")
+        x = plot.x(width)
+        sheet.line(x, 58, x, 228, colour, 1.5, "2 4")
+        plot.dot(width, self.numbers[name], 8, colour)
+        ends = plot.x(WIDTHS[0]), plot.x(WIDTHS[-1])
+        drag = track("x", "power", ends, (0, len(WIDTHS) - 1), self.power, step=1)
+        sheet.handle(40, 58, 214, 170, f"{title}: width of a key", str(width), drag)
+        other = "not divided" if self.divide else "divided by √d_k"
+        sheet.text(0, 282, f"- - {other}", GREY)
         return sheet

@@ -6,15 +6,18 @@ one page.
 """
 
 import base64
-import html
+import json
+from textwrap import wrap
 
 import numpy
 
 from helpers.plots import GREY, INK
 from helpers.widgets.png import png
+from helpers.widgets.readable import xml_text
 
 TEXT = 16  # pixels, 12 points
 RULE = "#dde2e7"  # thin lines behind everything
+PALE = "#f1f4f7"  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
 
@@ -38,38 +41,91 @@ def number(value, digits=2):
 
 
 class Sheet:
-    """A white card to draw on, with (0, 0) at its top left corner.
+    """A drawing with (0, 0) at its top left corner; `draw` may return several.
+
+    Every number is a CSS pixel, so that letters are as large as those of the page around them.
+    A sheet up to 560 wide fits a projector's screen beside JupyterLab's file browser; two of up
+    to 400, 16 apart, stand side by side on a laptop's.
 
     Parameters
     ----------
     width, height : float
-        In pixels; shown smaller where the page is narrower.
+        In pixels.
     """
 
     def __init__(self, width, height):
         self.width, self.height = width, height
         self.shapes = []
+        self._targets = 0
 
-    def to_svg(self, alt):
-        """Return the whole picture.
+    def to_svg(self, alt=None, x=0, y=0):
+        """Return the drawing.
 
         Parameters
         ----------
-        alt : str
-            What it shows, for those who cannot see it.
+        alt : str, default=None
+            What it shows, if it stands alone.
+        x, y : float
+            Where it stands in another drawing.
 
         Returns
         -------
         svg : str
         """
+        named = f' role="img" aria-label="{xml_text(alt)}"' if alt else ""
+        place = f' x="{x:g}" y="{y:g}"' if x or y else ""
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
-            f'role="img" aria-label="{html.escape(alt)}" font-family="{FONT}" '
-            f'font-size="{TEXT}" fill="{INK}" '
-            f'style="display: block; width: 100%; max-width: {self.width}px; height: auto">'
-            f'<rect width="{self.width}" height="{self.height}" rx="8" fill="white"/>'
-            f"{''.join(self.shapes)}</svg>"
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} '
+            f'{self.height:g}" width="{self.width:g}" height="{self.height:g}"{place}{named} '
+            f'font-family="{FONT}" font-size="{TEXT}" fill="{INK}">{"".join(self.shapes)}</svg>'
         )
+
+    # What the hand can do ---------------------------------------------------------------------
+
+    def target(self, x, y, width, height, label, **changes):
+        """Make a place that sets traits when it is clicked, tapped, or chosen by Enter.
+
+        Arrow keys go from one such place to the next; the Tab key comes to the first.
+
+        Parameters
+        ----------
+        x, y, width, height : float
+        label : str
+            What is there, for those who cannot see it.
+        **changes : traits and the values they get
+        """
+        place = -1 if self._targets else 0
+        self._targets += 1
+        self.shapes.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
+            f'class="hit" fill="none" role="button" tabindex="{place}" '
+            f'aria-label="{xml_text(label)}" data-set="{xml_text(json.dumps(changes))}"/>'
+        )
+
+    def handle(self, x, y, width, height, label, value, *tracks):
+        """Make a place that can be dragged, or moved by arrow keys.
+
+        Parameters
+        ----------
+        x, y, width, height : float
+        label : str
+            What it moves, for those who cannot see it.
+        value : str
+            Where it stands, in words.
+        *tracks : dict
+            One or two of `track`: along which axis which trait goes.
+        """
+        first = tracks[0]
+        self.shapes.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
+            f'class="handle" fill="white" fill-opacity="0" role="slider" tabindex="0" '
+            f'aria-label="{xml_text(label)}" aria-valuetext="{xml_text(value)}" '
+            f'aria-valuemin="{min(first["low"], first["high"]):g}" '
+            f'aria-valuemax="{max(first["low"], first["high"]):g}" '
+            f'aria-valuenow="{first["now"]:g}" data-drag="{xml_text(json.dumps(tracks))}"/>'
+        )
+
+    # Shapes -----------------------------------------------------------------------------------
 
     def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, opacity=1.0):
         """Write words on the base line y.
@@ -90,7 +146,7 @@ class Sheet:
         extra += ' font-weight="bold"' if bold else ""
         extra += f' opacity="{opacity}"' if opacity < 1 else ""
         extra += f' fill="{colour}"' if colour != INK else ""
-        words = html.escape(str(words), quote=False)
+        words = xml_text(str(words))
         # Spaces that line things up stay.
         self.shapes.append(
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'
@@ -214,6 +270,88 @@ class Sheet:
             f'preserveAspectRatio="none" style="image-rendering: pixelated" '
             f'href="data:image/png;base64,{encoded}"/>'
         )
+
+
+def track(axis, trait, ends, limits, now, step=None, log=False):
+    """Say along which line a trait follows the hand; see `Sheet.handle`.
+
+    Parameters
+    ----------
+    axis : {"x", "y"}
+    trait : str
+    ends : (float, float)
+        Pixels where the line starts and ends.
+    limits : (float, float)
+        The trait's values there.
+    now : float
+        Its value.
+    step : float, default=None
+    log : bool, default=False
+        Space the values by their logarithms.
+
+    Returns
+    -------
+    track : dict
+    """
+    return {"axis": axis, "trait": trait, "from": ends[0], "to": ends[1], "low": limits[0],
+            "high": limits[1], "now": now, "step": step, "log": log}  # fmt: skip
+
+
+def lines_of_text(lines, width=820, letters=86):
+    """Write lines on a sheet of their own, broken where they are too long; the first is bold.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    width : float, default=820
+    letters : int, default=86
+        How many fit into a line.
+
+    Returns
+    -------
+    sheets : list of Sheet
+        One, or none if there are no lines.
+    """
+    if not lines:
+        return []
+    broken = [(i == 0, part) for i, line in enumerate(lines) for part in wrap(line, letters)]
+    sheet = Sheet(width, 26 * len(broken) + 4)
+    for i, (bold, part) in enumerate(broken):
+        sheet.text(0, 20 + 26 * i, part, bold=bold)
+    return [sheet]
+
+
+def side_by_side(sheets, alt, gap=16, widest=860):
+    """Put drawings into one, on white paper: the still picture of an explorer.
+
+    Parameters
+    ----------
+    sheets : list of Sheet
+    alt : str
+        What it shows, for those who cannot see it.
+    gap : float, default=16
+        Pixels between them and around them.
+    widest : float, default=860
+        Where a new row begins.
+
+    Returns
+    -------
+    svg : str
+    """
+    parts, x, y, low, right = [], gap / 2, gap / 2, 0, 0
+    for sheet in sheets:
+        if x > gap and x + sheet.width > widest:
+            x, y = gap / 2, y + low + gap / 2
+            low = 0
+        parts.append(sheet.to_svg(x=x, y=y))
+        right, low = max(right, x + sheet.width + gap / 2), max(low, sheet.height)
+        x += sheet.width + gap
+    width, height = right, y + low + gap / 2
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" role="img" aria-label="{xml_text(alt)}">'
+        f'<rect width="{width:g}" height="{height:g}" rx="8" fill="white"/>{"".join(parts)}</svg>'
+    )
 
 
 class Plot:

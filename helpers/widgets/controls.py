@@ -1,0 +1,117 @@
+"""What an explorer is moved by: a slider, a list, a tick box, a field, a button.
+
+The browser draws them (`static/controls.js`); here they are what a lesson and a test can hold.
+"""
+
+import traitlets
+
+
+class Control:
+    """One control of an explorer.
+
+    Parameters
+    ----------
+    explorer : Explorer
+    kind : {"slider", "choice", "switch", "words", "button"}
+    name : str
+        The trait that it moves, or a button's label.
+    label : str
+    act : function of one argument, default=None
+        What a button does.
+    **options
+        What the browser needs to draw it.
+    """
+
+    def __init__(self, explorer, kind, name, label, act=None, **options):
+        self._explorer, self.kind, self.name, self.label = explorer, kind, name, label
+        self._act, self._options = act, options
+        self.hidden = self.disabled = False
+        self.second = False  # in a row of its own below the others, whose height stays
+        self.error = ""
+
+    @property
+    def value(self):
+        """The trait's value; setting it is what a hand on the control does."""
+        return getattr(self._explorer, self.name)
+
+    @value.setter
+    def value(self, value):
+        """Move the control."""
+        self._explorer.take({self.name: value})
+
+    @property
+    def max(self):
+        """The end of a slider."""
+        return self._options["max"]
+
+    @max.setter
+    def max(self, value):
+        """Let the slider end elsewhere."""
+        self._options["max"] = value
+
+    def click(self):
+        """Press a button."""
+        self._act(self)
+
+    def described(self):
+        """Return everything that the browser needs, as plain data."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "trait": None if self.kind == "button" else self.name,
+            "label": self.label,
+            "hidden": self.hidden,
+            "second": self.second,
+            "disabled": self.disabled,
+            "error": self.error,
+            **self._options,
+        }
+
+
+def slider_options(trait, step=None, log=False, digits=2):
+    """Say how a slider for a trait runs: from where to where, and by how much.
+
+    Parameters
+    ----------
+    trait : traitlets.Int or traitlets.Float
+        With min and max.
+    step : float, default=None
+        By default 1 for whole numbers and 0.05 for others.
+    log : bool, default=False
+        Space the numbers by their logarithms.
+    digits : int, default=2
+        Digits after the point that are shown.
+
+    Returns
+    -------
+    options : dict
+    """
+    whole = isinstance(trait, traitlets.Int)
+    return {
+        "min": trait.min,
+        "max": trait.max,
+        "step": step or (1 if whole else 0.05),
+        "log": log,
+        "digits": 0 if whole else digits,
+    }
+
+
+def as_trait(trait, value):
+    """Turn what came from the browser into what a trait holds: whole, and within its limits.
+
+    Parameters
+    ----------
+    trait : traitlets.TraitType
+    value : number, str, bool or list
+
+    Returns
+    -------
+    value : number, str, bool or tuple
+    """
+    if isinstance(trait, traitlets.Int) and isinstance(value, float):
+        value = round(value)
+    if isinstance(trait, (traitlets.Int, traitlets.Float)) and not isinstance(value, bool):
+        low, high = trait.min, trait.max
+        value = value if low is None else max(value, low)
+        value = value if high is None else min(value, high)
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,94 @@
+// The explorers' controls: native ones, because every browser and screen reader knows them.
+// Each is {row, show}: its element, and a function that brings it to a state.
+
+import { make } from "./page.js";
+import { logToShare, shareToLog } from "./scales.js";
+
+let made = 0;
+
+export function control(explorer, one) {
+  return { slider, choice, switch: tick, words, button }[one.kind](explorer, one);
+}
+
+function row(one, ...parts) {
+  return make("div", { class: `ex-control ex-a-${one.kind}` }, ...parts);
+}
+
+function slider(explorer, one) {
+  const id = `ex-${made++}`;
+  const input = make("input", { type: "range", id });
+  const output = make("span", { class: "ex-value", "aria-hidden": "true" });
+  const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
+  input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
+  const play = one.interval ? make("button", { type: "button", class: "ex-button", "aria-pressed": "false", "aria-label": `Play: ${one.label}` }, "Play") : null;
+  play?.addEventListener("click", () => explorer.play(one, play));
+  const show = (now, value) => {
+    const [min, max, step] = one.log ? [0, 1000, 1] : [now.min, now.max, now.step];
+    Object.assign(input, { min, max, step });
+    input.disabled = Boolean(now.disabled);
+    // While the hand is on it, it knows better than an answer that is on its way.
+    if (document.activeElement !== input || explorer.sent <= explorer.shown.answered) {
+      input.value = one.log ? Math.round(1000 * logToShare(value, now.min, now.max)) : value;
+    }
+    const text = value.toFixed(now.digits).replace("-", "−") + (now.of ? ` of ${now.max}` : "");
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+  };
+  return { row: row(one, make("label", { for: id }, one.label), input, output, play), show };
+}
+
+function choice(explorer, one) {
+  const id = `ex-${made++}`;
+  const options = one.options.map(([words], i) => make("option", { value: i }, words));
+  const select = make("select", { id }, ...options);
+  select.addEventListener("change", () => explorer.ask({ set: { [one.trait]: one.options[select.selectedIndex][1] } }));
+  // A closed list answers to the arrows on every system, not only where the browser sees to it.
+  select.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
+    const next = select.selectedIndex + (step || 0);
+    if (!step || event.altKey) return;
+    event.preventDefault();
+    if (next < 0 || next >= one.options.length) return;
+    select.selectedIndex = next;
+    select.dispatchEvent(new Event("change"));
+  });
+  const show = (now, value) => {
+    select.selectedIndex = one.options.findIndex(([, each]) => each === value);
+    select.disabled = Boolean(now.disabled);
+  };
+  return { row: row(one, make("label", { for: id }, one.label), select), show };
+}
+
+function tick(explorer, one) {
+  const input = make("input", { type: "checkbox" });
+  input.addEventListener("change", () => explorer.ask({ set: { [one.trait]: input.checked } }));
+  const show = (now, value) => Object.assign(input, { checked: value, disabled: Boolean(now.disabled) });
+  return { row: row(one, make("label", {}, input, one.label)), show };
+}
+
+function words(explorer, one) {
+  const id = `ex-${made++}`;
+  const input = make("input", { type: "text", id, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-note` });
+  const note = make("div", { class: "ex-note", id: `${id}-note`, role: "alert" });
+  const known = one.known ? make("details", { class: "ex-known" }, make("summary", {}, "Known words"), make("div", {}, one.known.join(" · "))) : null;
+  input.addEventListener("change", () => explorer.ask({ set: { [one.trait]: input.value } }));
+  let last = null;
+  const show = (now, value) => {
+    const wrong = now.error || "";
+    // What is being typed stays; what was refused stays too, to be mended.
+    if (!wrong && value !== last) input.value = value;
+    last = wrong ? null : value;
+    input.setAttribute("aria-invalid", Boolean(wrong));
+    if (note.textContent !== wrong) note.textContent = wrong;
+  };
+  const field = make("div", { class: "ex-field" }, input, note);
+  const all = row(one, make("label", { for: id }, one.label), field, known);
+  if (one.wide) all.classList.add("ex-wide");
+  return { row: all, show };
+}
+
+function button(explorer, one) {
+  const element = make("button", { type: "button", class: "ex-button", title: one.tooltip }, one.label);
+  element.addEventListener("click", () => explorer.ask({ press: one.name }));
+  return { row: row(one, element), show: (now) => (element.disabled = Boolean(now.disabled)) };
+}

@@ -1,0 +1,128 @@
+// Every explorer's page: labelled controls above the picture that Python draws. What a hand moves
+// goes to Python as {set: {trait: value}}; Python answers with the state and new drawings.
+
+import { control } from "./controls.js";
+import { isDark, make, onTheme, prefersStillness, shieldKeys } from "./page.js";
+import { watchPicture } from "./explorer_hand.js";
+import { readDrawing, patch } from "./explorer_picture.js";
+
+class Explorer {
+  constructor(model, el) {
+    Object.assign(this, { model, sent: 0, waiting: null, parts: [], controls: {} });
+    this.bar = make("div", { class: "ex-bar" });
+    this.second = make("div", { class: "ex-bar ex-second" });
+    this.told = make("div", { class: "ex-told" });
+    this.picture = make("div", { class: "ex-picture", role: "group" });
+    this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
+    this.root = make("div", { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") }, this.bar, this.second, this.told, this.picture, this.live);
+    el.classList.add("course-explorer-holder");
+    el.append(this.root);
+    const update = () => this.update();
+    const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
+    const ends = [shieldKeys(this.root), onTheme(theme), watchPicture(this)];
+    model.on("change:_shown", update);
+    theme();
+    this.update();
+    this.end = () => {
+      model.off("change:_shown", update);
+      clearTimeout(this.saying);
+      clearInterval(this.playing);
+      for (const end of ends) end();
+    };
+  }
+
+  // One question at a time: what moves while Python works is sent when it has answered.
+  ask(question) {
+    const { set } = this.waiting || {};
+    this.waiting = question.set && set ? { set: { ...set, ...question.set } } : question;
+    this.flush();
+  }
+  flush() {
+    if (!this.waiting || this.sent > this.shown.answered) return;
+    this.model.send({ ...this.waiting, number: ++this.sent });
+    this.waiting = null;
+  }
+  get shown() {
+    return this.model.get("_shown");
+  }
+  get state() {
+    return this.shown.state;
+  }
+
+  update() {
+    const { shown } = this;
+    // A view made anew, in another place of the page, goes on where the last one was.
+    this.sent = Math.max(this.sent, shown.answered);
+    this.updateControls(shown.controls);
+    this.root.classList.toggle("ex-still", prefersStillness() || Boolean(this.dragging));
+    const drawings = shown.drawings.map(readDrawing);
+    drawings.forEach((drawing, i) => {
+      const now = this.picture.children[i];
+      if (!now) this.picture.append(drawing);
+      else patch(now, drawing);
+    });
+    while (this.picture.children.length > drawings.length) this.picture.lastChild.remove();
+    this.told.replaceChildren(...shown.told.map((line) => make("div", {}, line)));
+    this.told.hidden = !shown.told.length;
+    this.picture.setAttribute("aria-label", shown.alt);
+    this.say(shown.alt);
+    this.root.dataset.answered = shown.answered;
+    this.flush();
+  }
+
+  updateControls(wanted) {
+    const names = wanted.map((one) => one.name).join("\n");
+    if (names !== this.named) {
+      this.named = names;
+      this.controls = Object.fromEntries(wanted.map((one) => [one.name, control(this, one)]));
+      const rows = (second) => wanted.filter((one) => one.second === second).map((one) => this.controls[one.name].row);
+      this.bar.replaceChildren(...rows(false));
+      this.second.replaceChildren(...rows(true));
+      this.second.hidden = !this.second.childElementCount;
+    }
+    for (const one of wanted) {
+      const { row, show } = this.controls[one.name];
+      row.hidden = Boolean(one.hidden);
+      show(one, this.state[one.trait]);
+    }
+  }
+
+  // Once the hand rests, a screen reader hears what the picture shows now.
+  say(alt) {
+    clearTimeout(this.saying);
+    if (this.said === undefined) this.said = alt; // not when it appears
+    this.saying = setTimeout(() => {
+      if (this.said !== alt) this.live.textContent = this.said = alt;
+    }, 700);
+  }
+
+  // Let time run: every tick asks Python for the next state, until nothing changes any more.
+  play(one, button) {
+    if (this.playing) return this.pause(button);
+    button.textContent = "Pause";
+    button.setAttribute("aria-pressed", "true");
+    let before = null;
+    const tick = () => {
+      const now = JSON.stringify(this.state);
+      if (!this.root.isConnected || now === before) return this.pause(button);
+      if (this.sent > this.shown.answered) return;
+      before = now;
+      this.ask({ tick: one.trait });
+    };
+    this.playing = setInterval(tick, one.interval);
+    tick();
+  }
+  pause(button) {
+    clearInterval(this.playing);
+    this.playing = null;
+    button.textContent = "Play";
+    button.setAttribute("aria-pressed", "false");
+  }
+}
+
+export default {
+  render({ model, el }) {
+    const explorer = new Explorer(model, el);
+    return () => explorer.end();
+  },
+};

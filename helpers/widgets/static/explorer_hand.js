@@ -1,0 +1,88 @@
+// The hand in an explorer's picture: what can be dragged is dragged, what can be clicked is
+// clicked, by mouse, finger, pen and keys alike.
+//
+// data-set='{"trait": value}' is set by a click or Enter; data-drag holds one or two tracks, each
+// {axis, trait, from, to, low, high, step}: the trait follows the pointer along its axis.
+
+import { nearest, stepped, valueAt } from "./scales.js";
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export function watchPicture(explorer) {
+  const { picture } = explorer;
+  picture.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-set]");
+    if (target) setFrom(explorer, target);
+  });
+  picture.addEventListener("pointerdown", (event) => startDrag(explorer, event));
+  picture.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (onKey(explorer, event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  });
+  const stop = () => (explorer.dragging = null);
+  window.addEventListener("pointerup", stop);
+  return () => window.removeEventListener("pointerup", stop);
+}
+
+function setFrom(explorer, target) {
+  explorer.ask({ set: JSON.parse(target.dataset.set) });
+}
+
+function startDrag(explorer, event) {
+  const handle = event.target.closest("[data-drag]");
+  if (!handle || event.button) return;
+  event.preventDefault();
+  handle.focus({ preventScroll: true });
+  const tracks = JSON.parse(handle.dataset.drag);
+  explorer.dragging = handle;
+  const svg = handle.ownerSVGElement;
+  const index = [...explorer.picture.children].indexOf(svg);
+  const move = ({ clientX, clientY }) => {
+    // The drawing may have been taken anew meanwhile.
+    const drawing = explorer.picture.children[index];
+    const point = new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM().inverse());
+    const set = Object.fromEntries(tracks.map((track) => [track.trait, valueAt(point[track.axis], track)]));
+    explorer.ask({ set });
+  };
+  const end = () => {
+    for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, end);
+    window.removeEventListener("pointermove", move);
+    explorer.dragging = null;
+  };
+  window.addEventListener("pointermove", move);
+  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end);
+  move(event);
+}
+
+function onKey(explorer, event) {
+  const { target, key } = event;
+  const arrow = ARROWS[key];
+  if (target.matches("[data-drag]") && arrow) {
+    const tracks = JSON.parse(target.dataset.drag);
+    const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
+    const size = event.shiftKey ? 10 : 1;
+    const steps = size * (arrow[0] - arrow[1]); // right and up are more
+    explorer.ask({ set: { [along.trait]: stepped(explorer.state[along.trait], steps, along) } });
+    return true;
+  }
+  if (!target.matches("[data-set]")) return false;
+  if (key === "Enter" || key === " ") {
+    setFrom(explorer, target);
+    return true;
+  }
+  if (!arrow) return false;
+  const others = [...explorer.picture.querySelectorAll("[data-set]")].filter((one) => one !== target);
+  const middle = (one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return { x: left + width / 2, y: top + height / 2 };
+  };
+  const next = others[nearest(others.map(middle), middle(target), arrow)];
+  if (next) {
+    for (const one of [target, ...others]) one.setAttribute("tabindex", one === next ? 0 : -1);
+    next.focus();
+  }
+  return true;
+}

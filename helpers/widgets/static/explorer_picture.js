@@ -1,0 +1,38 @@
+// An explorer's drawing on the page: made from Python's SVG, and changed in place so that what
+// moved can be seen to move and the focus stays where it is.
+
+export function readDrawing(svg) {
+  return document.adoptNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement);
+}
+
+// If the two drawings are built alike, change attributes and words (style sheets let them glide);
+// if not, take the new one whole.
+export function patch(now, next) {
+  if (!alike(now, next)) {
+    const focused = keyOf(document.activeElement);
+    const held = focused && now.contains(document.activeElement);
+    now.replaceWith(next);
+    if (held) [...next.querySelectorAll("[tabindex]")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
+    return;
+  }
+  adapt(now, next);
+}
+
+const keyOf = (element) => element?.getAttribute?.("data-set") || element?.getAttribute?.("data-drag");
+
+function alike(a, b) {
+  if (a.tagName !== b.tagName || a.children.length !== b.children.length) return false;
+  for (let i = 0; i < a.children.length; i++) if (!alike(a.children[i], b.children[i])) return false;
+  return true;
+}
+
+function adapt(now, next) {
+  for (const { name } of [...now.attributes]) {
+    if (!next.hasAttribute(name) && name !== "tabindex") now.removeAttribute(name);
+  }
+  for (const { name, value } of next.attributes) {
+    if (now.getAttribute(name) !== value && name !== "tabindex") now.setAttribute(name, value);
+  }
+  if (!next.children.length && now.textContent !== next.textContent) now.textContent = next.textContent;
+  for (let i = 0; i < now.children.length; i++) adapt(now.children[i], next.children[i]);
+}

@@ -1,0 +1,38 @@
+// From a place to a number and back. No page needed.
+
+// A share of the way, 0 to 1, on a scale that is even in the logarithm.
+export const shareToLog = (share, min, max) => min * (max / min) ** share;
+export const logToShare = (value, min, max) => Math.log(value / min) / Math.log(max / min);
+
+// Where the hand is on a handle's track: `track` holds pixels at both ends and the numbers there.
+export function valueAt(place, { from, to, low, high, step, log }) {
+  const share = Math.max(0, Math.min(1, (place - from) / (to - from)));
+  if (log) return shareToLog(share, low, high);
+  return toStep(low + share * (high - low), low, step);
+}
+
+export function toStep(value, low, step) {
+  if (!step) return value;
+  return Number((low + Math.round((value - low) / step) * step).toFixed(6));
+}
+
+// One press of an arrow key: a step, ten with Shift, never beyond an end.
+export function stepped(value, steps, { low, high, step, log }) {
+  if (log) return shareToLog(Math.max(0, Math.min(1, logToShare(value, low, high) + steps / 50)), low, high);
+  const [least, most] = [Math.min(low, high), Math.max(low, high)];
+  return toStep(Math.max(least, Math.min(most, value + steps * step)), least, step);
+}
+
+// Of places on the page, the nearest in a direction; -1 if there is none. Places off the line
+// count as further away, so that an arrow stays in its row or column where it can.
+export function nearest(places, at, [dx, dy]) {
+  let best = -1;
+  let least = Infinity;
+  places.forEach(({ x, y }, i) => {
+    const along = (x - at.x) * dx + (y - at.y) * dy;
+    const off = Math.abs((x - at.x) * dy) + Math.abs((y - at.y) * dx);
+    const cost = along + 4 * off;
+    if (along > 1 && cost < least) [best, least] = [i, cost];
+  });
+  return best;
+}
