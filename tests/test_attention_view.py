@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from xml.etree import ElementTree
 
 import numpy
 import pytest
@@ -11,8 +12,10 @@ from ipywidgets import embed
 
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
+from helpers.widgets import fallback
 from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_view import AttentionView, attention_view
+from helpers.widgets.svg import Sheet, side_by_side
 
 WORDS = ["The", "tired", "cat", "slept"]
 
@@ -237,7 +240,7 @@ def test_tokens_are_readable(tokens, shown):
 
 def picture_of(view):
     """Return the static picture's alt text and SVG."""
-    alt, data = re.fullmatch(r'<img alt="(.*?)" .*base64,(.*)">', view.static_html()).groups()
+    alt, data = re.search(r'<img alt="(.*?)" [^>]*base64,(.*?)">', view.static_html()).groups()
     return alt, base64.b64decode(data).decode("utf-8")
 
 
@@ -264,6 +267,13 @@ def test_the_static_picture_follows_the_state(view):
     assert picture_of(view)[1] != second[1]
 
 
+def test_a_small_view_brings_its_javascript_and_a_large_one_its_picture_alone():
+    small = attention_view(some_weights(3, 4, 12, 12)).static_html()
+    assert "comeAlive(place" in small
+    assert len(small) < 60_000
+    assert "<script" not in attention_view(some_weights(6, 12, 40, 40)).static_html()
+
+
 def test_html_in_a_token_is_only_ever_text():
     bad = "<script>alert(1)</script>"
     view = attention_view(some_weights(2, 2), [bad, '"><b>'])
@@ -277,3 +287,88 @@ def test_the_same_weights_give_the_same_picture():
     weights = some_weights(2, 2, 5, 5)
     pictures = {attention_view(weights).static_html() for _ in range(2)}
     assert len(pictures) == 1
+
+
+@pytest.mark.parametrize(
+    "token", ["a\x00b", "\x1b[31m", "\x0b", "\ufffe", "\x85", '&<">', "\ud83d"]
+)
+def test_no_token_breaks_the_pictures_xml(token):
+    _, svg = picture_of(attention_view(some_weights(2, 2), [token, "b"]))
+    assert "rect" in svg
+    ElementTree.fromstring(svg)
+    sheet = Sheet(10, 10)
+    sheet.text(0, 0, token)
+    sheet.target(0, 0, 5, 5, token, word=token)
+    ElementTree.fromstring(side_by_side([sheet], token))
+
+
+# ---- in a cell -------------------------------------------------------------------------------
+
+
+class Shell:
+    """As much of IPython as showing a widget asks for: one cell that runs again and again."""
+
+    def __init__(self):
+        self.user_ns, self.ran, self.number, self.events = {"_oh": {}}, [], 0, self
+        self.displayhook = self
+
+    def register(self, event, call):
+        self.ran.append(call)
+
+    def unregister(self, event, call):
+        self.ran.remove(call)
+
+    def get_parent(self):
+        return {"metadata": {"cellId": self.cell}, "header": {"msg_id": str(self.number)}}
+
+    def run(self, cell, *widgets):
+        self.cell, self.number = cell, self.number + 1
+        for widget in widgets:
+            widget._ipython_display_()
+            self.user_ns["_oh"][self.number] = self.user_ns["_"] = widget
+        for call in list(self.ran):
+            call(None)
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    made = Shell()
+    monkeypatch.setattr(fallback, "get_ipython", lambda: made)
+    monkeypatch.setattr(fallback, "display", lambda *args, **kwargs: None)
+    monkeypatch.setattr(fallback, "_shown", {})
+    return made
+
+
+def is_open(view):
+    return view.comm is not None
+
+
+def test_a_cell_run_again_closes_what_it_showed_before(shell):
+    first, second, third = (attention_view(some_weights(2, 2)) for _ in range(3))
+    shell.run("a", first, second)
+    assert is_open(first)
+    shell.run("a", third)
+    assert [is_open(one) for one in (first, second, third)] == [False, False, True]
+    assert first not in shell.user_ns["_oh"].values()
+
+
+def test_a_view_that_is_shown_elsewhere_or_again_stays_open(shell):
+    here, both = (attention_view(some_weights(2, 2)) for _ in range(2))
+    shell.run("a", here, both)
+    shell.run("b", both)
+    shell.run("a", here)
+    assert is_open(here)
+    assert is_open(both)
+
+
+def test_the_picture_and_the_live_view_are_two_outputs(shell, monkeypatch, view):
+    shown = []
+    monkeypatch.setattr(fallback, "display", lambda bundle, raw: shown.append(bundle))
+    shell.run("a", view)
+    assert "Run this cell to play." in shown[0]["text/html"]
+    assert fallback.LIVE_VIEW not in shown[0]
+    assert shown[1][fallback.LIVE_VIEW]["model_id"] == view.model_id
+    shell.user_ns["__vsc_ipynb_file__"] = "lesson.ipynb"
+    shell.run("a", view)
+    assert len(shown) == 3
+    assert {"text/html", fallback.LIVE_VIEW} <= set(shown[2])

@@ -8,9 +8,12 @@ import anywidget
 import traitlets
 
 from helpers.widgets import modules
+from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_picture import as_html
 from helpers.widgets.fallback import StaticFallback
+
+MOST_ALIVE = 60_000  # bytes of weights; a larger view would make the notebook too large
 
 
 class AttentionView(StaticFallback, anywidget.AnyWidget):
@@ -34,7 +37,6 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         If a trait is set to something that is not there.
     """
 
-    alive = True  # its JavaScript needs no Python
     _esm = modules.module("attention_view.js")
     _css = modules.styles("view.css", "attention_view.css")
 
@@ -72,8 +74,9 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         return self.map.weights[self.layer, self.head]
 
     def static_html(self):
-        """Return the view as it stands as a picture with alt text."""
-        return as_html(self.map, self.layer, self.head, self.selected, self.side)
+        """Return the view for a page without a kernel: alive where scripts run, else a picture."""
+        still = as_html(self.map, self.layer, self.head, self.selected, self.side)
+        return alive_html(self, still) if len(self._data) <= MOST_ALIVE else still
 
     @traitlets.validate("tab")
     def _valid_tab(self, proposal):

@@ -7,13 +7,10 @@ would write "model not found", the view hides and the picture stays. (The two ar
 what stands in the view's output: a live one has elements, the error is bare text.) VS Code and
 Colab choose between picture and view themselves, so they get one output with both.
 
-A widget whose JavaScript needs no Python (the attention view, the map) also packs itself into the
-picture's output: in exported HTML it comes alive there, with no network and no kernel.
+A widget whose JavaScript needs no Python (the attention view, the map) comes alive in the picture's
+place (`alive.py`), with no network and no kernel.
 """
 
-import base64
-import gzip
-import json
 import sys
 import weakref
 
@@ -28,52 +25,15 @@ STYLE = """<style>
 .jp-OutputArea-child:has(.course-still):has(+ .jp-OutputArea-child > .jp-OutputArea-output.lm-Panel > *),
 .jp-OutputArea-child:has(.course-still) + .jp-OutputArea-child:has(> .jp-OutputArea-output.lm-Panel):not(:has(> .jp-OutputArea-output > *)) { display: none; }
 </style>"""  # noqa: E501
-# Runs only where the picture is really seen: in a notebook with a kernel the live view hides it.
-ALIVE = """<script>(() => {
-const still = document.currentScript.closest('.course-still');
-const start = async () => {
-  const packed = Uint8Array.from(atob(still.querySelector('[data-packed]').dataset.packed), (c) => c.charCodeAt(0));
-  const text = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
-  const { esm, css, state, bytes } = JSON.parse(await text);
-  for (const [name, data] of Object.entries(bytes)) {
-    state[name] = new DataView(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
-  }
-  const heard = [];
-  const model = {
-    get: (name) => state[name],
-    set(name, value) {
-      if (state[name] === value) return;
-      state[name] = value;
-      for (const [names, call] of heard) if (names.split(' ').includes('change:' + name)) call();
-    },
-    on: (names, call) => heard.push([names, call]),
-    off() {}, send() {}, save_changes() {},
-  };
-  const view = await import(URL.createObjectURL(new Blob([esm], { type: 'text/javascript' })));
-  const style = document.createElement('style');
-  style.textContent = css;
-  const place = document.createElement('div');
-  still.replaceChildren(style, place);
-  view.default.render({ model, el: place });
-};
-const seen = new IntersectionObserver((entries) => {
-  if (!entries.some((entry) => entry.isIntersecting)) return;
-  seen.disconnect();
-  setTimeout(() => still.offsetParent && start(), still.closest('.jp-NotebookPanel') ? 2000 : 0);
-});
-seen.observe(still);
-})()</script>"""  # noqa: E501
 
 
 class StaticFallback:
     """Put a static picture of the same content beside a widget's live view.
 
     Mix it in before the widget class and define `static_html`; a widget whose JavaScript needs no
-    Python sets `alive`. ipywidgets 8 asks a widget for a bundle, ipywidgets 7 (Colab's) asks it to
-    display itself; both ways are answered here.
+    Python wraps its picture in `alive.alive_html` there. ipywidgets 8 asks a widget for a bundle,
+    ipywidgets 7 (Colab's) asks it to display itself; both ways are answered here.
     """
-
-    alive = False
 
     def static_html(self):
         """Return HTML for the widget as it stands, pictures with alt text."""
@@ -96,9 +56,8 @@ class StaticFallback:
             display(bundle, raw=True)
             return
         view = bundle.pop(LIVE_VIEW, None)
-        packed = f'<div data-packed="{_packed(self)}"></div>{ALIVE}' if self.alive else ""
         words = "<p>Run this cell to play.</p>"
-        still = f'<div class="course-still">{STYLE}{bundle["text/html"]}{words}{packed}</div>'
+        still = f'<div class="course-still">{STYLE}{bundle["text/html"]}{words}</div>'
         display({**bundle, "text/html": still}, raw=True)
         if view is not None:
             # Where there is no model, a page made from the notebook shows this nothing instead.
@@ -109,26 +68,6 @@ class StaticFallback:
 def _chooses_itself(shell):
     """Tell whether the front end is VS Code or Colab."""
     return "google.colab" in sys.modules or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
-
-
-def _packed(widget):
-    """Pack a widget's JavaScript, style and state; the same widget gives the same text."""
-    state, raw = {}, {}
-    for name in widget.traits(sync=True):
-        if name in ("layout", "tabbable", "tooltip") or name.startswith(
-            ("_model", "_view", "_dom")
-        ):
-            continue
-        value = getattr(widget, name)
-        if name in ("_esm", "_css") or name.startswith("_anywidget"):
-            continue
-        if isinstance(value, bytes):
-            raw[name] = base64.b64encode(value).decode("ascii")
-        else:
-            state[name] = value
-    code = {"esm": str(widget._esm), "css": str(widget._css)}
-    whole = {**code, "state": state, "bytes": raw}
-    return base64.b64encode(gzip.compress(json.dumps(whole).encode(), 9, mtime=0)).decode("ascii")
 
 
 # ---- a cell that is run again closes what it showed before ---------------------------------------

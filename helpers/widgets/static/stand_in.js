@@ -29,8 +29,25 @@ async function unzipped(text) {
   return new Response(stream).text();
 }
 
+// In JupyterLab a picture that stays in sight is one whose live view has no model any more.
+function stays(place) {
+  if (!place.closest(".jp-NotebookPanel")) return null;
+  return new Promise((done) => {
+    const watcher = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      setTimeout(() => {
+        if (!place.offsetParent) return;
+        watcher.disconnect();
+        done();
+      }, 2000);
+    });
+    watcher.observe(place);
+  });
+}
+
 // Draw a widget in place of its still picture, which stays if anything goes wrong.
 export async function comeAlive(place, { module, style, state, bytes }) {
+  await stays(place);
   const address = URL.createObjectURL(new Blob([await unzipped(module)], { type: "text/javascript" }));
   const widget = (await import(address)).default;
   URL.revokeObjectURL(address);
@@ -42,4 +59,5 @@ export async function comeAlive(place, { module, style, state, bytes }) {
   place.append(sheet, stage);
   await widget.render({ model: new StandIn(state), el: stage });
   for (const node of picture) node.remove();
+  place.closest(".course-still")?.querySelector(":scope > p")?.remove(); // "Run this cell to play."
 }
