@@ -13,12 +13,15 @@ import torch
 from ipywidgets import embed
 
 from helpers.bert import BertConfig, BertEncoder
+from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.translator import load_translator
+from helpers.tokenization import BOS
 from helpers.transformer import Transformer, TransformerConfig
-from helpers.widgets.map_data import STRIP, entries, pack_trace
+from helpers.widgets.map_data import STRIP, entries, pack_recurrent, pack_trace
+from helpers.widgets.map_places import HERE
 from helpers.widgets.map_tours import STEPS, TOURS
-from helpers.widgets.model_map import HERE, ModelMap, model_map
+from helpers.widgets.model_map import ModelMap, model_map
 from helpers.widgets.modules import STATIC
 
 GOOD_PLACES = [
@@ -310,3 +313,47 @@ def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):
     assert isinstance(view, ModelMap)
     assert view.static_html() == model_map(trace).static_html()
     assert repr(trace) == "Trace(the translator, 12 source tokens, 12 target tokens)"
+
+
+# ---- the recurrent pair of lesson 02 ---------------------------------------------------------
+
+
+def test_a_recurrent_trace_holds_what_the_model_computes():
+    toy = load_toy("additive")
+    found = toy.trace("le chat noir voit le chien .")
+    source = torch.tensor([toy.source.encode("le chat noir voit le chien .", eos=True)])
+    target = torch.tensor([[BOS, *toy.target.encode(" ".join(found.written[:-1]))]])
+    with torch.no_grad():
+        weights = toy.model.attention_maps(source, target)[0]
+        logits = toy.model(source, target)[0]
+    torch.testing.assert_close(found.weights, weights)
+    torch.testing.assert_close(found.energies.softmax(-1), weights)
+    mixed = torch.tanh(found.projected_queries[:, None] + found.projected_states)
+    torch.testing.assert_close(mixed @ found.vector, found.energies)
+    assert [row[0].token for row in found.candidates] == found.written
+    assert found.candidates[2][0].logit == pytest.approx(logits[2].max().item(), abs=1e-4)
+    with pytest.raises(ValueError, match="attention='none'"):
+        load_toy("gru").trace("le chat dort .")
+
+
+def test_the_map_of_the_recurrent_pair():
+    trace = load_toy("additive").trace("le chat noir voit le chien .")
+    view = model_map(trace, here="cross-attention", place="energy/2,1")
+    assert view._tour == []
+    with pytest.raises(ValueError, match="there is no place"):
+        view.place = "encoder/0"
+    with pytest.raises(ValueError, match="no part 'head'"):
+        view.here = "head"
+    described, data = pack_recurrent(trace)
+    assert described["recurrent"]
+    step = described["energies"]["scale"]
+    close = unpacked(data, described["energies"]) - trace.energies.numpy()
+    assert abs(close).max() <= 0.501 * step
+    assert "cat to chat (0.97)" in STILL.search(view.static_html())[1]
+
+
+def test_a_toy_transformer_is_traced_with_both_its_vocabularies():
+    found = load_toy("transformer").trace("le chat noir voit le chien .")
+    assert found.encoder.tokens[:3] == ["le", "chat", "noir"]
+    assert found.written[:3] == ["the", "black", "cat"]
+    assert model_map(found, tour="07")._problem == ""

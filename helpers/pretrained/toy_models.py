@@ -5,7 +5,7 @@ They share one set of data and one set of training settings, so that their curve
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from safetensors import safe_open
@@ -15,6 +15,8 @@ from helpers.batches import pad_batch
 from helpers.data import corpus
 from helpers.decoding import greedy
 from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.recurrent_trace import trace_recurrent
+from helpers.pretrained.trace import trace_translation
 from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.tokenization import BOS, EOS, WordVocabulary
 from helpers.training import TrainingSettings, train
@@ -103,6 +105,34 @@ class ToyTranslator:
                 ids = greedy(step, len(part), BOS, EOS, LONGEST)
             found += [self.target.decode(one) for one in ids]
         return found
+
+    def trace(self, sentence):
+        """Translate one sentence and keep every number on its way, for ``model_map(trace)``.
+
+        Parameters
+        ----------
+        sentence : str
+            Words with spaces between them.
+
+        Returns
+        -------
+        trace : Trace or RecurrentTrace
+
+        Raises
+        ------
+        ValueError
+            If the model is recurrent and has no additive attention.
+        """
+        source = torch.tensor(self.source.encode(sentence, eos=True))
+        with torch.inference_mode():
+            step = self.model.decoder_step(source[None])
+            target = torch.tensor([BOS, *greedy(step, 1, BOS, EOS, LONGEST)[0]])
+        if isinstance(self.model, Transformer):
+            # Two vocabularies: the source's tokens are named by its own.
+            found = trace_translation(self.model, source, target, self.target.tokens, "a toy model")
+            encoder = replace(found.encoder, tokens=self.source.tokens(source.tolist()))
+            return replace(found, encoder=encoder)
+        return trace_recurrent(self.model, source, target, self.source.tokens, self.target.tokens)
 
 
 def toy_data():

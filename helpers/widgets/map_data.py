@@ -3,6 +3,7 @@
 import numpy
 import torch
 
+from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.readable import readable
 
 STRIP = 32  # entries of a vector in a colour strip; they are every n-th one, not means
@@ -42,14 +43,17 @@ def problem_with(trace):
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace or RecurrentTrace
 
     Returns
     -------
     problem : str
     """
-    for stack in filter(None, (trace.encoder, trace.decoder)):
-        n_tokens = len(stack.tokens)
+    if isinstance(trace, RecurrentTrace):
+        lengths = [len(trace.source), len(trace.tokens)]
+    else:
+        lengths = [len(stack.tokens) for stack in (trace.encoder, trace.decoder) if stack]
+    for n_tokens in lengths:
         if not n_tokens:
             return "There is nothing to draw: this trace has no tokens. Trace a sentence of words."
         if n_tokens > MOST_TOKENS:
@@ -66,6 +70,10 @@ def problem_with(trace):
 
 def _not_a_number(trace):
     """Name the first part with a number that is none, in the order of computation."""
+    if isinstance(trace, RecurrentTrace):
+        parts = {"the encoder's states": trace.states, "the energies": trace.energies}
+        parts["the decoder's states"] = trace.after
+        return next((name for name, tensor in parts.items() if not _finite(tensor)), "")
     for name in ("encoder", "decoder"):
         stack = getattr(trace, name)
         if stack is None:
@@ -107,6 +115,33 @@ def pack_trace(trace):
         "normalised": not _is_sum(trace.encoder),
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer) if trace.decoder else None,
+        "written": readable(trace.written),
+        "candidates": [_candidates(one) for one in trace.candidates],
+    }
+    return described, packer.bytes()
+
+
+def pack_recurrent(trace):
+    """Turn a recurrent trace into what the browser gets; see `pack_trace`.
+
+    Parameters
+    ----------
+    trace : RecurrentTrace
+
+    Returns
+    -------
+    described : dict
+    data : bytes
+    """
+    packer = Packer()
+    whole = ("projected_states", "projected_queries", "vector", "energies", "weights")
+    described = {name: packer.add(getattr(trace, name)) for name in whole}
+    strips = ("states", "before", "after", "context")
+    described |= {name: _strip(getattr(trace, name), packer) for name in strips}
+    described |= {
+        "recurrent": True,
+        "source": readable(trace.source),
+        "tokens": readable(trace.tokens),
         "written": readable(trace.written),
         "candidates": [_candidates(one) for one in trace.candidates],
     }

@@ -6,20 +6,15 @@ The drawing is done in the browser (`static/map_*.js`); Python holds the numbers
 import anywidget
 import traitlets
 
-from helpers.widgets import modules
+from helpers.pretrained.recurrent_trace import RecurrentTrace
+from helpers.widgets import attention_picture, modules
 from helpers.widgets.alive import alive_html
+from helpers.widgets.attention_maps import Map
 from helpers.widgets.fallback import StaticFallback
-from helpers.widgets.map_data import pack_trace, problem_with
+from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with
 from helpers.widgets.map_picture import as_html
+from helpers.widgets.map_places import is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
-
-# What a lesson builds, in the course's order: what `here` may be.
-HERE = (
-    "embeddings", "positions", "encoder", "self-attention", "head", "multi-head", "feed-forward",
-    "add-and-norm", "decoder", "masked-self-attention", "cross-attention", "output", "decoding",
-    "loss", "training",
-)  # fmt: skip
-ENCODER_ONLY = HERE[: HERE.index("add-and-norm") + 1]
 
 
 class ModelMap(StaticFallback, anywidget.AnyWidget):
@@ -60,10 +55,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 f"follow, written, beat, stop, everything."
             )
         self.trace = trace
+        self.recurrent = isinstance(trace, RecurrentTrace)
         problem = problem_with(trace)
-        described, data = ({}, b"") if problem else pack_trace(trace)
-        steps = [] if problem else tour_of(trace, tour)
-        state.setdefault("written", _before_the_end(trace))
+        pack = pack_recurrent if self.recurrent else pack_trace
+        described, data = ({}, b"") if problem else pack(trace)
+        steps = [] if problem or self.recurrent else tour_of(trace, tour)
+        state.setdefault("written", 0 if self.recurrent else _before_the_end(trace))
         super().__init__(
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
         )
@@ -72,11 +69,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         """Return the map for a page without a kernel: alive where scripts run, else a picture."""
         if self._problem:
             return f"<p>{self._problem}</p>"
-        return alive_html(self, as_html(self.trace, self.written))
+        draw = _recurrent_html if self.recurrent else as_html
+        return alive_html(self, draw(self.trace, self.written))
 
     @traitlets.validate("here")
     def _valid_here(self, proposal):
-        known = HERE if self.trace.decoder else ENCODER_ONLY
+        known = parts_of(self.trace)
         if proposal.value and proposal.value not in known:
             raise ValueError(
                 f"the map has no part {proposal.value!r} to light; it has: {', '.join(known)}."
@@ -85,7 +83,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
 
     @traitlets.validate("place")
     def _valid_place(self, proposal):
-        if not _is_place(self.trace, proposal.value):
+        if not is_place(self.trace, proposal.value):
             raise ValueError(
                 f"there is no place {proposal.value!r} in this model. Write for instance "
                 f"'encoder/0' for a layer, 'encoder/0/self-attention/2' for a head and "
@@ -95,14 +93,18 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
 
     @traitlets.validate("follow")
     def _valid_follow(self, proposal):
-        name, _, row = proposal.value.partition(":")
-        stack = getattr(self.trace, name, None) if name in ("encoder", "decoder") else None
-        if proposal.value and not (stack and row.isdigit() and int(row) < len(stack.tokens)):
+        if not is_token(self.trace, proposal.value):
             raise ValueError(
                 f"there is no token {proposal.value!r} to follow. Write 'encoder:3' for the fourth "
                 f"source token, 'decoder:0' for the first target token."
             )
         return proposal.value
+
+
+def _recurrent_html(trace, step):
+    """Draw the weights of all steps, the open one framed."""
+    one = Map("", trace.weights[None, None].numpy(), trace.written, trace.source)
+    return attention_picture.as_html(one, 0, 0, step)
 
 
 def _before_the_end(trace):
@@ -111,29 +113,6 @@ def _before_the_end(trace):
     while len(written) > 1 and not any(letter.isalnum() for letter in written[-1].strip("<eos>")):
         written.pop()
     return max(0, len(written) - 1)
-
-
-def _is_place(trace, place):
-    if not place:
-        return True
-    name, _, rest = place.partition("/")
-    stack = getattr(trace, name, None) if name in ("encoder", "decoder") else None
-    if stack is None or rest in ("embedding", "output"):
-        return stack is not None and (rest == "embedding" or name == "decoder")
-    layer, *more = rest.split("/")
-    if not layer.isdigit() or int(layer) >= len(stack.layers):
-        return False
-    heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
-    return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
-
-
-def _is_head(heads, kind, head, cell="0,0"):
-    n_heads, n_queries, n_keys = heads[kind].scores.shape
-    numbers = [head, *cell.split(",")]
-    if len(numbers) != 3 or not all(number.isdigit() for number in numbers):
-        return False
-    limits = zip(map(int, numbers), (n_heads, n_queries, n_keys), strict=True)
-    return all(number < limit for number, limit in limits)
 
 
 def model_map(trace, here="", tour="all", **state):
@@ -149,8 +128,10 @@ def model_map(trace, here="", tour="all", **state):
 
     Parameters
     ----------
-    trace : Trace
-        What ``translator.trace("…")`` or ``minilm.trace("…")`` returned.
+    trace : Trace or RecurrentTrace
+        What ``translator.trace("…")``, ``minilm.trace("…")`` or a toy translator's ``trace("…")``
+        returned. The recurrent pair of lesson 02 gives a smaller map: states, energies, weights,
+        context.
     here : str, default=""
         What the lesson builds: it is lit, and the rest is dimmed until the learner lights it. One
         of "embeddings", "positions", "encoder", "self-attention", "head", "multi-head",

@@ -62,7 +62,10 @@ export class Bars {
 
   showDepths() {
     const { depth } = readPlace(this.view.place, this.view.trace);
-    [...this.depths.children].forEach((button, i) => button.setAttribute("aria-pressed", i === depth));
+    [...this.depths.children].forEach((button, i) => {
+      button.hidden = this.view.trace.recurrent && (i === 1 || i === 2);
+      button.setAttribute("aria-pressed", i === depth);
+    });
   }
 
   showPlayer() {
@@ -99,7 +102,7 @@ export class Bars {
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
     const { beat, scene, stop, tour, follow, place } = this.view;
-    let words = place ? scene.hint : "Click on a layer to open it, or on a token to follow it through the model.";
+    let words = scene.hint ? scene.hint : "Click on a layer to open it, or on a token to follow it through the model.";
     if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. Click the token again to let it go.`;
     if (beat >= 0 && scene.beats.length) words = scene.beats[Math.min(beat, scene.beats.length - 1)].words;
     if (stop >= 0) words = tour[stop].text;

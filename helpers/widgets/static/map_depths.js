@@ -5,12 +5,14 @@ import { headScene } from "./map_head.js";
 import { layerScene } from "./map_layer.js";
 import { numberScene } from "./map_number.js";
 import { embeddingScene, outputScene } from "./map_ends.js";
+import { recurrentScene } from "./map_recurrent.js";
 import { wholeScene } from "./map_whole.js";
 
 export const ROOM = 470; // height of the picture, in pixels
 
 export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM } = {}) {
   const where = readPlace(place, model);
+  if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
   if (where.depth === 3) return numberScene(where, place, width, height);
   if (where.depth === 2) return headScene(where, place, width, height, rows);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);

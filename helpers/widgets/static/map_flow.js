@@ -8,7 +8,7 @@ const BEATS = {
 };
 
 // How many beats come before the first target token is read: every later one writes a token.
-export const beatsBefore = (model) => 3 + model.encoder.layers.flat().length;
+export const beatsBefore = (model) => (model.recurrent ? 1 : 3 + model.encoder.layers.flat().length);
 
 export function wholeBeats(scene, model) {
   const { encoder, decoder } = model;

@@ -2,28 +2,30 @@
 
 import { Scene, number, percent } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
-import { rowOf, valueAt } from "./map_trace.js";
+import { rowOf, title, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
 
 export function numberScene(where, place, width, room) {
   const { head, query, key, keys, stack } = where;
   const names = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
-  const [q, k] = [rowOf(head.q, query), rowOf(head.k, key)];
+  const say = where.words || { q: "query of", k: "key of", root: `÷ √${head.q.cols}`, dot: "q · k", all: "all keys" };
+  if (say.name) names[0] = say.name;
+  const [q, k] = [rowOf(head.q, head.q.rows > 1 ? query : 0), rowOf(head.k, key)];
   const products = Array.from(q, (value, i) => value * k[i]);
   const sums = products.reduce((all, one) => [...all, (all[all.length - 1] || 0) + one], []);
-  const scene = new Scene(width, room, `One score: the query of ${names[0]} and the key of ${names[1]}, product by product`);
+  const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
   const g = layout(width, room, q.length);
-  vectors(scene, head, query, key, names, g);
+  vectors(scene, head, query, key, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
-  outcome(scene, where, place, sums[sums.length - 1], names, g);
+  outcome(scene, where, place, sums[sums.length - 1], names, g, say);
 
   const across = (from, share) => [0, from, g.left + g.w * share + 2, room];
-  scene.beat(`The query of ${names[0]} and the key of ${names[1]}: ${q.length} numbers each.`, [0, 0, width, g.bars - 6]);
+  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [0, 0, width, g.bars - 6]);
   scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [0, g.bars - 6, width, g.sum - g.bars]);
   scene.beat(`Add the products up: ${number(sums[sums.length - 1])}.`, across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)));
-  scene.beat(`Divide by √${q.length}, compare with the other keys in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
-  scene.hint = "Point at an entry to read its product. A few large products usually decide the score.";
+  scene.beat(`${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
+  scene.hint = "Point at an entry to read its product, or click on a bar below to see another key.";
   return scene;
 }
 
@@ -40,8 +42,8 @@ function layout(width, room, n) {
   return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out: sum + sumHigh + 38, room };
 }
 
-function vectors(scene, head, query, key, names, g) {
-  const kinds = [["q", head.q, query, "query", "query of", names[0]], ["k", head.k, key, "key", "key of", names[1]]];
+function vectors(scene, head, query, key, names, g, say) {
+  const kinds = [["q", head.q, head.q.rows > 1 ? query : 0, "query", say.q, names[0]], ["k", head.k, key, "key", say.k, names[1]]];
   for (const [at, one, row, color, words, name] of kinds) {
     const y = g[at];
     scene.paint((p) => {
@@ -50,7 +52,7 @@ function vectors(scene, head, query, key, names, g) {
         p.box(g.left + i * g.cell, y, Math.max(1, g.cell - 1), g.strip, { fill: `rgb(${r},${gr},${b})`, radius: 1 });
       }
     });
-    scene.label(words, g.left - 10, y + g.strip / 2 - 8, { size: 12, align: "right", color });
+    scene.label(words, g.left - 10, y + g.strip / 2 - 8, { size: 12, align: "right", color, most: g.left - 10 });
     scene.label(name, g.left - 10, y + g.strip / 2 + 8, { size: 14, weight: 600, align: "right", most: g.left - 12 });
   }
   scene.label("×", g.left + g.w / 2, g.k - 7, { size: 14, align: "center", color: "muted" });
@@ -100,18 +102,18 @@ function running(scene, sums, g) {
 }
 
 // Sum, scaling, and the softmax over all keys of this query.
-function outcome(scene, { head, query, key, keys }, place, dot, names, g) {
+function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
   const line = g.sum + g.sumHigh + 15;
-  const steps = [`q · k = ${number(dot)}`, `÷ √${head.q.cols} = ${number(score)}`, masked ? "masked: −∞" : `softmax: ${number(valueAt(head.weights, query, key), 3)}`];
+  const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${number(valueAt(head.weights, query, key), 3)}`];
   steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size: 16, weight: 650, color: ["ink", "query", "query"][i], most: g.w / 3 - 6 }));
   const n = keys.length;
   const pitch = g.w / n;
   const base = g.room - 24;
   const high = base - g.out - 18;
   scene.label("softmax over", g.left - 10, g.out + 12, { size: 13, align: "right" });
-  scene.label("all keys", g.left - 10, g.out + 28, { size: 13, align: "right" });
+  scene.label(say.all, g.left - 10, g.out + 28, { size: 13, align: "right" });
   const weights = rowOf(head.weights, query);
   const most = Math.max(...weights);
   scene.paint((p) => {
@@ -129,6 +131,6 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g) {
     scene.label(token, g.left + (s + 0.5) * pitch, base + 13, { size: 13, weight: s === key ? 650 : 400, align: "center", most: pitch * every - 3, color: s === key ? "ink" : "muted" });
   });
   const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
-  const tell = (_, row, s) => [`${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
+  const tell = (_, row, s) => [say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
   scene.grid([g.left, g.out, g.w, base - g.out], one, "Weights of all keys for this query", tell, (_, s) => place.replace(/\d+$/, s));
 }

@@ -6,7 +6,7 @@ import { cellAt, cellRect } from "./map_scene.js";
 import { clamp } from "./text.js";
 
 export class Stage {
-  // `acts`: open(place), follow(token), back(), say(text)
+  // `acts`: open(place), follow(token), write(row), say(text)
   constructor(acts) {
     Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
     this.base = make("canvas", { "aria-hidden": "true" });
@@ -149,7 +149,7 @@ export class Stage {
     const key = (one) => (one ? `${one.target.name}/${one.cell}` : "");
     if (key(next) === key(this.pointed)) return;
     this.pointed = next;
-    this.root.style.cursor = next && (next.target.go !== undefined || next.target.follow || next.target.open) ? "pointer" : "";
+    this.root.style.cursor = next && (next.target.go !== undefined || next.target.follow || next.target.open || next.target.write !== undefined) ? "pointer" : "";
     this.paintPointed();
     this.drawTip();
     if (next && next.cell && !next.quiet) this.acts.say(this.words().join(", "));
@@ -181,13 +181,14 @@ export class Stage {
     const box = this.root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     // What is only there to be read lets the press through to what lies around it.
-    const target = this.scene.targetsAt(x, y).find((one) => one.follow || one.go !== undefined || one.open);
+    const target = this.scene.targetsAt(x, y).find((one) => one.follow || one.go !== undefined || one.open || one.write !== undefined);
     if (target) this.act(target, target.grid ? cellAt(target, x, y) : null);
   }
 
   act(target, cell) {
     if (!target) return;
     if (target.follow) this.acts.follow(target.follow);
+    else if (target.write !== undefined) this.acts.write(target.write);
     else if (target.go !== undefined) this.acts.open(target.go);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);

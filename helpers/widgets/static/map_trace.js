@@ -35,9 +35,9 @@ export function entryOf(one, col) {
 export const rowOf = (one, row) => one.data.subarray(row * one.cols, (row + 1) * one.cols);
 
 export function readTrace(described, view) {
+  if (described.recurrent) return readRecurrent(described, unpack(view));
   const codes = unpack(view);
-  const numbers = ({ at, shape, scale }) =>
-    Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
+  const numbers = (place) => numbersAt(codes, place);
   const strip = (place) => matrix(numbers(place), ...place.shape, { width: place.width });
   const perHead = (place) => {
     const [heads, rows, cols] = place.shape;
@@ -60,6 +60,21 @@ export function readTrace(described, view) {
   };
   const [encoder, decoder] = [stack(described.encoder, "encoder"), stack(described.decoder, "decoder")];
   return { ...described, encoder, decoder, stacks: [encoder, decoder].filter(Boolean) };
+}
+
+const numbersAt = (codes, { at, shape, scale }) =>
+  Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
+
+// The recurrent pair of lesson 02: one attention, worked out by tanh and a learned vector.
+function readRecurrent(described, codes) {
+  const read = { ...described, stacks: [] };
+  for (const name of ["states", "before", "after", "context", "projected_states", "projected_queries", "energies", "weights"]) {
+    read[name] = matrix(numbersAt(codes, described[name]), ...described[name].shape, { width: described[name].width });
+  }
+  Object.assign(read.weights, { weights: true, most: 1 });
+  const v = numbersAt(codes, described.vector);
+  read.vector = matrix(v, 1, v.length);
+  return read;
 }
 
 // One head. Scores, weights and mixture are computed here from q, k and v, when they are wanted.
@@ -134,6 +149,7 @@ export const KINDS = {
 };
 
 export function readPlace(text, model) {
+  if (model.recurrent) return readEnergy(text, model);
   const [name, layer, kind, head, cell] = text.split("/");
   const stack = model[name];
   if (!stack || layer === undefined) return { depth: 0 };
@@ -150,11 +166,28 @@ export function readPlace(text, model) {
   return { ...place, depth: 3, query, key };
 }
 
+// "energy/3,1": the energy of decoding step 3 for source token 1.
+function readEnergy(text, model) {
+  const [query, key] = (text.split("/")[1] || "").split(",").map(Number);
+  if (!(query < model.tokens.length) || !(key < model.source.length)) return { depth: 0 };
+  const cols = model.vector.cols;
+  const mixed = model.source.flatMap((_, s) =>
+    Array.from({ length: cols }, (_, i) => Math.tanh(valueAt(model.projected_queries, query, i) + valueAt(model.projected_states, s, i)))
+  );
+  const head = { q: model.vector, k: matrix(Float32Array.from(mixed), model.source.length, cols), scores: model.energies, weights: model.weights, allowed: () => true };
+  const words = { q: "the learned vector", k: "tanh(W s + U h) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
+  return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
+}
+
 // The same place from the model down, each with its words: what the breadcrumb shows.
 export function trail(text, model) {
   const place = readPlace(text, model);
   const parts = text.split("/");
   const steps = [{ place: "", words: "The model" }];
+  if (model.recurrent) {
+    if (place.depth) steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
+    return steps;
+  }
   if (place.section === "embedding") steps.push({ place: text, words: `${title(place.stack.name)}: embedding and position` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
   else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${title(place.stack.name)} layer ${place.layer + 1}` });
@@ -168,6 +201,7 @@ export const title = (word) => word[0].toUpperCase() + word.slice(1);
 // One step deeper where nothing was pointed at: the first layer, its sharpest head, the head's
 // largest weight.
 export function deeper(text, model) {
+  if (model.recurrent) return text || "energy/0,0";
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
   if (place.section) return text;

@@ -19,6 +19,7 @@ class MapView {
     this.stage = new Stage({
       open: (place) => this.open(place),
       follow: (token) => this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true }),
+      write: (row) => this.set({ written: row, beat: -1, everything: true }),
       say: (words) => this.say(words),
     });
     this.bars = new Bars(this);
@@ -58,7 +59,7 @@ class MapView {
   }
   // How many rows of the decoder are written; while it plays, the beat says it.
   get rows() {
-    const { decoder } = this.trace;
+    const decoder = this.trace.recurrent ? { n: this.trace.tokens.length } : this.trace.decoder;
     if (!decoder) return 0;
     const first = beatsBefore(this.trace);
     if (this.beat >= 0 && !this.place) return Math.max(1, Math.min(decoder.n, this.beat - first + 1));

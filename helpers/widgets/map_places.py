@@ -1,0 +1,89 @@
+"""Where one can be in the map, and which parts it can light."""
+
+from helpers.pretrained.recurrent_trace import RecurrentTrace
+
+# What a lesson builds, in the course's order: what `here` can be.
+HERE = (
+    "embeddings", "positions", "encoder", "self-attention", "head", "multi-head", "feed-forward",
+    "add-and-norm", "decoder", "masked-self-attention", "cross-attention", "output", "decoding",
+    "loss", "training",
+)  # fmt: skip
+ENCODER_ONLY = HERE[: HERE.index("add-and-norm") + 1]
+RECURRENT = ("encoder", "cross-attention", "decoder", "output")
+
+
+def parts_of(trace):
+    """List what `here` can be for a trace.
+
+    Parameters
+    ----------
+    trace : Trace or RecurrentTrace
+
+    Returns
+    -------
+    parts : tuple of str
+    """
+    if isinstance(trace, RecurrentTrace):
+        return RECURRENT
+    return HERE if trace.decoder else ENCODER_ONLY
+
+
+def is_place(trace, place):
+    """Tell whether there is such a place.
+
+    Parameters
+    ----------
+    trace : Trace or RecurrentTrace
+    place : str
+        "" for the whole model, "encoder/0" for a layer, "encoder/0/self-attention/2" for a head,
+        "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output"; in
+        a recurrent pair "energy/3,1".
+
+    Returns
+    -------
+    there : bool
+    """
+    if not place:
+        return True
+    name, _, rest = place.partition("/")
+    if isinstance(trace, RecurrentTrace):
+        return name == "energy" and _are_below(rest.split(","), trace.energies.shape)
+    stack = _stack(trace, name)
+    if stack is None or rest in ("embedding", "output"):
+        return stack is not None and (rest == "embedding" or name == "decoder")
+    layer, *more = rest.split("/")
+    if not _are_below([layer], [len(stack.layers)]):
+        return False
+    heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
+    return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
+
+
+def is_token(trace, follow):
+    """Tell whether there is such a token to follow: "encoder:3", "decoder:0", or "" for none.
+
+    Parameters
+    ----------
+    trace : Trace or RecurrentTrace
+    follow : str
+
+    Returns
+    -------
+    there : bool
+    """
+    name, _, row = follow.partition(":")
+    stack = None if isinstance(trace, RecurrentTrace) else _stack(trace, name)
+    return not follow or (stack is not None and _are_below([row], [len(stack.tokens)]))
+
+
+def _stack(trace, name):
+    return getattr(trace, name) if name in ("encoder", "decoder") else None
+
+
+def _is_head(heads, kind, head, cell="0,0"):
+    return _are_below([head, *cell.split(",")], heads[kind].scores.shape)
+
+
+def _are_below(numbers, limits):
+    if len(numbers) != len(limits) or not all(number.isdecimal() for number in numbers):
+        return False
+    return all(int(number) < limit for number, limit in zip(numbers, limits, strict=True))
