@@ -304,12 +304,16 @@ def test_a_beam_of_one_stops_where_greedy_does():
 
 
 def test_what_cannot_be_is_no_hypothesis():
+    calls = []
+
     def one_way(prefix, rows=None):
+        calls.append(len(prefix))
         token = 3 if prefix.shape[1] < 4 else EOS
         return torch.full((len(prefix), V), -math.inf).index_fill(1, torch.tensor([token]), 0.0)
 
     found = decoding.beam(one_way, 1, BOS, EOS, 6, beam_size=3)[0]
     assert [h.ids for h in found] == [[3, 3, 3, EOS]]
+    assert len(calls) == 4  # nothing is left to go on from
 
 
 def test_top_p_of_one_keeps_a_large_vocabulary_whole():
