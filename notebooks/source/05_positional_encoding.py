@@ -95,9 +95,8 @@ exercises.reveal("reverse_without_positions", measured=without_positions)
 assert abs(without_positions - 100 / 7) < 3
 
 # %% [markdown]
-# About one in seven. The model has found out the only thing that it can find out: a letter's mirror
-# image is never the letter itself, so it's one of the seven others. *Which* of them depends on where the
-# letters are, and nothing in the model knows that.
+# About one in seven. A letter's mirror image is never the letter itself, so it's one of the seven others,
+# and that's all the model can find out. *Which* of them depends on where the letters are.
 
 # %%
 exercises.warm_up(5)
@@ -132,10 +131,9 @@ shuffled = x[:, order]
 torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x)[0][:, order])
 
 # %% [markdown]
-# Not a digit changes, so the layer can't know who bites whom. You've met the reason in lesson 03: a score
-# depends on two vectors and not on where they are, and a sum doesn't depend on the order of its terms.
-# Attention is **permutation equivariant**. A recurrent network knows the order because it reads in order.
-# We gave that up for speed, so the order has to be written *into the vectors*.
+# Not a digit changes, so the layer can't know who bites whom. As you saw in lesson 03, attention is
+# **permutation equivariant**. A recurrent network knows the order because it reads in order. We gave that
+# up for speed, so the order has to be written *into the vectors*.
 #
 # ## 2. From numbers to waves
 #
