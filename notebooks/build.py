@@ -115,7 +115,7 @@ def _assemble_cell(cell):
         made = nbformat.v4.new_code_cell(source)
     if tags:
         made.metadata["tags"] = list(tags)
-    if "hide-input" in tags:
+    if {"hide-input", "set-up"} & set(tags):
         made.metadata["jupyter"] = {"source_hidden": True}
     return made
 

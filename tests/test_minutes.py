@@ -27,6 +27,7 @@ exercises.predict("one")
 
 # %% tags=["hide-input"]
 a = 1
+exercises.reveal("one", measured=a)
 notebook.figure(a, alt="A.")
 
 # %%
