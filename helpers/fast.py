@@ -51,11 +51,11 @@ def none_if_full(mask):
 
     Parameters
     ----------
-    mask : bool Tensor
+    mask : bool Tensor of any shape
 
     Returns
     -------
-    mask : bool Tensor, or None if it holds nothing but True
+    mask : bool Tensor of the same shape, or None if it holds nothing but True
     """
     return None if mask.all() else mask
 

@@ -21,17 +21,13 @@ import torch
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
-    """Leave out what this machine lacks, and share the notebooks out among the workers."""
+    """Leave out what this machine lacks; put the notebooks that take longest first."""
     if not os.environ.get("COURSE_DATA"):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(pytest.mark.skip(reason="COURSE_DATA is not set"))
-    for item in items:
-        if item.path.suffix == ".ipynb":  # its cells share a kernel, so they stay together
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: -seconds(item.path))  # the longest first; stable
+    items.sort(key=lambda item: -seconds(item.path))  # stable: cells keep their order
 
 
 @functools.cache

@@ -54,7 +54,7 @@ ALL = [
     # longest first, so that no worker is left alone with it at the end.
     Stage(
         "notebooks, untouched and solved",
-        [[*PYTEST, "notebooks", *NOTEBOOKS, "--dist=loadgroup", "--no-loadscope-reorder"]],
+        [[*PYTEST, "notebooks", *NOTEBOOKS, "--dist=loadfile", "--no-loadscope-reorder"]],
     ),
 ]
 

@@ -111,6 +111,8 @@ def solve(name):
     for cell in cells:
         cell.source = exercises.solved(cell.source)
     needed = touched([cell.source for cell in cells], checked)
+    # The set-up cell says where the course is; no name tells that everything needs it.
+    needed |= {i for i, cell in enumerate(cells) if "set-up" in cell.metadata.get("tags", [])}
     notebook.cells = [cell for i, cell in enumerate(cells) if i in needed]
     # A folder of its own, so that nobody's progress file says that all this was done by hand.
     with tempfile.TemporaryDirectory(dir=build.NOTEBOOKS, prefix=".solved-") as folder:
