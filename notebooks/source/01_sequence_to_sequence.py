@@ -45,6 +45,11 @@ def table(rows, columns):
     display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
 
 
+def tell(text):
+    """Show what a measurement means, in the cell that reveals it, so that nobody reads it before."""
+    display(Markdown(" ".join(text.split())))
+
+
 # %% [markdown] tags=["notes"]
 # **Minute by minute** (50 minutes; every prediction: alone, then in pairs, then reveal)
 #
@@ -61,6 +66,10 @@ def table(rows, columns):
 #
 # **If you're late**: skip the stepper, and leave `lstm_step` for home. Do not skip problem 2.
 #
+# **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). Shape of the states: (B, S, D_h). "Where is the
+# meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Which problems
+# does looking back solve: the bottleneck and the distance between the two languages, but not the waiting.
+#
 # **What people get wrong.** They blame the *size* of the context vector alone (training also has to reach
 # through it). They think that teacher forcing is a part of the loss. They believe that attention makes an
 # RNN parallel. About the LSTM, see the reveal of problem 3.
@@ -70,7 +79,7 @@ def table(rows, columns):
 # %%
 exercises.predict("a_clause_is_added")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 growing = [
     ("le chat touche le lapin .", "the cat touches the rabbit ."),
     (
@@ -99,7 +108,6 @@ rows = [
 ]
 table(rows, ["French words", "right", "what the network writes"])
 
-# %% tags=["hide-input"]
 short = [p for p in test if len(p.source) <= 8]
 known = [
     p
@@ -126,35 +134,31 @@ def beginning_survives(toy, more):
 
 survived = {more: beginning_survives(gru, more) for more in (1, 2, 3)}
 lost = 1 - survived[1] / len(known)
-print(
-    f"{len(known)} short sentences, each translated without a mistake. Add more after them, and the"
+kept = ", ".join(f"{count} after {more} more" for more, count in survived.items())
+tell(
+    f"""*rabbit* has turned into *cows*, although nobody touched that part of the sentence. Add some more,
+    and the network writes about curious doctors and a grey table, in perfect English. And this isn't one
+    unlucky sentence. We took {len(known)} short sentences that it translates without a mistake and put other
+    short sentences after each. How many beginnings are still translated correctly? {kept}."""
 )
-print("translation of the beginning is still right in")
-for more, count in survived.items():
-    print(f"   {count:>3} ({count / len(known):.0%}) after {more} more sentence{'s' * (more > 1)}")
 assert 0.3 < lost < 0.45 and survived[3] < 0.35 * len(known)
 
 # %% [markdown]
-# *rabbit* has turned into *cows*, although nobody touched that part of the sentence. Add some more and the
-# network writes about curious doctors and a grey table, in perfect English. And this isn't one unlucky
-# sentence: after a second short sentence, more than a third of the first ones are no longer translated
-# correctly.
-#
-# To find out why, let's build such a network, measure where it fails, and name its three problems.
-# Repairing them is what the rest of the course is about.
+# Let's build such a network ourselves and find out where its limits are. By the end of the lesson you'll know its
+# three problems by name. Repairing them is what the rest of the course is about.
 #
 # ## 1. How does a network read a sentence of any length?
 #
 # A layer of a network expects a fixed number of inputs, but sentences have four words or forty. A
 # **recurrent network** gets around this by reading one word at a time and keeping notes. The notes are a
-# vector, the **hidden state** $h$. At each step, the network combines the new word with its old notes and
-# gets new notes, always with the same weights:
+# vector, the **hidden state** $h$. At each step the network combines the new word with its notes so far and
+# rewrites the notes, always with the same weights:
 #
 # $$h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
 # $x_t$ is the **embedding** of word $t$, a row of a learned table with one row per word. The first product
 # says what the new word contributes, the second says what is left of the old state, and $\tanh$ squashes
-# every entry of the sum into the range −1 to 1.
+# every entry of the sum into the range −1 to 1. The two matrices and the bias $b$ are learned.
 
 # %% tags=["hide-input"]
 notebook.picture("unrolled_rnn")
@@ -202,10 +206,10 @@ with torch.no_grad():
 torch.testing.assert_close(rnn(words[None])[1][0], hidden)
 
 # %% [markdown]
-# The first number remembers word 1, but each step halves it or worse. The second one remembers word 2
-# better and flips its sign at each step. After the last word, both of them together are all that's left of
-# the sentence. `nn.RNN` gives the same numbers when we copy our matrices into it (a folded cell checks
-# that).
+# The first number remembers word 1 and loses at least half of it at each step. The second one remembers word
+# 2 better, and its sign flips every time. After the last word, these two numbers are all that's left of the
+# sentence. PyTorch's `nn.RNN` computes the same two numbers when we copy our matrices into it, which a folded
+# cell checks.
 
 # %%
 exercises.quiz("shape_of_states")
@@ -217,17 +221,23 @@ exercises.quiz("shape_of_states")
 # hat*. So a network can't simply write one word for each word it reads. The solution of 2014 uses two
 # recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole French sentence, and
 # its last state becomes the **context vector**. The **decoder** starts from this vector and writes English,
-# one word per step. At each step it gets the context vector and the word before.
+# one word per step. At each step it gets the context vector and the word it wrote before.
 #
-# A word comes out of the decoder's state like this: one more learned matrix turns the state into one number
-# per word of the **vocabulary**, the **logits**, a softmax turns them into probabilities (lesson 02 looks
-# at it closely), and the likeliest word is written.
+# How does a word come out of the decoder's state? One more learned matrix turns the state into one number per
+# word of the **vocabulary**. These numbers are the **logits**. A softmax turns them into probabilities
+# (lesson 02 looks at it closely), and the decoder writes the likeliest word.
 #
 # We add two special tokens. `<bos>` (beginning of sequence) gives the decoder something to start from.
 # `<eos>` (end of sequence) marks where the source ends, and later lets the decoder signal that it's done.
 
 # %% tags=["hide-input"]
 notebook.picture("context_vector")
+
+# %% [markdown]
+# Or in motion, with the states of our trained model:
+
+# %% tags=["hide-input"]
+notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
 # Step through the trained model. Its encoder reads in both directions, with a state of 64 numbers each, so
@@ -246,7 +256,7 @@ exercises.predict("where_half_goes_wrong")
 written = gru.translate([pair.source for pair in test])
 right = [got == " ".join(pair.target) for got, pair in zip(written, test, strict=True)]
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 lengths = list(range(5, 39))
 
 
@@ -259,11 +269,28 @@ def share_right(length, right):
 curve = [share_right(length, right) for length in lengths]
 half = next(length for length, share in zip(lengths, curve, strict=True) if share < 50)
 exercises.reveal("where_half_goes_wrong", half)
+because = ["parce" in pair.source for pair in test]
+
+
+def curve_of(chosen, lengths):
+    """Return the percentage right at each length among the chosen sentences; NaN where there are few."""
+    shares = []
+    for length in lengths:
+        near = [
+            ok
+            for ok, pair, one in zip(right, test, chosen, strict=True)
+            if one and abs(len(pair.source) - length) <= 2
+        ]
+        shares.append(100 * sum(near) / len(near) if len(near) >= 20 else float("nan"))
+    return shares
+
+
+with_it, without = curve_of(because, lengths), curve_of([not b for b in because], lengths)
 axes = plots.labelled_lines(
     lengths,
-    {"GRU": curve},
+    {"all": curve, "without “parce que”": without, "with “parce que”": with_it},
     x_label="words in the French sentence (averaged over ±2)",
-    y_label="translations without a mistake, %",
+    y_label="without a mistake, %",
 )
 axes.axhline(50, color=plots.GREY, linewidth=1, linestyle=":")
 axes.set_ylim(0, 105)
@@ -273,14 +300,15 @@ if mine is not None:
     axes.annotate(
         "your guess", (mine, 100), xytext=(6, 0), textcoords="offset points", color=plots.PURPLE
     )
-notebook.figure(
-    axes,
-    alt=f"Share of sentences translated without a mistake against their length: nearly 100% up to 8 words, "
-    f"below one half from {half} words on, and close to zero beyond 30.",
-    width=600,
+display(
+    notebook.figure(
+        axes,
+        alt=f"Share of sentences translated without a mistake against their length: nearly 100% up to 8 words, "
+        f"below one half from {half} words on, a small rise at 22, close to zero beyond 30. Sentences without "
+        "parce que are close to zero from 20 words on; those with it stay above 80% up to 22 words.",
+        width=720,
+    )
 )
-
-# %% tags=["hide-input"]
 groups = [(4, 8), (9, 12), (13, 16), (17, 20), (21, 30), (31, 40)]
 rows = []
 for shortest, longest in groups:
@@ -294,13 +322,25 @@ for shortest, longest in groups:
 table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
 assert curve[0] > 95 and curve[-1] < 5 and 10 < half < 22
 
+tell(
+    """Up to eight words 99% of the translations are perfect; beyond thirty words, 2%. (**BLEU** counts matching
+    words and short phrases, from 0 to 100. It falls more slowly because many words are still right.)"""
+)
+easy, hard = with_it[lengths.index(21)], without[lengths.index(21)]
+tell(
+    f"""The bump near 22 words is a clue. Sentences with *parce que* all contain the same pattern (the goat doesn't
+    cross the road because it's too wide), so there's less to remember per word. At 21 words {easy:.0f}% of
+    them are right, and only {hard:.0f}% of the others. What overflows isn't the number of words, it's how much
+    they say."""
+)
+assert easy > 75 and hard < 10
+assert all(any(w.startswith("travers") for w in p.source) for p in test if "parce" in p.source)
+
 # %% [markdown]
-# Up to eight words 99% of the translations are perfect; beyond thirty words, 2%. This is called the
-# **bottleneck**: whatever the decoder learns about a sentence has to pass through one vector of fixed size.
-# (**BLEU** counts matching words and short phrases, from 0 to 100. It falls more slowly because many words
-# are still right.)
+# This limit is called the **bottleneck**: whatever the decoder learns about a sentence has to pass through
+# one vector of fixed size.
 #
-# More words also mean more chances for a mistake, but that explains only a part of the fall, as *Going
+# Longer sentences also have more chances for a mistake, but that explains only a part of the fall, as *Going
 # deeper* works out. Lesson 02 will train a model on the same data for just as long, change one thing, and
 # get nearly all of these sentences right.
 
@@ -315,12 +355,12 @@ exercises.quiz("size_of_the_context")
 # full stop.) The **loss** is $-\log p$ of the true next word, averaged over all positions, so it's 0 if
 # the model is certain and always right.
 #
-# Which English words so far? When the model translates, it gets its own. In training we know the
+# When the model translates, "the English words so far" are its own. In training we know the right
 # translation, so we give it the *true* previous word, even where it would have written another one.
-# This is **teacher forcing**. An early mistake doesn't spoil the rest of the sentence, and all positions can
-# be trained at once.
+# This is **teacher forcing**. It keeps an early mistake from spoiling the rest of the sentence, and all
+# positions can be trained at once.
 #
-# A colleague wrote the line that prepares these words. It runs without an error.
+# A colleague wrote the function that prepares these words. It runs without an error.
 
 
 # %%
@@ -331,7 +371,7 @@ def colleagues_version(target_ids, bos_id):
     return with_bos[:, 1:]  # back to length T
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 few = gru.encode([p for p in splits.train if len(p.source) <= 8][:1500])
 BOS, N_STEPS = gru.target.ids["<bos>"], 80
 
@@ -361,7 +401,7 @@ assert their_loss < 0.02 and 0.4 < our_loss < 2
 # %%
 exercises.predict("too_good_a_loss")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 unseen = [p for p in test if len(p.source) <= 6][:20]
 by_us, by_them = (toy.translate([p.source for p in unseen]) for toy in (ours, theirs))
 repeats = sum(len(set(text.split())) == 1 for text in by_them) / len(unseen)
@@ -373,16 +413,17 @@ table(
     ],
     ["French", "ours", "the colleague's"],
 )
+tell(
+    """A loss near zero after a few seconds is a reason for suspicion. The colleague's model has found an easier
+    task than translation, and it's no use once nobody gives it the true words."""
+)
 assert repeats > 0.8 and all(len(set(text.split())) > 1 for text in by_us)
 
 # %% [markdown]
-# A loss near zero after a few seconds is a reason for suspicion, not for joy. The colleague's model found
-# an easier task than translation, and it's no use once nobody gives it the true words.
-#
 # ### Your turn: find the bug (4 min)
 #
-# What does that decoder get as its input while it's trained? Take the target `[the, cat, sleeps]` and write
-# down what `colleagues_version` returns. Then write the correct version.
+# What does the colleague's decoder get as its input while it's trained? Take the target `[the, cat, sleeps]` and
+# write down what `colleagues_version` returns. Then write the correct version.
 
 # %%
 exercises.heading("teacher_forcing")
@@ -412,8 +453,9 @@ exercises.check("teacher_forcing", teacher_forcing)
 # | sentiment | *the film was really silly . verdict :* | *bad* |
 # | a chat | your question | the answer, one token at a time |
 #
-# Let's run two of these rows on one network: 2,400 sentences with a missing word and 1,200 tiny film
-# reviews. There is no encoder and no decoder here, just one GRU that reads and predicts.
+# Let's run two of these rows, the missing word and the sentiment, on one and the same network. It learns from
+# 2,400 sentences with a gap and 1,200 tiny film reviews. This time there is no encoder and no decoder, only
+# one GRU that reads and predicts.
 
 # %% tags=["hide-input"]
 rng = random.Random(0)
@@ -486,7 +528,7 @@ for ids in batches(epochs=6):  # some seconds
 exercises.predict("never_seen_not_dull")
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 @torch.no_grad()
 def next_token(text):
     """Return the probability of every word after the text."""
@@ -516,15 +558,19 @@ table(rows, ["what it reads", "its next token"])
 plural, singular = (list(next_token(text))[0] for text in questions[3:])
 assert verdict == "good" and not plural.endswith("s") and singular.endswith("s")
 
+tell(
+    r"""So it has learned what *not* does, rather than learning each pair of words by heart. The same network with
+    the same loss also fills gaps: *the cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
+)
+
 # %% [markdown]
-# *good*, although *not dull* was in none of its texts. And *the cats \_\_\_* gets a plural verb while *the
-# cat \_\_\_* gets a singular one, from the same network and the same loss. Predicting a missing word is how
-# BERT is trained (lesson 12), and predicting the next one is how GPT is (lesson 14).
+# Predicting a missing word is how BERT is trained (lesson 12), and predicting the next one is how GPT is
+# (lesson 14).
 #
 # **Try it (2 min).** Find a sentence that this little network gets wrong. Its vocabulary is that of the toy
 # sentences and the reviews above.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 for word, chance in list(next_token("the ___ sleep . missing :").items())[:5]:
     print(f"{chance:.0%} {word}")
 
@@ -598,12 +644,12 @@ exercises.quiz("why_recurrence_is_slow")
 # W_h + b)$ is there a term for two particular words. Near or far, every relation has to be packed into the
 # same vector, along with everything else.
 #
-# If that's true, words should get into each other's way. So let's change exactly one word.
+# What does that do to a translation? Let's change exactly one word and see.
 
 # %%
 exercises.predict("one_colour_changes")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 OTHER = {"rouge": "jaune", "jaune": "rouge", "rouges": "jaunes", "jaunes": "rouges"}
 NEW = {"rouge": "yellow", "rouges": "yellow", "jaune": "red", "jaunes": "red"}
 changed = []
@@ -676,14 +722,24 @@ table(
     ["French", "what the network writes"],
 )
 assert heights[0] == 0 and heights[2] > 3
-print(f"the new colour appears in {effects['more than 20'][2]:.0%} of the long translations")
+tell(
+    f"""We changed a colour, and {heights[2]:.1f} words elsewhere in the sentence got lost on average. The new colour
+    itself appears in only {effects["more than 20"][2]:.0%} of the long translations. In sentences of up to eight words
+    nothing else moves. All words and all their relations share the same 128 numbers, so a change to one
+    disturbs the others."""
+)
 
 # %% [markdown]
-# We changed a colour, and about five words elsewhere in the sentence got lost. The new colour itself
-# appears in only six of ten long translations. In sentences of up to eight words nothing else moves. So
-# the bottleneck is what this second problem looks like from outside: all words and all their relations share
-# 128 numbers, and a change to one disturbs the others.
+# The bottleneck of section 2 is what this second problem looks like from outside.
 #
+# **Try it (2 min).** Replace one word of this sentence by another, and look at the rest of the translation.
+
+# %%
+sentence = growing[2][0]
+for noun in ["lapin", "chien", "gâteau"]:
+    print(gru.translate(sentence.replace("lapin", noun)))
+
+# %% [markdown]
 # ### Problem 3: the distance between positions
 #
 # To learn that word 1 matters for the last state, training has to send a gradient back through every step
@@ -711,7 +767,7 @@ notebook.picture("lstm_cell")
 # %%
 exercises.predict("fresh_lstm")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 long_ones = [p.source for p in test if len(p.source) >= 30][:60]
 
 
@@ -763,22 +819,25 @@ reaching = [gradient_by_distance(fresh("lstm", seed))[25].item() for seed in ran
 assert max(reaching) < 1e-3 and untrained["RNN"][25] < 1e-6
 assert untrained["LSTM, f ≈ 0.95"][25] > 0.5
 assert trained["RNN"][20] < min(trained["GRU"][20], trained["LSTM"][20])
-notebook.figure(
-    panels[0],
-    alt="Two panels, gradient against distance, logarithmic. Not trained: RNN, GRU and LSTM fall in straight "
-    "lines by many powers of ten; the LSTM whose forget gates start at 0.95 stays near 1. Trained: all three "
-    "stay between 0.1 and 1, the RNN lowest.",
-    width=880,
+display(
+    notebook.figure(
+        panels[0],
+        alt="Two panels, gradient against distance, logarithmic. Not trained: RNN, GRU and LSTM fall in straight "
+        "lines by many powers of ten; the LSTM whose forget gates start at 0.95 stays near 1. Trained: all three "
+        "stay between 0.1 and 1, the RNN lowest.",
+        width=880,
+    )
+)
+tell(
+    r"""A fresh LSTM does better than a plain network, but not by enough: a few millionths of the gradient arrive.
+    Its gates are the sigmoid of something near 0, so $f \approx 0.5$, and we're back at halving. But start the
+    forget gates at 0.95 (with a bias of 3), and three quarters arrive before any training. Jozefowicz et al.
+    (2015) recommend such a start, with a bias of 1. So adding doesn't guarantee a memory. It gives the network a
+    switch for one, and training learns to use it: on the right all three reach far, the two with gates further
+    than the plain one, although each was trained only once."""
 )
 
 # %% [markdown]
-# A fresh LSTM does better than a plain network, but not by enough: a few millionths of the gradient arrive.
-# Its gates are the sigmoid of something near 0, so $f \approx 0.5$, and we're back at halving. But start the
-# forget gates at 0.95 (with a bias of 3), and three quarters arrive before any training (Jozefowicz et al.
-# 2015 recommend such a start). So adding doesn't guarantee a memory. It gives the network a switch for one, and
-# training learns to use that switch: on the right all three reach far, the two with gates further than the
-# plain one, although each was trained only once.
-#
 # ### Your turn (6 min)
 
 # %%
@@ -830,8 +889,8 @@ model_map(load_translator().trace("Un chien noir court dans la neige."), tour=""
 # %% [markdown]
 # ## Practice
 #
-# For home, or for a breakout in pairs (about 30 minutes). Say each answer aloud before you type it; the
-# model answer appears afterwards.
+# For home, or for a breakout in pairs: about 20 minutes, and the experiment at the end if you like. Say each
+# answer aloud before you type it; the model answer appears afterwards.
 
 # %%
 exercises.quiz("three_problems_in_your_words")
