@@ -2,11 +2,10 @@
 # # Positional encoding
 #
 # Here's a task that a child can do: read eight letters, and say them backwards. Let's give it to a model
-# with two attention layers of the kind you know from lessons 03 and 04. It may train as long as it
-# likes, on as many examples as it likes.
+# with two attention layers of the kind you know from lessons 03 and 04.
 #
-# It will never get there. Something that every sentence has is missing from everything we've built so
-# far. Before we look for it: how often will the model name the right letter?
+# However long it trains, it will never get there. Something that every sentence has is missing from
+# everything we've built so far. Before we look for it: how often will it name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

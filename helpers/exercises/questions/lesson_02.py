@@ -1,6 +1,6 @@
 """Questions of lesson 02, Bahdanau attention."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -157,5 +157,104 @@ QUESTIONS = [
         "A model writes a caption for a picture, with this attention. What are the keys, what are the values, and what does a row of weights show?",
         "open",
         answer="Keys and values are vectors of regions of the picture, for instance one for each cell of the grid that a convolutional network leaves (Xu et al. 2015, with 14 × 14 cells). The query is the decoder's state, as before. A row of weights, laid over the picture, shows where the model looked when it wrote that word. Nothing in the attention knows that it was words: it takes a set of vectors. Speech works in the same way, with stretches of sound.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "long_sentences_with_attention",
+        "With a fixed context vector, fewer than four in ten sentences of more than 20 words came out without a mistake. How many when the decoder can look back?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="Nothing has to be squeezed into a fixed number of entries any more, so length hardly matters.",
+        too_high="Not quite.",
+        explain="The average of the two longest groups, 21 to 30 and 31 to 40 words.",
+        ask_why=True,
+    ),
+    Prediction(
+        "winner_by_pencil",
+        "Which source word gets the largest weight?",
+        options={
+            "first": (
+                "the first, whose state is (1, 0)",
+                "Yes: both entries that go into the tanh are positive, 2 and 0.5, and so are both entries of *v*.",
+            ),
+            "second": (
+                "the second, whose state is (0, 1)",
+                "Its first entry is just as large, 2. The second entry is −0.5 instead of 0.5, and that costs it the lead.",
+            ),
+            "third": (
+                "the third, whose state is (−1, 0)",
+                "Its first entry cancels to 0, and the tanh of 0 is 0.",
+            ),
+        },
+    ),
+    Prediction(
+        "without_the_decoder_state",
+        "You forget the decoder's part, *W s*. What happens to the weights?",
+        options={
+            "uniform": (
+                "they all become equal, 1/3 each",
+                "That's what happens when you forget the *encoder's* part: then nothing tells the source words apart.",
+            ),
+            "frozen": (
+                "they differ from word to word, but are the same at every step",
+                "Yes: the scores depend on the source words alone, so the decoder can't ask for another word at the next step.",
+            ),
+            "random": (
+                "they can't be computed any more",
+                "The sum inside the tanh has one term less, and everything else still works. That's why it's easy to miss.",
+            ),
+        },
+    ),
+    Prediction(
+        "where_the_noun_looks",
+        "After *red*, the model writes the noun. Compared with the position that *red* looked at, where does the noun look?",
+        options={
+            "on": (
+                "one place further to the right, as everywhere on the diagonal",
+                "In most of the sentence, yes. Here French has the two words the other way round.",
+            ),
+            "same": (
+                "at the same place",
+                "The adjective and the noun are two words in French, too.",
+            ),
+            "back": (
+                "one place back to the left",
+                "Yes: the French noun comes before its adjective.",
+            ),
+        },
+    ),
+    Prediction(
+        "alignment_error_of_the_model",
+        "What is the alignment error rate of its maps? (0 is perfect, and the diagonal has 0.55.)",
+        slider=True,
+        low=0,
+        high=1,
+        step=0.01,
+        close=0.06,
+        too_low="A model that translates perfectly doesn't need perfect maps: it's trained to find the next word, and nobody ever tells it where to look.",
+        too_high="It does much better than a diagonal.",
+    ),
+    Prediction(
+        "what_attention_solved",
+        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them is still entirely there?",
+        options={
+            "waiting": (
+                "waiting: four times as many words still take about four times as long",
+                "Yes: every step needs the state of the one before.",
+            ),
+            "bottleneck": (
+                "the bottleneck: the context is still a single vector",
+                "It's a single vector, but a new one at every step, mixed for the word that's needed now.",
+            ),
+            "none": (
+                "none of them",
+                "The bottleneck is gone. But what does the score of step *t* need before it can be computed?",
+            ),
+        },
     ),
 ]
