@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import traitlets
 
 from helpers.masks import causal_mask
+from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
@@ -20,6 +21,7 @@ from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
 from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature, scale_measurements
 
 CHANGES = {
+    DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
                          "fourth": 3.0, "fifth": 3.0},
@@ -204,3 +206,10 @@ def test_an_enum_and_a_word_reach_the_other_side():
     widget = SixSteps()
     widget.controls["word"].value = "cat"
     assert "cat" in widget.describe()
+
+
+def test_dot_products_and_weights_of_a_pulled_query():
+    widget = DotProducts()
+    send(widget, set={"q_x": 0.0, "q_y": 3.0}, number=1)
+    assert widget.numbers["scores"].tolist() == [3 * widget.a_y, 3 * widget.b_y]
+    torch.testing.assert_close(widget.numbers["weights"].sum(), torch.tensor(1.0))

@@ -101,7 +101,7 @@ def move_everything(page, explorer):
             if part.is_visible() and part.is_enabled():
                 before = explorer.get_attribute("data-answered"), picture.inner_html()
                 change(part)
-                expect_answer(page, explorer, before[0])
+                expect_answer(page, explorer, before[0], kind)
                 moved += picture.inner_html() != before[1]
     return moved
 
@@ -111,9 +111,10 @@ def inwards(slider):
     return slider.evaluate("one => one.value === one.max ? 'ArrowLeft' : 'ArrowRight'")
 
 
-def expect_answer(page, explorer, before):
+def expect_answer(page, explorer, before, what):
     """Wait until Python has answered once more."""
-    page.wait_for_function(
-        "([box, before]) => box.dataset.answered !== before",
-        arg=[explorer.element_handle(), before],
-    )
+    for _ in range(150):
+        if explorer.get_attribute("data-answered") != before:
+            return
+        page.wait_for_timeout(100)
+    pytest.fail(f"no answer to {what} of {explorer.get_attribute('aria-label')}")

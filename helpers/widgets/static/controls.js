@@ -71,12 +71,19 @@ function words(explorer, one) {
   const input = make("input", { type: "text", id, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-note` });
   const note = make("div", { class: "ex-note", id: `${id}-note`, role: "alert" });
   const known = one.known ? make("details", { class: "ex-known" }, make("summary", {}, "Known words"), make("div", {}, one.known.join(" · "))) : null;
-  input.addEventListener("change", () => explorer.ask({ set: { [one.trait]: input.value } }));
   let last = null;
+  let asked = null;
+  const send = () => {
+    if (input.value === asked) return;
+    asked = input.value;
+    explorer.ask({ set: { [one.trait]: asked } });
+  };
+  input.addEventListener("change", send);
+  input.addEventListener("keydown", (event) => event.key === "Enter" && send());
   const show = (now, value) => {
     const wrong = now.error || "";
     // What is being typed stays; what was refused stays too, to be mended.
-    if (!wrong && value !== last) input.value = value;
+    if (!wrong && value !== last) input.value = asked = value;
     last = wrong ? null : value;
     input.setAttribute("aria-invalid", Boolean(wrong));
     if (note.textContent !== wrong) note.textContent = wrong;

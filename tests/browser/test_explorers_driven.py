@@ -1,0 +1,124 @@
+"""Explorers and the attention view driven by hand in a real JupyterLab, today and tomorrow."""
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SOFTMAX = """
+from helpers.widgets.softmax_scale import SoftmaxTemperature
+explorer = SoftmaxTemperature()
+explorer
+"""
+SIX = "from helpers.widgets.six_steps import SixSteps\nSixSteps(step=1)"
+VIEW = """
+import numpy
+from helpers.widgets.attention_view import attention_view
+weights = numpy.full((2, 3, 5, {n}), 1 / {n})
+attention_view({{"one": (weights, None, None), "two": (weights[:, :, :2], None, None)}})
+"""
+
+
+def state(page):
+    """Ask an explorer on the page what it shows."""
+    return page.locator(".ex .handle").evaluate_all(
+        "bars => bars.map(bar => Number(bar.getAttribute('aria-valuenow')))"
+    )
+
+
+def wait_for(page, wanted):
+    """Wait until the handles stand there."""
+    for _ in range(100):
+        if state(page) == pytest.approx(wanted):
+            return
+        page.wait_for_timeout(50)
+    assert state(page) == pytest.approx(wanted)
+
+
+def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
+    page = open_notebook([SOFTMAX], size=(1280, 800))
+    bars = page.locator(".ex .handle")
+    bars.first.wait_for()
+    wait_for(page, [2, 1, 0.5, 0, -1])
+    box = bars.nth(1).bounding_box()
+    x, top, tall = box["x"] + box["width"] / 2, box["y"], box["height"]
+    page.mouse.move(x, top + tall / 2)
+    page.mouse.down()
+    page.mouse.move(x, top + tall / 4, steps=5)
+    wait_for(page, [2, 2, 0.5, 0, -1])
+    page.mouse.move(x, top - 200)  # beyond the end
+    page.mouse.up()
+    wait_for(page, [2, 4, 0.5, 0, -1])
+    page.mouse.move(x, top + tall)  # the hand is open again
+    bars.nth(0).focus()
+    page.keyboard.press("ArrowDown")
+    wait_for(page, [1.9, 4, 0.5, 0, -1])
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "The first score"
+    for key in "xb":
+        page.keyboard.press(key)  # JupyterLab would cut the cell, or insert one
+    assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 1
+    page.get_by_role("button", name="Start again").click()
+    wait_for(page, [2, 1, 0.5, 0, -1])
+
+
+def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
+    page = open_notebook([SIX], size=(1024, 768))
+    page.get_by_role("button", name="Play: Step").click()
+    page.locator(".ex-value", has_text="6 of 6").wait_for()
+    field = page.get_by_label("x of cat")
+    field.fill("one two")
+    field.press("Enter")
+    note = page.locator(".ex-field", has=field).get_by_role("alert")
+    note.wait_for()
+    assert "three numbers" in note.inner_text()
+    assert note.bounding_box()["y"] - field.bounding_box()["y"] < 60
+    assert field.get_attribute("aria-invalid") == "true"
+    menu = page.get_by_label("Word", exact=True)
+    menu.focus()
+    page.keyboard.press("ArrowDown")
+    assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 768)])
+def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(open_notebook, size):
+    page = open_notebook([SOFTMAX, VIEW.format(n=5), VIEW.format(n=30)], size=size)
+    page.locator(".av-stage[data-painted]").nth(1).wait_for()
+    page.locator(".ex .handle").first.wait_for()
+    scale = page.locator(".ex-picture svg").evaluate_all(
+        "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+    )
+    assert min(scale) > 0.99
+    for tab in ("One", "Two"):
+        for view in page.locator(".av:not(.ex)").all():
+            view.get_by_role("tab", name=tab).click()
+        page.wait_for_function(
+            """name => [...document.querySelectorAll('.av-stage')]
+                 .every(stage => stage.dataset.painted.startsWith(name))""",
+            arg=tab,
+        )
+        over = page.locator(".av-body").evaluate_all(
+            """bodies => bodies.map(body => {
+                 const edge = body.getBoundingClientRect().right;
+                 const parts = [...body.children].map(part => part.getBoundingClientRect().right);
+                 return Math.max(...parts) - edge;
+               })"""
+        )
+        assert max(over) < 1
+
+
+def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
+    page = open_notebook([SOFTMAX, VIEW.format(n=5)], size=(1280, 1200))
+    page.locator(".av-stage[data-painted]").wait_for()
+    shown = (
+        "() => [...document.querySelectorAll('.course-still')].filter(s => s.offsetParent).length"
+    )
+    page.wait_for_function(f"{shown.replace('() =>', '() => 0 ===')}")  # live: no picture beside
+    page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_function("() => window.jupyterapp && document.querySelector('.course-still')")
+    page.locator(".course-still .av-stage[data-painted]").wait_for()  # this one needs no kernel
+    assert page.locator(".course-still > p").all_inner_texts() == ["Run this cell to play."]
+    assert page.get_by_text("model not found").filter(visible=True).count() == 0
