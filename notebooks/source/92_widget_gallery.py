@@ -17,6 +17,7 @@ from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.decoding_explorer import DecodingExplorer
+from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import LossExplorer
@@ -59,6 +60,12 @@ RNNStepper(gru.model, gru.source, gru.target, "le chat noir voit le chien .")
 # %%
 looking = toy_models.load_toy("additive")
 BahdanauStepper(looking.model, looking.source, looking.target, "le chat noir voit le chien .")
+
+# %% [markdown]
+# ## Dot products in a plane (lesson 03)
+
+# %%
+DotProducts()
 
 # %% [markdown]
 # ## A softmax and its temperature (lesson 03)
