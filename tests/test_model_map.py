@@ -242,6 +242,9 @@ def test_places_tokens_and_parts_that_are_not_there_are_refused(trace):
         view.follow = "decoder:12"
     for here in HERE:
         assert model_map(trace, here=here).here == here
+    view.yours = ["embeddings", "self-attention"]
+    with pytest.raises(ValueError, match="no part 'selfattention'"):
+        view.yours = ["embeddings", "selfattention"]
     with pytest.raises(ValueError, match="has: embeddings, positions"):
         model_map(trace, here="crossattention")
     with pytest.raises(TypeError, match="model_map has no layer"):

@@ -29,7 +29,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     here : str, default=""
     tour : str or list of str, default="all"
     **state
-        First values of the traits `place`, `follow`, `written`, `beat`, `stop` and `everything`.
+        First values of the traits `place`, `follow`, `written`, `beat`, `stop`, `everything`
+        and `yours`.
     """
 
     _esm = modules.module("map_view.js")
@@ -42,6 +43,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     stop = traitlets.Int(-1).tag(sync=True)
     everything = traitlets.Bool(False).tag(sync=True)
     here = traitlets.Unicode("").tag(sync=True)
+    yours = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _trace = traitlets.Dict().tag(sync=True)
     _data = traitlets.Bytes().tag(sync=True)
     _tour = traitlets.List().tag(sync=True)
@@ -52,7 +54,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         if unknown:
             raise TypeError(
                 f"model_map has no {', '.join(unknown)}. What can be set: here, tour, place, "
-                f"follow, written, beat, stop, everything."
+                f"follow, written, beat, stop, everything, yours."
             )
         self.trace = trace
         self.recurrent = isinstance(trace, RecurrentTrace)
@@ -72,13 +74,15 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         draw = _recurrent_html if self.recurrent else as_html
         return alive_html(self, draw(self.trace, self.written))
 
-    @traitlets.validate("here")
-    def _valid_here(self, proposal):
+    @traitlets.validate("here", "yours")
+    def _valid_parts(self, proposal):
         known = parts_of(self.trace)
-        if proposal.value and proposal.value not in known:
-            raise ValueError(
-                f"the map has no part {proposal.value!r} to light; it has: {', '.join(known)}."
-            )
+        wanted = proposal.value if proposal.trait.name == "yours" else [proposal.value]
+        for part in filter(None, wanted):
+            if part not in known:
+                raise ValueError(
+                    f"the map has no part {part!r} to light; it has: {', '.join(known)}."
+                )
         return proposal.value
 
     @traitlets.validate("place")
@@ -144,8 +148,9 @@ def model_map(trace, here="", tour="all", **state):
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
         and "decoder/output"), `follow` ("encoder:3" or "decoder:0"), `written` (how many target
-        tokens are there, beside the first), `stop` (a step of the tour) and `beat` (a step of
-        playing).
+        tokens are there, beside the first), `stop` (a step of the tour), `beat` (a step of
+        playing) and `yours` (parts that the learner wrote, named as in `here`: they get a tick;
+        lesson 10 adds to the list as parts pass).
 
     Returns
     -------

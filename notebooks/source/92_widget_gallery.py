@@ -22,6 +22,7 @@ from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.model_map import model_map
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.rnn_stepper import RNNStepper
 from helpers.widgets.shape_tracer import ShapeTracer
@@ -30,6 +31,25 @@ from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
 
 translator = load_translator()
 sentence = CAPTIONS[0][0]
+
+# %% [markdown]
+# ## The map of the whole model
+#
+# Click on a layer, then on a head, then on a score: four depths, and <kbd>Esc</kbd> goes back. Click on
+# a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell again.
+
+# %%
+model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
+
+# %% [markdown]
+# A lesson lights what it builds and brings its own tour. The same map shows an encoder alone
+# (`minilm.trace("…")`) and, smaller, the recurrent pair of lesson 02.
+
+# %%
+model_map(translator.trace(sentence), here="cross-attention", tour="07")
+
+# %%
+model_map(toy_models.load_toy("additive").trace("le chat noir voit le chien ."), written=2)
 
 # %% [markdown]
 # ## The attention view

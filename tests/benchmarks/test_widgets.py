@@ -193,3 +193,81 @@ def test_size_in_the_notebook(capsys):
             f"{(state + output) / 1000:.0f} kB, of it {output / 1000:.0f} kB static picture"
         )
     assert state + output <= 300_000
+
+
+# ---- the map ---------------------------------------------------------------------------------
+
+MAP = """
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.model_map import model_map
+trace = load_translator().trace("Un chien noir court dans la neige avec un bâton.")
+"""
+# Presses what is there, waits for the painted frame, and goes back to the whole model.
+PRESS = """async ([selector, rounds]) => {
+  const stage = document.querySelector('.mm-stage');
+  const painted = () => new Promise(done => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = done;
+    port2.postMessage(0);
+  }));
+  const times = [];
+  for (let i = 0; i < rounds; i++) {
+    await new Promise(rest => setTimeout(rest, 40));
+    const before = stage.dataset.painted;
+    const start = performance.now();
+    document.querySelector(selector).click();
+    do await painted(); while (stage.dataset.painted === before);
+    times.push(performance.now() - start);
+    document.querySelector('.mm-trail button').click();
+    await painted();
+    await painted();
+  }
+  return times;
+}"""
+FRAMES = """async seconds => {
+  const stage = document.querySelector('.mm-stage');
+  document.querySelector('.mm-player button:nth-child(2)').click();
+  const [start, before] = [performance.now(), Number(stage.dataset.painted)];
+  while (performance.now() - start < 1000 * seconds) await new Promise(requestAnimationFrame);
+  return (Number(stage.dataset.painted) - before) / seconds;
+}"""
+PRESSED = {
+    "a layer opened": '.mm-hit[aria-label^="Encoder layer 2: open"]',
+    "a token followed": '.mm-hit[aria-label^="Target token 3"]',
+    "a head opened": ".mm-depths button:nth-child(3)",
+    "a number opened": ".mm-depths button:nth-child(4)",
+    "one step": ".mm-player button:nth-child(3)",
+}
+
+
+@pytest.fixture(scope="module")
+def map_cells():
+    return [MAP, 'model_map(trace, tour="00")']
+
+
+@pytest.mark.parametrize("what", PRESSED)
+def test_map_press_to_painted_frame(open_notebook, capsys, map_cells, what):
+    page = open_notebook(map_cells, size=(1280, 1000))
+    page.wait_for_selector(".mm-stage[data-painted]")
+    page.evaluate(PRESS, [PRESSED[what], 4])  # warm
+    times = page.evaluate(PRESS, [PRESSED[what], 40])
+    assert report(capsys, f"map, twelve tokens, {what}", times, 50) <= 50
+
+
+def test_map_plays_smoothly(open_notebook, capsys, map_cells):
+    page = open_notebook(map_cells, size=(1280, 1000))
+    page.wait_for_selector(".mm-stage[data-painted]")
+    page.wait_for_timeout(500)
+    rate = page.evaluate(FRAMES, 5)
+    with capsys.disabled():
+        print(f"\n  map, playing: {rate:.0f} frames a second   (at least 50)")
+    assert rate >= 50
+
+
+def test_map_first_paint_after_the_cell_ran(open_notebook, capsys, map_cells):
+    page = open_notebook(map_cells, size=(1280, 1000))
+    page.wait_for_selector(".mm-stage[data-painted]")
+    first = FIRST_PAINT.replace(".av-stage[data-painted] canvas", ".mm-stage[data-painted]")
+    first = first.replace(".av", ".mm")
+    times = [page.evaluate(first) for _ in range(12)]
+    assert report(capsys, "map, first paint after the cell ran, twelve tokens", times, 300) <= 300

@@ -12,7 +12,8 @@ export class Bars {
     this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
     DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
-    this.head = make("div", { class: "mm-head" }, this.trail, this.badge, this.depths);
+    this.yours = make("span", { class: "mm-yours" });
+    this.head = make("div", { class: "mm-head" }, this.trail, this.yours, this.badge, this.depths);
 
     const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
     this.stepBack = button("◂", "One step back (B)", () => view.step(-1));
@@ -42,6 +43,10 @@ export class Bars {
     this.showWords();
     const { model } = this.view;
     const here = model.get("here");
+    const yours = model.get("yours").map(named);
+    this.yours.hidden = !yours.length;
+    this.yours.textContent = `✓ yours: ${yours.length > 2 ? `${yours.length} parts` : yours.join(", ")}`;
+    this.yours.title = yours.join(", ");
     this.badge.hidden = !here;
     this.badge.textContent = model.get("everything") ? `Show where we are: ${named(here)}` : `You are here: ${named(here)} ✕`;
     this.badge.setAttribute("aria-label", model.get("everything") ? `Light only what this lesson builds: ${named(here)}` : `You are here: ${named(here)}. Light the whole model`);

@@ -89,8 +89,13 @@ export function followed(scene, model, follow) {
   });
   const lit = rowOfStack(scene, stack, row);
   if (name === "decoder") lit.push(...scene.parts.loss, ...scene.parts.memory);
-  const paint = (p) => ribbons.forEach(({ start, end, weight, cross }) => {
-    p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
-  });
+  const paint = (p) => {
+    for (const { start, end, weight, cross } of ribbons) {
+      p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
+    }
+    if (stack.pitch >= 13) return;
+    p.box(0, stack.y(row) - 9, m.label, 18, { fill: p.theme.paper, radius: 3 }); // its name, where many are left out
+    p.text(stack.tokens[row], m.label - 3, stack.y(row), { size: 14, weight: 650, align: "right", most: m.label - 4 });
+  };
   return { lit, paint };
 }

@@ -63,7 +63,7 @@ function headSizes(width, room, queries, keys) {
   const head = 24;
   const up = narrow ? 70 : clamp(room * 0.26, 70, 130);
   const top = head + up + 58;
-  const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, cell);
+  const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
   const x1 = left + wide + gaps[0];
   if (narrow) {
     const head2 = top + high * queries.length + 56;

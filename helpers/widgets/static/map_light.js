@@ -11,6 +11,21 @@ const TOGETHER = {
 };
 
 export function lightOf(view) {
+  return { ...litOf(view), marks: view.place ? null : marksOf(view) };
+}
+
+const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []);
+
+// Parts that the learner wrote: framed, with a tick.
+function marksOf({ scene, model }) {
+  const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
+  return (p) => rects.forEach(([x, y, w, h]) => {
+    p.box(x, y, w, h, { edge: p.theme.good, line: 2, radius: 4 });
+    p.tick(x + w - 1, y + 1);
+  });
+}
+
+function litOf(view) {
   const { scene, trace } = view;
   if (view.beat >= 0 && scene.beats.length) return { lit: revealed(scene, view.beat, view.progress), flows: null };
   const stop = view.tour[view.stop];
@@ -19,7 +34,7 @@ export function lightOf(view) {
     return { lit, flows: paint };
   }
   const parts = stop ? stop.parts : view.here && !view.place ? [view.here] : [];
-  const lit = (parts || []).flatMap((part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []));
+  const lit = (parts || []).flatMap((part) => rectsOf(scene, part));
   return { lit: lit.length ? lit : null, flows: null };
 }
 

@@ -105,8 +105,9 @@ function running(scene, sums, g) {
 function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
+  const share = valueAt(head.weights, query, key);
   const line = g.sum + g.sumHigh + 15;
-  const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${number(valueAt(head.weights, query, key), 3)}`];
+  const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${share < 0.0005 ? "under 0.001" : number(share, 3)}`];
   steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size: 16, weight: 650, color: ["ink", "query", "query"][i], most: g.w / 3 - 6 }));
   const n = keys.length;
   const pitch = g.w / n;

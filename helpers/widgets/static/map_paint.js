@@ -161,6 +161,15 @@ export class Paint {
     else this.line([[x - size * 0.35, y - size * 0.35], [x + size * 0.35, y + size * 0.35]], { color: theme.muted });
   }
 
+  tick(x, y) {
+    const { context, theme } = this;
+    context.beginPath();
+    context.arc(x, y, 7, 0, 2 * Math.PI);
+    context.fillStyle = theme.good;
+    context.fill();
+    this.line([[x - 3, y], [x - 1, y + 3], [x + 3.5, y - 3]], { color: theme.paper, width: 2, radius: 0 });
+  }
+
   // The feed-forward network: it widens every vector and narrows it again.
   lens(one, x, y, width, height) {
     const { context, theme } = this;

@@ -26,8 +26,8 @@ export class Stage {
   // ---- painting ----------------------------------------------------------------------------
 
   // Show a scene. `lit`: rectangles that stay in full colour, or null for all of it.
-  show(scene, theme, { lit = null, flows = null, height = scene.height } = {}) {
-    Object.assign(this, { scene, theme, lit, flows, height });
+  show(scene, theme, { lit = null, flows = null, marks = null, height = scene.height } = {}) {
+    Object.assign(this, { scene, theme, lit, flows, marks, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);
     this.scale = fitCanvas(this.full, scene.width, height);
@@ -60,6 +60,7 @@ export class Stage {
     }
     if (flows) flows(p);
     for (const label of scene.labels) label(p);
+    if (this.marks) this.marks(p);
     this.paintPointed();
     this.root.dataset.painted = String(Number(this.root.dataset.painted || 0) + 1);
   }

@@ -9,7 +9,7 @@ import { ROOM, sceneOf } from "./map_depths.js";
 import { Stage } from "./map_stage.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
-const TRAITS = ["place", "follow", "written", "beat", "stop", "everything"];
+const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours"];
 
 class MapView {
   constructor(model, el) {
@@ -161,9 +161,9 @@ class MapView {
     this.height = width < 600 && this.place ? ROOM : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height });
     this.theme = mapTheme(dark);
-    const { lit, flows } = lightOf(this);
+    const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
-    this.stage.show(this.scene, this.theme, { lit, flows, height });
+    this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
   }
 

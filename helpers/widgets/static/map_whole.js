@@ -132,7 +132,7 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
   const widest = (free - clamp(width * 0.2, 10, 40)) / attentions.length;
   const grid = tileGrid(attentions[0].heads.length, widest, height - 8);
   const column = Math.min(widest, Math.max(grid.width, widest * 0.5));
-  const lens = Math.min(free - column * attentions.length, 64);
+  const lens = Math.min(free - column * attentions.length, attentions.length > 1 ? 120 : 64);
   const name = `${title(stack.name)} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
   scene.paint((p) => p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm, edge: p.theme.edge }));
@@ -173,7 +173,8 @@ function adds(scene, x, top, height) {
     p.line([[x, top + 4], [x, top + height - 4]], { color: p.theme.muted, width: 1, alpha: 0.55 });
     p.plus(x, top + 1, 5);
   });
-  scene.part("add-and-norm", x - 7, top - 6, 14, height + 6);
+  scene.part("add-and-norm", x - 7, top - 6, 14, 14);
+  scene.part("add-and-norm", x - 1.5, top + 8, 3, height - 10);
 }
 
 // As few columns of tiles as keep them nearly as large as can be.
