@@ -73,9 +73,9 @@ export function outputScene(model, where, width, room, row) {
   });
   scene.label(`“${decoder.tokens[row]}”, last layer`, 0, y0 - 26, { size: 12, color: "muted", most: left - 20 });
   scene.label("Logits", x1, 14, { size: 16, weight: 650 });
-  scene.label("one per token of the vocabulary", x1, 36, { size: 13, color: "muted", most: room2 + 80 });
+  scene.label("per token of the vocabulary", x1, 36, { size: 13, color: "muted", most: room2 + 80 });
   scene.label("Softmax", x2, 14, { size: 16, weight: 650 });
-  scene.label("probabilities, which sum to 1", x2, 36, { size: 13, color: "muted", most: width - x2 });
+  scene.label("probabilities: they sum to 1", x2, 36, { size: 13, color: "muted", most: width - x2 });
   const one = { data: Float32Array.from(found.flatMap(([, logit, share]) => [logit, share])), rows: found.length, cols: 2 };
   const tell = (_, i) => [`“${found[i][0]}”`, `logit ${number(found[i][1])}, probability ${percent(found[i][2])}`];
   scene.grid([left, top, width - left, pitch * found.length], one, "Likeliest next tokens", tell);

@@ -1,7 +1,7 @@
 // The map, third depth: one head. Queries on the left, keys above the scores, values above the
 // mixture: every matrix product stands where its rows meet its columns.
 
-import { Scene, number, tellVector, tellWeight } from "./map_scene.js";
+import { NARROW, Scene, number, tellVector, tellWeight } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
 import { matrix, valueAt } from "./map_trace.js";
 import { inkOn } from "./colour.js";
@@ -54,7 +54,7 @@ export function headScene(where, place, width, room) {
 
 // On a narrow screen the second product, weights times values, stands below the first.
 function headSizes(width, room, queries, keys) {
-  const narrow = width < 600;
+  const narrow = width < NARROW;
   const left = clamp(Math.ceil(Math.max(...queries.map((token) => textWidth(token, 13)))) + 8, 40, 92);
   const gaps = [22, narrow ? 0 : 44, 30];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
@@ -137,7 +137,7 @@ function headLabels(scene, where, g, queries, keys) {
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label("keys, one per column", x1, g.head - 11, { size: 12, color: "muted", most: broad });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
-  scene.label("values, one per row", x3, g.head2 - 11, { size: 12, color: "muted", most: Math.max(wide, 110) });
+  scene.label(wide < 108 ? "values" : "values, one per row", x3, g.head2 - 11, { size: 12, color: "muted" });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const under = [
@@ -145,7 +145,7 @@ function headLabels(scene, where, g, queries, keys) {
     [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20], [x3 + wide / 2, top2, "mixture", wide + 20],
   ];
   for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
-  if (!g.narrow) formula(scene, x2 + broad / 2, g.head + g.up * 0.42, head);
+  if (!g.narrow) formula(scene, x2 + broad / 2, g.head + g.up * 0.42, broad + 24, head);
   scene.labels.push((p) => {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
@@ -160,10 +160,12 @@ function headLabels(scene, where, g, queries, keys) {
 }
 
 // The paper's formula, each letter in the colour of its matrix.
-function formula(scene, x, y, { q }) {
+function formula(scene, x, y, most, { q }) {
   const parts = [["softmax( ", "ink"], ["Q", "query"], [" ", "ink"], ["Kᵀ", "key"], [` / √${q.cols} ) `, "ink"], ["V", "value"]];
-  const size = 19;
-  const total = parts.reduce((sum, [words]) => sum + textWidth(words, size), 0);
+  const wide = (size) => parts.reduce((sum, [words]) => sum + textWidth(words, size), 0);
+  const size = Math.min(19, Math.floor((19 * most) / wide(19)));
+  if (size < 12) return;
+  const total = wide(size);
   let at = x - total / 2;
   for (const [words, color] of parts) {
     scene.label(words, at, y, { size, color, weight: color === "ink" ? 400 : 650 });

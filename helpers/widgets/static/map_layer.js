@@ -53,7 +53,8 @@ function layerSizes(model, width, room, stack, sublayers) {
 function strip(scene, g, one, x, words, what, tokens, style = {}) {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, tellVector(tokens, what));
-  scene.label(words, x + g.strip / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: g.strip + g.gap, ...style });
+  const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0; // two lines of names where they are close
+  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap, ...style });
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.
@@ -78,7 +79,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   from = x + wide;
   x = from + g.gap;
   flow(from, x);
-  const found = sublayer.heads ? "× W_O" : "out";
+  const found = sublayer.heads ? (g.strip > 32 ? "× W_O" : "W_O") : "out";
   strip(scene, g, sublayer.found, x, found, `what ${KINDS[sublayer.kind].toLowerCase()} found`, tokens);
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
@@ -94,7 +95,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   flow(plus, after);
   strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${KINDS[sublayer.kind].toLowerCase()}`, tokens);
   const end = after + g.strip;
-  scene.label(KINDS[sublayer.kind], start, 14, { size: 15, weight: 650, most: end - start });
+  scene.label(KINDS[sublayer.kind], start, 14, { size: end - start > 170 ? 15 : 13, weight: 650, most: end - start });
   scene.label(WORDS[sublayer.kind], start, 34, { size: 13, color: "muted", most: end - start });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
@@ -151,7 +152,7 @@ function hidden(scene, g, sublayer, x, wide, tokens) {
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
   const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
-  scene.label(`${one.width} wide`, x + wide / 2, g.bottom + 12, { size: 12, color: "muted", align: "center", most: wide + 8 });
+  scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
   scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
     ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
     share > 0.3 ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",

@@ -1,6 +1,6 @@
 // The map, fourth depth: one number. A query and a key, product by product, to a score and a weight.
 
-import { Scene, number, percent } from "./map_scene.js";
+import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
 import { rowOf, title, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
@@ -30,7 +30,7 @@ export function numberScene(where, place, width, room) {
 }
 
 function layout(width, room, n) {
-  const left = width < 620 ? 74 : 128;
+  const left = width < NARROW + 100 ? 98 : 128;
   const w = width - left - 8;
   const strip = clamp(room * 0.06, 20, 32);
   const q = 22;

@@ -1,6 +1,6 @@
 // The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
 
-import { Scene, number, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
 import { rowOf, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
@@ -15,7 +15,7 @@ export function recurrentScene(model, width, room, step) {
   const top = HEADLINE;
   const high = n * pitch;
   const gap = clamp(width / 45, 10, 26);
-  const narrow = width < 600;
+  const narrow = width < NARROW;
   const panel = clamp(width * 0.17, 92, 170);
   const part = (width - label - 4 * gap - panel) / 4;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));

@@ -2,6 +2,8 @@
 
 import { entryOf, valueAt } from "./map_trace.js";
 
+export const NARROW = 540; // below this width, in pixels, parts stand below each other
+
 export class Scene {
   constructor(width, height, title) {
     Object.assign(this, { width, height, title });

@@ -6,6 +6,7 @@ import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { mapTheme } from "./map_paint.js";
 import { ROOM, sceneOf } from "./map_depths.js";
+import { NARROW } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
@@ -74,11 +75,12 @@ class MapView {
 
   open(place) {
     this.pause();
-    const held = this.root.contains(document.activeElement) && this.stage.root.contains(document.activeElement);
     const from = this.place;
+    if (this.stage.root.contains(document.activeElement)) {
+      const back = from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : null;
+      this.drawn = () => this.stage.focus(back);
+    }
     this.set({ place, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
-    this.draw();
-    if (held) this.stage.focus(from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : null);
   }
   back() {
     const steps = trail(this.place, this.trace);
@@ -150,7 +152,7 @@ class MapView {
     if (width < 100) return;
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
-    this.root.classList.toggle("mm-narrow", width < 600);
+    this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     const [name, row] = this.follow.split(":");
     const current = name === "decoder" && row < this.rows ? Number(row) : this.rows - 1;
     // Every depth is as high as the whole model, so that the page stays where it is.
@@ -158,13 +160,16 @@ class MapView {
       this.wholeHeight = Math.max(ROOM, sceneOf(this.trace, "", width, 1).height);
       this.measured = width;
     }
-    this.height = width < 600 && this.place ? ROOM : this.wholeHeight;
+    this.height = width < NARROW && this.place ? ROOM : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height });
     this.theme = mapTheme(dark);
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
+    const { drawn } = this;
+    this.drawn = null;
+    if (drawn) drawn();
   }
 
   // The same scene, lit otherwise: what every frame of playing does.

@@ -1,6 +1,6 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
-import { Scene, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, percent, tellVector } from "./map_scene.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS, title } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
@@ -12,11 +12,11 @@ const UNDER = 20; // room for the names of a layer's parts, below it
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
 // every part is a block of its own, and the blocks stand below each other.
 function measures(model, width, room) {
-  const narrow = width < 600;
+  const narrow = width < NARROW;
   const most = Math.max(...model.stacks.map((one) => one.n));
   const words = model.stacks.flatMap((one) => one.tokens);
   const free = room - model.stacks.length * (HEAD + UNDER) - (model.decoder ? GAP - UNDER : 0);
-  const pitch = narrow ? 14 : clamp(Math.floor(free / model.stacks.length / most), most > 30 ? 7 : 9, 26);
+  const pitch = narrow ? 14 : clamp(Math.floor((4 * free) / model.stacks.length / most) / 4, most > 30 ? 7 : 9, 26);
   const label = clamp(Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8, 74, width < 760 ? 74 : 96);
   const gap = narrow ? 22 : 15;
   const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, 44);
@@ -80,7 +80,7 @@ function stackScene(scene, model, stack, m, rows) {
 }
 
 function tokens(scene, stack, { pitch, label }, top, rows, block) {
-  const every = Math.ceil(13 / pitch);
+  const every = Math.ceil(11.5 / pitch);
   const side = stack.name === "encoder" ? "Source" : "Target";
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const y = stack.y(row, block);
