@@ -34,7 +34,6 @@ PREDICTIONS = [
         slider=True,
         too_low="Most people give up on it too early: up to ten words nearly everything is right.",
         too_high="It fails sooner than that: even at 20 words three sentences out of four have a mistake.",
-        explain="The vocabulary and the grammar are the same at every length. Only the number of words changes.",
     ),
     Prediction(
         name="too_good_a_loss",
