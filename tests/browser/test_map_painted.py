@@ -58,14 +58,11 @@ def offline(chromium, tmp_path):
     assert not errors
 
 
-def trail(page):
-    """Return the breadcrumb, step by step."""
-    return page.locator(".mm-trail button").all_inner_texts()
-
-
-def pressed(page):
-    """Return which depth is on."""
-    return page.locator(".mm-depths [aria-pressed=true]").inner_text()
+def expect_at(page, words, depth=None):
+    """Wait until the breadcrumb ends with these words, and this depth is on."""
+    expect(page.locator(".mm-trail button").last).to_have_text(words)
+    if depth:
+        expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_text(depth)
 
 
 def open_(page, name):
@@ -101,9 +98,9 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     assert page.locator("img").count() == 0  # the live map took the picture's place
     high = page.locator(".mm").bounding_box()["height"]
     open_(page, "^Decoder layer 3: open")
-    assert (trail(page), pressed(page)) == (["The model", "Decoder layer 3"], "Layer")
+    expect_at(page, "Decoder layer 3", "Layer")
     open_(page, "^Head 2 of cross-attention")
-    assert trail(page)[-1] == "Cross-attention, head 2"
+    expect_at(page, "Cross-attention, head 2")
     box = page.get_by_role("button", name=re.compile("^Scores")).bounding_box()
     head = trace.decoder.layers[2][1].heads
     # Row 2 is “black”, column 1 “chien”.
@@ -118,14 +115,12 @@ def test_four_depths_by_mouse_and_back(offline, trace):
         head.weights[1, 2, 1].item(), abs=0.005
     )
     page.mouse.click(*at)
-    assert (trail(page)[-1], pressed(page)) == ("“black” to “chien”", "One number")
+    expect_at(page, "“black” to “chien”", "One number")
     assert page.locator(".mm").bounding_box()["height"] == high  # no jump on the way
     for depth in ("Head", "Layer", "Model"):
         page.keyboard.press("Escape")
-        page.wait_for_function(
-            f"document.querySelector('.mm-depths [aria-pressed=true]').textContent === '{depth}'"
-        )
-    assert trail(page) == ["The model"]
+        expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_text(depth)
+    expect_at(page, "The model")
 
 
 def test_the_products_of_one_number_add_up(offline, trace):
@@ -149,9 +144,9 @@ def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     page = offline(model_map(trace))
     for depth, name in enumerate(("Layer", "Head", "One number"), start=2):
         page.locator(".mm-depths").get_by_role("button", name=name).click()
-        assert len(trail(page)) == depth
+        expect(page.locator(".mm-trail button")).to_have_count(depth)
     page.locator(".mm-trail button").nth(1).click()
-    assert trail(page) == ["The model", "Encoder layer 1"]
+    expect_at(page, "Encoder layer 1", "Layer")
 
 
 def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
@@ -183,15 +178,13 @@ def test_the_keyboard_alone(offline, trace):
         page.keyboard.press(key)
         names.add(page.evaluate("document.activeElement.getAttribute('aria-label')"))
     assert len(names) >= 5  # each arrow went somewhere
-    page.evaluate(
-        "document.querySelector('.mm-hit[aria-label^=\"Encoder layer 2: open\"]').focus()"
-    )
+    page.get_by_role("button", name=re.compile("^Encoder layer 2: open")).focus()
     page.keyboard.press("Enter")
-    assert trail(page)[-1] == "Encoder layer 2"
+    expect_at(page, "Encoder layer 2")
     assert page.evaluate("document.activeElement.matches('.mm-hit')")
-    page.evaluate("document.querySelector('.mm-hit[aria-label^=\"Head 4\"]').focus()")
+    page.get_by_role("button", name=re.compile("^Head 4")).focus()
     page.keyboard.press("Enter")
-    page.evaluate("document.querySelector('.mm-hit[aria-label^=\"Weights\"]').focus()")
+    page.get_by_role("button", name=re.compile("^Weights")).focus()
     page.keyboard.press("Enter")  # into the matrix
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
@@ -199,12 +192,12 @@ def test_the_keyboard_alone(offline, trace):
         "document.querySelector('.mm [role=status]').textContent.startsWith('“chien” to “chien”')"
     )
     page.keyboard.press("Enter")
-    assert trail(page)[-1] == "“chien” to “chien”"
+    expect_at(page, "“chien” to “chien”")
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
-    assert trail(page)[-1] == "Encoder layer 2"
-    focused = "document.activeElement.getAttribute('aria-label')"
-    assert page.evaluate(focused).startswith("Head 4 of self-attention")  # where one came from
+    expect_at(page, "Encoder layer 2")
+    came_from = page.get_by_role("button", name=re.compile("^Head 4 of self-attention"))
+    expect(came_from).to_be_focused()
 
 
 def test_play_pause_and_steps(offline, trace):
@@ -277,7 +270,9 @@ def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
     page = offline(model_map(trace), size)
     for place in (0, 1, 2, 3):
         page.locator(".mm-depths button").nth(place).click()
-        page.wait_for_timeout(40)
+        expect(page.locator(".mm-depths button").nth(place)).to_have_attribute(
+            "aria-pressed", "true"
+        )
         too_wide = page.evaluate(
             """() => [...document.querySelectorAll('.mm, .mm *')].filter(one =>
                  !one.matches('.mm-hidden') && one.scrollWidth > one.clientWidth + 1
