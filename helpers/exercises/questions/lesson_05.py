@@ -224,7 +224,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.03,
-        too_low="Knowing the position was all it lacked.",
+        explain="Knowing the position was all that the model lacked.",
     ),
     Prediction(
         "rotary_scores",
