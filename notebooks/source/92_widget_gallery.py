@@ -39,14 +39,19 @@ sentence = CAPTIONS[0][0]
 # a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell again.
 
 # %%
-model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
+whole = model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
+whole
 
 # %% [markdown]
-# A lesson lights what it builds and brings its own tour. The same map shows an encoder alone
-# (`minilm.trace("…")`) and, smaller, the recurrent pair of lesson 02.
+# A lesson lights the part that it builds and dims the rest, with `model_map(trace, here="…")`. You can
+# also do it from Python. `whole.place`, `whole.follow` and `whole.stop` open a place, follow a token and
+# go to a step of the tour.
 
 # %%
-model_map(translator.trace(sentence), here="cross-attention", tour="07")
+whole.here = "cross-attention"
+
+# %% [markdown]
+# The same map shows an encoder alone (`minilm.trace("…")`) and the recurrent pair of lesson 02.
 
 # %%
 model_map(toy_models.load_toy("additive").trace("le chat noir voit le chien ."), written=2)
