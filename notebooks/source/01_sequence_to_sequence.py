@@ -135,12 +135,12 @@ def beginning_survives(toy, more):
 survived = {more: beginning_survives(gru, more)[0] for more in (1, 2, 3)}
 n_known = beginning_survives(gru, 1)[1]
 lost = 1 - survived[1] / n_known
-kept = ", ".join(f"{count} after {more} more" for more, count in survived.items())
 tell(
     f"""*rabbit* has turned into *cows*, although nobody touched that part of the sentence. Add some more,
     and the network writes about curious doctors and a grey table, in perfect English. And this isn't one
-    unlucky sentence. We took {n_known} short sentences that it translates without a mistake and put other
-    short sentences after each. How many beginnings are still translated correctly? {kept}."""
+    unlucky sentence. We took {n_known} short sentences that it translates without a mistake and put other short
+    sentences after each. With one more, only {survived[1]} of the beginnings are still right, with two more
+    {survived[2]}, with three more {survived[3]}."""
 )
 assert 0.3 < lost < 0.45 and survived[3] < 0.35 * n_known
 
@@ -533,6 +533,9 @@ exercises.predict("never_seen_not_dull")
 @torch.no_grad()
 def next_token(text):
     """Return the probability of every word after the text."""
+    unknown = [word for word in text.split() if word not in index]
+    if unknown:
+        raise ValueError(f"the network has never seen: {', '.join(unknown)}")
     ids = torch.tensor([[index[word] for word in text.split()]])
     probabilities = model(ids)[0, -1].softmax(-1)
     return dict(

@@ -32,8 +32,8 @@ PREDICTIONS = [
         low=4,
         high=40,
         slider=True,
-        too_low="Most people give up on it too early: up to ten words nearly everything is right.",
-        too_high="It fails sooner than that: even at 20 words three sentences out of four have a mistake.",
+        too_low="It lasts longer than that: at ten words, nearly nine sentences out of ten are still right.",
+        too_high="It fails sooner than that: between 17 and 20 words, three sentences out of four have a mistake already.",
     ),
     Prediction(
         name="too_good_a_loss",
@@ -53,7 +53,7 @@ PREDICTIONS = [
             ),
             "repeats": (
                 "one word, over and over",
-                "It has learned to copy: what goes in comes out. By itself it's given its own last word and copies that, for ever.",
+                "It has learned to copy its input. When it translates, its input is the word it has just written, so it writes that word again.",
             ),
         },
     ),
