@@ -19,6 +19,8 @@ REMOTE_ASSET = re.compile(
     r"""|@import\s+["'](?:https?:)?//""",
     flags=re.IGNORECASE,
 )
+LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^\s)]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 MARKDOWN_PICTURE = re.compile(r"!\[([^\]]*)\]\(")
 
 
@@ -153,6 +155,22 @@ def test_exported_page_shows_the_pictures_and_no_live_view(name):
         for a in Pictures(html).found
     ]
     assert [alt for alt in alts if alt in stored] == stored
+
+
+def anchors(name):
+    """JupyterLab's names for the headings of a notebook."""
+    texts = [c.source for c in read(name).cells if c.cell_type == "markdown"]
+    found = [heading for text in texts for heading in HEADING.findall(text)]
+    return {heading.strip().replace("`", "").replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_to_other_notebooks_lead_to_a_heading(name):
+    texts = [c.source for c in read(name).cells if c.cell_type == "markdown"]
+    links = [link for text in texts for link in LINK.findall(text)]
+    lost = [(to, anchor) for to, anchor in links if to not in NAMES]
+    lost += [(to, anchor) for to, anchor in links if anchor and anchor not in anchors(to)]
+    assert lost == []
 
 
 @pytest.mark.parametrize("name", NAMES)

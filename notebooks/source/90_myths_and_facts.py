@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Myths and facts
 #
-# Twenty-four sentences of the kind one meets in books, talks and posts about attention. Each is a
-# myth, or half of one, and each has a **counter-example that you can run**. Use the page to look
-# something up, or as a game: one reads the sentence aloud from their own screen, the others say which
-# *experiment* would decide. Allow about **45 minutes** for the game.
+# *"The context is the sum of the weights." "Heads are concatenated, and that's it." "With a causal mask you
+# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All
+# thirty-eight on this page are myths, or half of one. Most come with an experiment of a few lines. Where a
+# lesson already runs one, there's a link to it.
 #
-# The number in brackets is the lesson.
+# You can look something up here, or play: one of you reads a sentence aloud, and the others say which
+# *experiment* would decide. For the game, allow about **45 minutes**.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -20,28 +21,35 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import attention, masks, training
-from helpers.pretrained import toy_models
+from helpers import attention, exercises, training
+from helpers.batches import pad_batch
 from helpers.data.captions import CAPTIONS
-from helpers.layers import Dropout, EncoderLayer, FeedForward
+from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
 from helpers.positions import sinusoidal_positions
-from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained import toy_models
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import PAD
 
 notebook.set_seed(0)
 translator = load_translator()
 model = translator.model
+src_ids = translator.encode([CAPTIONS[0][0]])  # a French caption
+english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eos=True)])
 
 # %% [markdown] tags=["notes"]
-# **With a class**: pick five rows, about eight minutes each; 6, 8, 10, 15 and 23 start the best
-# arguments. Read them aloud with the projector dark and the outputs cleared: the verdict stands beside
-# each sentence. **When late**: three rows.
+# **With a class**: pick five rows, about eight minutes each. Numbers 10, 17, 19, 30 and 36 start the best
+# arguments. Read them aloud with the projector dark and the outputs cleared, because the verdict stands right
+# beside each sentence. **If you're late**, three rows are enough.
 
 # %% [markdown]
-# **1 · "A Transformer is a CNN plus attention." (01, 07)** It has no recurrence and no convolution over
-# positions. Its feed-forward layer can be *described* as convolutions of kernel size 1: it treats each
-# position alone.
+# ## Lessons 00 and 01
+#
+# **1 · "The paper translated from French to English."** From English to German and from English to French
+# (Vaswani et al. 2017, section 5.1). Our translator goes the other way, from French to English, and that's how
+# the mix-up happens.
+#
+# **2 · "A Transformer is a CNN plus attention."** It has no recurrence and no convolution over positions. The
+# paper does say that its feed-forward network can be *described* as two convolutions of kernel size 1, which
+# means that each position is treated by itself:
 
 # %%
 layer = FeedForward(8, 32)
@@ -50,336 +58,469 @@ changed = x.clone()
 changed[0, 2] += 1
 moved = (layer(x) - layer(changed)).abs().sum(-1)[0] > 1e-6
 print("positions that change when position 2 does:", moved.nonzero().flatten().tolist())
+
+# %% tags=["hide-input"]
 assert moved.tolist() == [False, False, True, False, False]
 assert not any("Conv" in type(part).__name__ for part in model.modules())
 
 # %% [markdown]
-# **2 · "The softmax weights multiply the keys." (03)** They multiply the values. The values may even have
-# another width.
+# **3 · "Attention reduces the distance to a logarithm."** Dilated convolutions do that. With attention the
+# distance between any two words is one step, whatever the length.
+# [Lesson 01](01_sequence_to_sequence.ipynb#The-other-way-out:-convolutions) measures both.
+#
+# **4 · "A model writes one word for each word it reads."** It writes one word per *output* position, and the
+# two sentences often differ in length. [Lesson 01](01_sequence_to_sequence.ipynb#Do-both-sides-have-the-same-length?)
+# counts how often.
+
+# %%
+french = "Un homme fait du vélo dans la rue."
+written = translator.translate(french)
+print(len(french.split()), "words in,", len(written.split()), "words out:", written)
+
+# %% tags=["hide-input"]
+assert len(french.split()) != len(written.split())
+
+# %% [markdown]
+# ## Lesson 02: Bahdanau attention
+#
+# **5 · "Bahdanau's score depends on the decoder alone."** It depends on the decoder's state *and* on an encoder
+# state. [Lesson 02](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?) leaves out each of the two and
+# shows what breaks.
+#
+# **6 · "All encoder states are fed into the score network together."** It takes one pair at a time: the
+# decoder's state and one encoder state. So a word's score doesn't change when the other words do. Only the
+# softmax sees all the scores.
+
+# %%
+score = exercises.reference("additive_scores")
+state, states = torch.randn(1, 4), torch.randn(1, 6, 4)  # six source words
+w, u, v = torch.randn(4, 3), torch.randn(4, 3), torch.randn(3)
+together, alone = score(state, states, w, u, v), score(state, states[:, 2:3], w, u, v)
+print(f"score of the third word: {together[0, 2]:.3f} among six, {alone[0, 0]:.3f} alone")
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(together[0, 2], alone[0, 0])
+
+# %% [markdown]
+# **7 · "The softmaxed weights are called scores."** Scores go *into* the softmax and can be any numbers. Weights
+# come out, and they're positive and sum to 1.
+
+# %%
+weights = together.softmax(dim=-1)
+print("scores: ", [round(s, 2) for s in together[0].tolist()])
+print("weights:", [round(x, 2) for x in weights[0].tolist()])
+
+# %% tags=["hide-input"]
+assert together.min() < 0 < weights.min() and math.isclose(weights.sum(), 1, abs_tol=1e-6)
+assert not math.isclose(together.sum(), 1, abs_tol=1e-3)
+
+# %% [markdown]
+# **8 · "The context is the sum of the weights."** That sum is always 1. The context is the sum of the *weighted
+# states*, so it's a vector.
+
+# %%
+context = (weights[0, :, None] * states[0]).sum(dim=0)
+print(f"sum of the weights {weights.sum():.2f}, shape of the context {tuple(context.shape)}")
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(context, weights[0] @ states[0])
+
+# %% [markdown]
+# **9 · "Hard attention can't be learned."** Not by backpropagation alone, because a choice has no gradient
+# ([lesson 02](02_bahdanau_attention.ipynb#Hard-attention)). It can be learned by trial and reward. Here
+# REINFORCE learns to pick one of four words. It's told nothing except how good its pick was.
+
+# %%
+logits = torch.zeros(4, requires_grad=True)  # one score per word
+reward = torch.tensor([0.0, 0.2, 1.0, 0.4])  # the third word is the useful one
+optimiser = torch.optim.Adam([logits], lr=0.05)
+for _ in range(400):
+    choice = torch.distributions.Categorical(logits=logits)
+    picked = choice.sample()  # hard: one word, no mixture
+    loss = -choice.log_prob(picked) * (reward[picked] - 0.4)  # 0.4 is the average reward
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+# %% tags=["hide-input"]
+print(f"it now picks the useful word with a probability above 0.9: {bool(choice.probs[2] > 0.9)}")
+assert choice.probs[2] > 0.9
+
+# %% [markdown]
+# **10 · "Attention solved the parallelism problem of recurrent networks."** Attention on top of a recurrent
+# network is still sequential, and dropping the recurrence solved it. To see this, cut every attention and ask
+# whether the last step still depends on the first word. In the recurrent decoder it does, because each
+# step waits for the one before. In a Transformer layer it doesn't.
+
+# %%
+rnn = toy_models.load_toy("additive").model
+words = rnn.decoder.embedding(torch.tensor([[4, 5, 6, 7]])).detach().requires_grad_()
+no_context = torch.zeros(1, 4, rnn.config.d_hidden)
+rnn.decoder.rnn(torch.cat([words, no_context], -1))[0][0, -1].sum().backward()
+x = torch.randn(1, 4, 16, requires_grad=True)
+only_itself = torch.eye(4, dtype=torch.bool)
+EncoderLayer(16, 4, 32, 0.0, True)(x, only_itself)[0, -1].sum().backward()
+for name, gradient in (("recurrent", words.grad), ("Transformer", x.grad)):
+    print(f"{name}: the last step depends on the first word:", bool(gradient[0, 0].any()))
+
+# %% tags=["hide-input"]
+assert words.grad[0, 0].any() and not x.grad[0, 0].any()
+
+# %% [markdown]
+# ## Lesson 03: Self-attention with vectors
+#
+# **11 · "The softmax weights multiply the keys."** They multiply the values, which may even have another width
+# than the keys.
 
 # %%
 query, key, value = torch.randn(2, 4), torch.randn(3, 4), torch.randn(3, 7)
 context, weights = attention.scaled_dot_product_attention(query, key, value)
-torch.testing.assert_close(context, weights @ value)
 print("keys", tuple(key.shape), "values", tuple(value.shape), "context", tuple(context.shape))
 
+# %% tags=["hide-input"]
+torch.testing.assert_close(context, weights @ value)
+
 # %% [markdown]
-# **3 · "$W_O$ is 512 × 64, so the layer's output is $T$ × 64." (06)** $W_O$ is 512 × 512 and the output
-# $T$ × 512. 512 × 64 are the $W_Q$, $W_K$, $W_V$ of *one head*.
+# **12 · "Query, key and value are the input vectors, and V is the initial representation."** They're three
+# learned projections of the input. Only the version without parameters uses the input itself.
+# [Lesson 03](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?) shows what one matrix
+# for two of them would cost.
+#
+# **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones
+# it isn't: in MiniLM a token gives itself about an eighth of its weight.
+# [Lesson 03](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once) measures both.
+#
+# **14 · "Input embeddings come from word2vec."** They're learned with the model, because the loss sends them a
+# gradient like any other parameter. You *can* use word2vec's vectors as a start.
+
+# %%
+logits = model(src_ids, english[:, :-1])
+F.cross_entropy(logits[0], english[0, 1:]).backward()
+embeddings = [p for name, p in model.named_parameters() if "embedding" in name]
+print("every embedding matrix gets a gradient:", all(p.grad.any() for p in embeddings))
+
+# %% tags=["hide-input"]
+assert embeddings and all(p.grad.any() for p in embeddings)
+model.zero_grad()
+
+# %% [markdown]
+# ## Lesson 04: Self-attention with matrices
+#
+# **15 · "Scores are divided by $\sqrt{d_{model}}$."** By $\sqrt{d_k}$, where $d_k$ is the width of one head's
+# keys.
+
+# %%
+heads, x = attention.MultiHeadAttention(8, 2), torch.randn(1, 3, 8)  # 2 heads, each 4 wide
+with torch.no_grad():
+    q, (k, _) = heads.project_query(x), heads.project_key_value(x, x)
+    weights = heads(x, x, x, need_weights=True)[1]
+for divisor in (4, 8):
+    equal = torch.allclose(weights, (q @ k.mT / math.sqrt(divisor)).softmax(-1), atol=1e-6)
+    print(f"the layer's weights are those with √{divisor}:", equal)
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(weights, (q @ k.mT / math.sqrt(4)).softmax(-1))
+assert not equal
+
+# %% [markdown]
+# **16 · "The softmax gradient never vanishes."** It does when the scores are large, and that's why they're
+# scaled. [Lesson 04](04_self_attention_matrices.ipynb#Which-part-saturates?) prints it.
+#
+# **17 · "Masking sets weights to minus infinity, or to zero afterwards."** *Scores* are set to −∞ *before* the
+# softmax. If you set weights to zero afterwards, the future leaks in through the denominator, as
+# [lesson 04](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?) shows.
+#
+# **18 · "A mask's `True` means the same everywhere."** PyTorch's own two attention functions disagree.
+# [Lesson 04](04_self_attention_matrices.ipynb#Two-meanings-of-True) gives both of them the same mask.
+#
+# **19 · "A fully masked row does no harm."** With −∞ it's 0/0, and in training a single `nan` spoils every
+# weight at the next step. With −1e9 it silently becomes a uniform row.
+# [Lesson 04](04_self_attention_matrices.ipynb#A-word-that-isn't-allowed-to-attend-to-anything) runs three
+# versions.
+#
+# **20 · "Attention is cheaper than recurrence."** It's faster, because nothing has to wait. In multiplications
+# it's cheaper only for $n < d/2$, and only if you don't count the products with the input matrices.
+# [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts and times both.
+#
+# **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
+# *keys*, once per query. Some authors write words as columns. Then everything is transposed, the softmax runs
+# down a column, and the result is the same. What goes wrong is mixing the two conventions.
+
+# %%
+q, k, v = torch.randn(3, 5, 4).unbind(0)  # five words as rows
+rows = (q @ k.T).softmax(dim=-1) @ v
+columns = v.T @ (k @ q.T).softmax(dim=0)  # the same with words as columns
+mixed = (q @ k.T).softmax(dim=0) @ v
+print("columns, transposed, equal rows:", torch.allclose(columns.T, rows, atol=1e-5))
+print("words as rows, softmax over columns, equals rows:", torch.allclose(mixed, rows, atol=1e-5))
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(columns.T, rows, atol=1e-5, rtol=1e-5)
+assert not torch.allclose(mixed, rows, atol=1e-2)
+
+# %% [markdown]
+# ## Lesson 05: Positional encoding
+#
+# **22 · "Positions are concatenated, or read off the batch axis."** They're added, along the time axis, so the
+# width stays and every sentence of a batch gets the same positions. Lesson 05 tries the alternatives,
+# [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?) and
+# [the other axis](05_positional_encoding.ipynb#Along-which-dimension?).
+#
+# **23 · "BERT uses sinusoids."** Its positions are a learned table, and
+# [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
+#
+# **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall*, from fast to slow, and each is the
+# one before times the same factor. Overtones would be 1, 2, 3, 4 times a base frequency.
+
+# %%
+d_model = 512
+wavelengths = 2 * math.pi * 10000.0 ** (torch.arange(0, d_model, 2) / d_model)
+print(f"first {wavelengths[0]:.2f}, last {wavelengths[-1]:,.0f} positions per turn")
+print("the same factor all the way:", bool((wavelengths[1:] / wavelengths[:-1]).std() < 1e-4))
+
+# %% tags=["hide-input"]
+table = sinusoidal_positions(8, d_model)
+for i in (0, 1, 255):
+    assert torch.allclose(
+        table[:, 2 * i], (2 * math.pi * torch.arange(8.0) / wavelengths[i]).sin(), atol=1e-5
+    )
+assert (wavelengths[1:] / wavelengths[:-1]).std() < 1e-4
+assert wavelengths[-1] < 10000 * 2 * math.pi < 1.05 * wavelengths[-1]
+
+# %% [markdown]
+# **25 · "Every input is as long as the longest sentence of the training set."** A batch is padded only to *its own*
+# longest sentence. If there's a limit, it comes from a learned table of positions or from memory.
+
+# %%
+short_batch = [([5, 8], [1, 7, 2]), ([5, 8, 6], [1, 7, 9, 2])]
+long_batch = [([5] * 40, [1] + [7] * 30), ([5, 8], [1, 7, 2])]
+for batch in (short_batch, long_batch):
+    print("sources", tuple(pad_batch(batch)[0].shape))
+
+# %% tags=["hide-input"]
+assert [pad_batch(batch)[0].shape[1] for batch in (short_batch, long_batch)] == [3, 40]
+
+# %% [markdown]
+# ## Lesson 06: Multi-head attention
+#
+# **26 · "$W_O$ is 512 × 64, so the layer's output is $T$ × 64."** $W_O$ is 512 × 512, and the output is $T$ × 512.
+# The matrices of 512 × 64 are the $W_Q$, $W_K$ and $W_V$ of *one head*.
 
 # %%
 heads = attention.MultiHeadAttention(512, 8)
 output, _ = heads(*[torch.randn(1, 2, 512)] * 3)
 print("W_O", tuple(heads.out_proj.weight.shape), "output", tuple(output.shape))
+
+# %% tags=["hide-input"]
 assert heads.out_proj.weight.shape == (512, 512) and output.shape == (1, 2, 512)
 
 # %% [markdown]
-# **4 · "Each head sees a slice of the embedding." (06)** Each head projects the whole vector; the
-# *projections* are split. So the query of head 1 changes with every one of the inputs:
+# **27 · "Each head sees a slice of the embedding."** Each head projects the whole vector, and it's the
+# *projections* that are split. So the first head's query depends on every entry:
 
 # %%
 heads = attention.MultiHeadAttention(8, 2)
 x = torch.randn(1, 1, 8, requires_grad=True)
 heads.project_query(x)[0, 0].sum().backward()  # the query of the first head
-print("inputs that matter to head 1:", int((x.grad != 0).sum()), "of 8")
+print("entries that matter to the first head:", int((x.grad != 0).sum()), "of 8")
+
+# %% tags=["hide-input"]
 assert (x.grad != 0).all()
 
 # %% [markdown]
-# **5 · "Scores are divided by $\sqrt{d_{model}}$." (04)** By $\sqrt{d_k}$, the width of one head's key.
+# **28 · "The heads' outputs are concatenated, and that's it", "the heads are added".** They're concatenated and
+# *then* mixed by $W_O$. Without $W_O$, a head's output could reach only its own entries of the vector. We
+# change what the first of two heads passes on, and see which of the eight entries of the output move.
 
 # %%
-x = torch.randn(1, 3, 8)
-with torch.no_grad():
-    q, (k, _) = heads.project_query(x), heads.project_key_value(x, x)  # (B, H=2, T=3, K=4)
-    weights = heads(x, x, x, need_weights=True)[1]
-torch.testing.assert_close(weights, (q @ k.mT / math.sqrt(4)).softmax(-1))
-assert not torch.allclose(weights, (q @ k.mT / math.sqrt(8)).softmax(-1))
-print("with 2 heads of 4, the divisor is √4, not √8")
+x, moves = torch.randn(1, 3, 8), {}
+for name, w_o in (("without W_O", nn.Identity()), ("with W_O", heads.out_proj)):
+    heads.out_proj = w_o
+    before = heads(x, x, x)[0]
+    with torch.no_grad():
+        heads.value_proj.weight[:4] += 1  # the value projection of the first head
+    moved = (heads(x, x, x)[0] - before).abs().sum(dim=(0, 1)) > 1e-6
+    moves[name] = moved.nonzero().flatten().tolist()
+print(moves)
+
+# %% tags=["hide-input"]
+assert moves == {"without W_O": [0, 1, 2, 3], "with W_O": list(range(8))}
 
 # %% [markdown]
-# **6 · "The softmax gradient never vanishes." (04)** It does when scores are large. That is why they are
-# scaled.
+# **29 · "More heads, more parameters."** With $d_k = D / H$ there are more heads, but each is narrower, and the
+# total stays the same.
 
 # %%
-scores = torch.tensor([2.0, 1.0, 0.5])
-for factor in (1, 5, 20):
-    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), factor * scores)
-    print(f"scores × {factor:>2}: largest derivative {jacobian.abs().max():.1g}")
-assert jacobian.abs().max() < 1e-6
+for n_heads in (1, 8, 16):
+    layer = attention.MultiHeadAttention(512, n_heads)
+    print(f"{n_heads:>2} heads: {sum(p.numel() for p in layer.parameters()):,} parameters")
+
+# %% tags=["hide-input"]
+sizes = {
+    sum(p.numel() for p in attention.MultiHeadAttention(512, h).parameters()) for h in (1, 8, 16)
+}
+assert len(sizes) == 1
 
 # %% [markdown]
-# **7 · "The final softmax outputs log-probabilities." (08, 09)** Probabilities. `log_softmax` gives their
-# logarithms, and `F.cross_entropy` wants logits. All three have the same argmax, so a test on the
-# argmax sees no difference.
+# **30 · "An attention map explains the prediction."** It describes where the weight went. To test what the model
+# uses, intervene. Here we silence the head with the sharpest map in each layer's cross-attention and watch
+# the loss.
+
 
 # %%
-logits = torch.randn(10)
-forms = [logits, logits.softmax(-1), logits.log_softmax(-1)]
-print(
-    "sums:",
-    [f"{form.sum():.2f}" for form in forms],
-    "argmax:",
-    {form.argmax().item() for form in forms},
-)
-assert (
-    math.isclose(forms[1].sum(), 1, abs_tol=1e-5)
-    and len({form.argmax().item() for form in forms}) == 1
-)
-losses = [F.cross_entropy(form[None], torch.tensor([3])).item() for form in forms]
-assert math.isclose(losses[0], losses[2], abs_tol=1e-5) and not math.isclose(
-    losses[0], losses[1], abs_tol=1e-2
-)
+def loss():
+    with torch.inference_mode():
+        return F.cross_entropy(model(src_ids, english[:, :-1])[0], english[0, 1:]).item()
+
+
+costs = []
+for layer, per_head in zip(
+    model.decoder_layers, translator.attend(CAPTIONS[0][0]).maps["cross"][0]
+):
+    sharpest = per_head.amax(-1).mean(-1).argmax().item()  # largest weight per row, on average
+    with attention.heads_off(layer.cross_attention, [sharpest]):
+        costs.append(loss())
+
+# %% tags=["hide-input"]
+whole = loss()
+for number, cost in enumerate(costs, start=1):
+    print(f"layer {number}: without its sharpest head the loss moves by {abs(cost - whole):.2f}")
+assert min(abs(cost - whole) for cost in costs) < 0.1
 
 # %% [markdown]
-# **8 · "Masking sets weights to minus infinity, or to zero afterwards." (04)** *Scores* are set to −∞
-# *before* the softmax. Zeroed afterwards, rows no longer sum to one.
-
-# %%
-scores, may_look = torch.randn(4, 4), masks.causal_mask(4)
-afterwards = scores.softmax(-1) * may_look
-before = attention.masked_softmax(scores, may_look)
-print(
-    "zeroed afterwards:",
-    [f"{s:.2f}" for s in afterwards.sum(-1)],
-    " before:",
-    [f"{s:.2f}" for s in before.sum(-1)],
-)
-assert not torch.allclose(afterwards.sum(-1), torch.ones(4)) and torch.allclose(
-    before.sum(-1), torch.ones(4)
-)
-
-# %% [markdown]
-# **9 · "A mask's `True` means the same everywhere." (04)** In PyTorch's own two functions it means
-# opposite things.
-
-# %%
-x = torch.randn(1, 4, 8)
-torchs = nn.MultiheadAttention(8, 2, batch_first=True)
-_, hidden = torchs(x, x, x, attn_mask=may_look)  # here True = may NOT look
-_, shown = torchs(x, x, x, attn_mask=~may_look)
-print(
-    f"weight of the first word on the last, its future: {hidden[0, 0, 3]:.2f} and {shown[0, 0, 3]:.2f}"
-)
-fused = F.scaled_dot_product_attention(x, x, x, attn_mask=may_look)  # here True = takes part
-ours = attention.scaled_dot_product_attention(x, x, x, may_look)[0]
-torch.testing.assert_close(fused, ours)
-assert shown[0, 0, 3] == 0 < hidden[0, 0, 3]
-
-# %% [markdown]
-# **10 · "A fully masked row does no harm." (04)** 0/0 is NaN, and in training one NaN spoils all
-# weights at the next step. With −1e9 instead of −∞ it is a silent uniform row. Ours
-# gives zeros.
-
-# %%
-nothing = torch.zeros(1, 3, dtype=torch.bool)
-scores = torch.randn(1, 3)
-naive = scores.masked_fill(~nothing, -math.inf).softmax(-1)
-silent = scores.masked_fill(~nothing, -1e9).softmax(-1)
-print("−∞:", naive, "\n−1e9:", silent, "\nours:", attention.masked_softmax(scores, nothing))
-assert naive.isnan().all() and torch.allclose(silent, torch.full((1, 3), 1 / 3))
-
-# %% [markdown]
-# **11 · "Positions are concatenated, or read off the batch axis." (05)** Added, along the time axis: the
-# width stays, and every sentence of a batch gets the same positions.
-
-# %%
-embedded = torch.zeros(2, 5, 16)  # (B, T, D)
-placed = embedded + sinusoidal_positions(5, 16)
-assert placed.shape == embedded.shape and torch.equal(placed[0], placed[1])
-assert not torch.equal(placed[0, 0], placed[0, 1])
-print(tuple(embedded.shape), "->", tuple(placed.shape))
-
-# %% [markdown]
-# **12 · "BERT uses sinusoids." (05)** Its positions are a learned table. Rows of sinusoids all have one
-# length; these do not.
-
-# %%
-lengths = load_minilm().model.positions.table.detach().norm(dim=1)
-of_sinusoids = sinusoidal_positions(512, 384).norm(dim=1)
-print(
-    f"rows of MiniLM, a small BERT: {lengths.min():.2f} to {lengths.max():.2f}; sinusoids: {of_sinusoids.min():.2f} to {of_sinusoids.max():.2f}"
-)
-assert lengths.max() > 1.2 * lengths.min() and of_sinusoids.max() < 1.001 * of_sinusoids.min()
-
-# %% [markdown]
-# **13 · "Each decoder layer reads its matching encoder layer", or "keys and values are made once for all
-# decoder layers". (07)** Every decoder layer projects the *final* encoder output with matrices of its
-# own.
+# For at least one of the three, however sharp its map is, the loss hardly moves.
+#
+# ## Lesson 07: Encoder and decoder
+#
+# **31 · "Each decoder layer reads its matching encoder layer", "keys and values are made once for all decoder
+# layers".** Every decoder layer projects the *final* encoder output, with matrices of its own.
 
 # %%
 with torch.inference_mode():
-    memory = model.encode(translator.encode([CAPTIONS[0][0]]))
+    memory = model.encode(src_ids)  # one memory for all
     keys = [
         layer.cross_attention.project_key_value(memory, memory)[0] for layer in model.decoder_layers
     ]
-print("one memory", tuple(memory.shape), "and", len(keys), "different sets of keys")
+print("decoder layers 1 and 2 have the same keys:", torch.allclose(keys[0], keys[1]))
+
+# %% tags=["hide-input"]
 assert not torch.allclose(keys[0], keys[1]) and not torch.allclose(keys[1], keys[2])
 
 # %% [markdown]
-# **14 · "The paper is pre-norm", or "in pre-norm the skip path is normalised". (07)** The paper is
-# post-norm: LayerNorm(x + Sublayer(x)). Pre-norm is x + Sublayer(LayerNorm(x)); its skip path
-# carries x itself, as a layer whose sublayers are silenced shows:
+# **32 · "Cross-attention is the decoder layer's third sublayer."** It's the second: masked self-attention,
+# cross-attention, feed-forward. We let a layer report what it runs.
 
 # %%
+layer, order = DecoderLayer(16, 4, 32, 0.0, norm_first=False), []
+for name, part in layer.named_children():
+    part.register_forward_hook(lambda *_, name=name: order.append(name))
+layer(torch.randn(1, 3, 16), torch.randn(1, 5, 16))
+print([name for name in order if "residual" not in name])
+
+# %% tags=["hide-input"]
+assert [name for name in order if "residual" not in name] == [
+    "self_attention",
+    "cross_attention",
+    "feed_forward",
+]
+
+# %% [markdown]
+# **33 · "Encoder layers share their weights."** They have the same structure and weights of their own. Sharing
+# them is possible, and ALBERT (Lan et al. 2020) does it.
+
+# %%
+first, second = (layer.feed_forward.linear_1.weight for layer in model.encoder_layers[:2])
+print("same shape:", first.shape == second.shape, "· same weights:", torch.equal(first, second))
+
+# %% tags=["hide-input"]
+assert first.shape == second.shape and not torch.equal(first, second)
+
+# %% [markdown]
+# **34 · "The paper is pre-norm", "in pre-norm the skip path is normalised".** The paper is post-norm:
+# LayerNorm(x + Sublayer(x)). Pre-norm is x + Sublayer(LayerNorm(x)), and its skip path carries x itself. You can
+# see that if you silence the sublayers:
+
+# %%
+x = 3 * torch.randn(1, 5, 16)
 for norm_first in (False, True):
-    silenced = EncoderLayer(16, 4, 32, 0.0, norm_first)
-    for name, p in silenced.named_parameters():
+    layer = EncoderLayer(16, 4, 32, 0.0, norm_first)
+    for name, parameter in layer.named_parameters():
         if "norm" not in name:
-            nn.init.zeros_(p)
-    x = 3 * torch.randn(1, 5, 16)
-    y = silenced(x)
-    same = torch.allclose(y, x, atol=1e-5)
-    print(
-        "pre-norm: " if norm_first else "post-norm:",
-        "x comes out as it went in" if same else "x comes out normalised",
-    )
-    assert same is norm_first
+            nn.init.zeros_(parameter)
+    print("pre-norm: " if norm_first else "post-norm:", "x unchanged:", torch.equal(layer(x), x))
+
+# %% tags=["hide-input"]
+assert torch.equal(layer(x), x)
 
 # %% [markdown]
-# **15 · "With a causal mask the targets need no shift." (08)** The mask lets position t see inputs
-# ≤ t. If input t *is* target t, the answer stands in the question: a model that only copies has no loss.
+# **35 · "Dropout removes weights."** It sets *activations* to zero, divides the others by $1 - p$, and does
+# nothing at all after `eval()`.
 
 # %%
-english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eos=True)])
-src_ids = translator.encode([CAPTIONS[0][0]])
-with torch.inference_mode():
-    vocabulary = model(src_ids, english).shape[-1]
-copier = 20.0 * F.one_hot(english, vocabulary)  # at t it names token t: the mask allows that
-unshifted = F.cross_entropy(copier[0], english[0])
-shifted = F.cross_entropy(copier[0, :-1], english[0, 1:])
-print(f"a model that only copies: loss {unshifted:.2f} without the shift, {shifted:.2f} with it")
-assert unshifted < 0.01 < 5 < shifted
-
-# %% [markdown]
-# **16 · "Bahdanau's score depends on the decoder alone." (02)** On the decoder's state *and* each encoder
-# state.
-
-# %%
-state, states = torch.randn(1, 6, requires_grad=True), torch.randn(1, 4, 6, requires_grad=True)
-_, weights = attention.AdditiveAttention(6, 6, 5)(state, states)
-weights[0, 0].backward()
-print("gradient with respect to both:", bool(state.grad.any()), bool(states.grad.any()))
-assert state.grad.abs().sum() > 0 and states.grad.abs().sum() > 0
-
-# %% [markdown]
-# **17 · "Attention solved the parallelism problem of RNNs." (02, 03)** On top of an RNN it is still
-# sequential. Dropping the recurrence solved it. Cut every attention, and ask whether the last step still
-# depends on the first word, by a gradient. In the RNN decoder it does: each step waits for the one
-# before. In a Transformer layer, where each word may now look only at itself, it does not.
-
-# %%
-rnn = toy_models.load_toy("additive")
-embedded = rnn.model.decoder.embedding(torch.tensor([[4, 5, 6, 7]])).detach().requires_grad_()
-no_context = torch.zeros(1, 4, rnn.model.config.d_hidden)
-outputs, _ = rnn.model.decoder.rnn(torch.cat([embedded, no_context], -1))
-outputs[0, -1].sum().backward()
-print(
-    "RNN, attention cut: the last step still feels word 1:", bool((embedded.grad[0, 0] != 0).any())
-)
-x = torch.randn(1, 4, 16, requires_grad=True)
-EncoderLayer(16, 4, 32, 0.0, True)(x, torch.eye(4, dtype=torch.bool))[0, -1].sum().backward()
-print("Transformer layer, attention cut:", bool((x.grad[0, 0] != 0).any()))
-assert (embedded.grad[0, 0] != 0).any() and not (x.grad[0, 0] != 0).any()
-
-# %% [markdown]
-# **18 · "Attention is cheaper than recurrence." (04)** For n tokens of width d (the
-# course's $T$ and $D$) about $2n^2 d$ against $n d^2$ multiplications: cheaper only for n < d/2 (the paper
-# leaves the 2 out and says n < d). The gain is no waiting and a path of length 1. (Both leave out the
-# products with the input matrices; with them attention never needs fewer than a plain recurrent layer.)
-
-# %%
-d = 512
-for n in (128, 512, 2048):
-    print(f"n = {n:>4}: attention / recurrence = {2 * n * n * d / (n * d * d):.2g}")
-
-# %% [markdown]
-# **19 · "More heads, more parameters." (06)** With $d_k = D / H$ the size stays the same.
-
-# %%
-sizes = {
-    h: sum(p.numel() for p in attention.MultiHeadAttention(512, h).parameters()) for h in (1, 8, 16)
-}
-print(sizes)
-assert len(set(sizes.values())) == 1
-
-# %% [markdown]
-# **20 · "The original schedule decays exponentially." (09)** A straight warm-up, then the inverse square
-# root of the step: four times the steps, half the rate.
-
-# %%
-rates = [training.warmup_rate(s, 512, 4000) for s in (2000, 4000, 16_000, 64_000)]
-print([f"{rate / rates[1]:.2f}" for rate in rates])
-assert all(math.isclose(a / b, r) for a, b, r in zip(rates, rates[1:], (0.5, 2, 2), strict=False))
-
-# %% [markdown]
-# **21 · "Dropout removes weights." (07)** It zeroes *activations* and rescales the rest; in
-# `eval()` it does nothing.
-
-# %%
-dropout = Dropout(0.25)
-ones = torch.ones(10_000)
+dropout, ones = Dropout(0.25), torch.ones(10_000)
 dropped = dropout.train()(ones)
-print(
-    f"zero: {(dropped == 0).float().mean():.0%}, the others {dropped.max():.2f}, mean {dropped.mean():.2f}"
-)
+print(f"zero: {(dropped == 0).float().mean():.0%}, the others: {dropped.max():.2f}")
+print("after eval(), unchanged:", torch.equal(dropout.eval()(ones), ones))
+
+# %% tags=["hide-input"]
 assert not list(dropout.parameters()) and torch.equal(dropout.eval()(ones), ones)
 assert abs(dropped.mean() - 1) < 0.05
 
 # %% [markdown]
-# **22 · "Input embeddings come from word2vec." (03)** They are learned with the model: the loss
-# sends them a gradient like any other weight. (Word2vec's vectors *can* be put in at the start.)
+# ## Lessons 08 and 09
+#
+# **36 · "With a causal mask the targets need no shift."** The mask lets position t attend to inputs up to and
+# including t. If input t *is* target t, a model that merely copies has no loss.
 
 # %%
-loss = F.cross_entropy(model(src_ids, english[:, :-1]).flatten(0, 1), english[:, 1:].flatten())
-loss.backward()
-gradients = [p.grad for name, p in model.named_parameters() if "embedding" in name]
-print("embedding matrices with a gradient:", len(gradients))
-assert gradients and all(g is not None and g.abs().sum() > 0 for g in gradients)
-model.zero_grad()
+with torch.inference_mode():
+    vocabulary = model(src_ids, english).shape[-1]
+copier = 20.0 * F.one_hot(english[0], vocabulary)  # at t it names input t, as the mask allows
+print(f"loss without the shift: {F.cross_entropy(copier, english[0]):.2f}")
+print(f"loss with the shift:    {F.cross_entropy(copier[:-1], english[0, 1:]):.2f}")
+
+# %% tags=["hide-input"]
+assert F.cross_entropy(copier, english[0]) < 0.01
+assert F.cross_entropy(copier[:-1], english[0, 1:]) > 5
 
 # %% [markdown]
-# **23 · "An attention map explains the prediction." (06)** It describes where weight went. Test a
-# claim by intervening: in each cross-attention layer we silence the head with the sharpest map, and
-# the loss hardly moves for at least one of them.
-
+# **37 · "The final softmax outputs log-probabilities."** It outputs probabilities. `log_softmax` gives their
+# logarithms, and `F.cross_entropy` expects logits. All three have the same argmax, so a test on the argmax
+# can't tell them apart.
 
 # %%
-def loss_without(layer=None, head=None):
-    with torch.inference_mode():
-        if layer is None:
-            logits = model(src_ids, english[:, :-1])
-        else:
-            with attention.heads_off(model.decoder_layers[layer].cross_attention, [head]):
-                logits = model(src_ids, english[:, :-1])
-        return F.cross_entropy(
-            logits.flatten(0, 1), english[:, 1:].flatten(), ignore_index=PAD
-        ).item()
+logits = torch.randn(10)
+forms = {"logits": logits, "softmax": logits.softmax(-1), "log_softmax": logits.log_softmax(-1)}
+for name, form in forms.items():
+    cost = F.cross_entropy(form[None], torch.tensor([3]))
+    print(f"{name:>11}: sum {form.sum():6.2f}, argmax {form.argmax()}, cross_entropy {cost:.2f}")
 
-
-maps = translator.attend(CAPTIONS[0][0]).maps["cross"][0]
-whole, costs = loss_without(), []
-for layer, per_head in enumerate(maps):
-    sharp = per_head.max(-1).values.mean(-1)  # (H,)
-    costs.append(loss_without(layer, sharp.argmax().item()) - whole)
-    print(
-        f"layer {layer + 1}: sharpest head has {sharp.max():.2f} on its best word; without it the loss moves {costs[-1]:+.2f}"
-    )
-assert min(abs(cost) for cost in costs) < 0.1
+# %% tags=["hide-input"]
+assert len({form.argmax().item() for form in forms.values()}) == 1
+assert math.isclose(forms["softmax"].sum(), 1, abs_tol=1e-5)
+costs = [F.cross_entropy(form[None], torch.tensor([3])).item() for form in forms.values()]
+assert math.isclose(costs[0], costs[2], abs_tol=1e-5)
+assert not math.isclose(costs[0], costs[1], abs_tol=1e-2)
 
 # %% [markdown]
-# **24 · "Attention reduces distance to logarithmic." (01)** Dilated convolutions do. Attention makes it
-# constant: in *one* layer the last of 64 words feels the first.
+# `cross_entropy` gives the right loss for log-probabilities too, because a softmax turns them back into the
+# same distribution. For probabilities it gives a wrong one, without any error.
+#
+# **38 · "The original schedule decays exponentially."** After a linear warm-up it falls with the inverse square
+# root of the step: four times as many steps, half the rate.
 
 # %%
-x = torch.randn(1, 64, 16, requires_grad=True)
-EncoderLayer(16, 4, 32, 0.0, True)(x)[0, -1].sum().backward()
-print(
-    "one layer, 64 words: the first word's gradient is",
-    "not zero" if (x.grad[0, 0] != 0).any() else "zero",
-)
-assert (x.grad[0, 0] != 0).any()
+steps = (4000, 16_000, 64_000)
+rates = [training.warmup_rate(step, 512, 4000) for step in steps]
+for step, rate in zip(steps, rates):
+    print(f"step {step:>6,}: {rate / rates[0]:.2f} of the highest rate")
+
+# %% tags=["hide-input"]
+assert math.isclose(rates[1] / rates[0], 0.5) and math.isclose(rates[2] / rates[1], 0.5)
+assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 
 # %% [markdown]
-# **References** stand in the lessons named. The sources asked most often: Vaswani et al. (2017),
-# arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Jain and Wallace (2019), arXiv:1902.10186;
-# Wiegreffe and Pinter (2019), arXiv:1908.04626; Michel et al. (2019), arXiv:1905.10650.
+# **References** are in the lessons. The sources that settle most arguments: Vaswani et al. (2017),
+# arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Xu et al. (2015), arXiv:1502.03044; Jain and
+# Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020), "ALBERT",
+# arXiv:1909.11942.

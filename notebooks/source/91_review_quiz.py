@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Review: thirty questions
 #
-# Three questions for each lesson: what you would have to know half asleep, what is easily confused, and
-# here and there what helps when your own model does not work. **About 30 minutes.** Every option,
-# right or wrong, says why. Whatever you miss, the lesson's number is in the heading. In the table of
-# progress, row 10 counts these thirty questions too.
+# Three questions per lesson: something you should know by heart, something that's easily confused, and now
+# and then something that helps when your own model doesn't work. **About 30 minutes.** Every option says
+# why it's right or wrong, and the heading tells you which lesson to return to. In the table of progress,
+# row 10 counts these thirty questions too.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -15,7 +15,8 @@ notebook.set_up()
 from helpers import exercises
 
 # %% [markdown] tags=["notes"]
-# **30 minutes** alone, or ten questions in 15 by show of hands. **When late**: one question a lesson.
+# **30 minutes** alone, or ten questions in 15 minutes by show of hands. **If you're late**, take one question
+# per lesson.
 
 # %% [markdown]
 # ## 01 Sequence to sequence

@@ -20,18 +20,22 @@ def _count(name, prompt, answer, why, *others):
 QUESTIONS = [
     _ask(
         "bottleneck",
-        "A GRU translator without attention does well on 8 words and badly on 30. What breaks first?",
+        "A GRU translator does well on 8 words and badly on 30. Give it attention, train it on the same sentences for as long, and it does well on both. Which explanation fits both observations?",
         (
-            "One vector of fixed size has to hold the whole sentence.",
-            "Yes, that fits what lesson 01 measured: the score falls with the length, and falls far less with attention.",
+            "Without attention, all that the decoder learns about the source passes through one vector of fixed size.",
+            "Yes. Whether that vector is too small, or the training was too short to use it well, is another question, and these two observations can't answer it.",
         ),
         (
-            "The vocabulary is too small, because long sentences contain rarer words.",
-            "Long sentences use the same words as short ones. There are only more of them.",
+            "A long sentence has more words, so there are more chances for a mistake.",
+            "It has, but the model with attention has just as many chances and does well. In lesson 01 this accounts for only a small part of the fall.",
         ),
         (
-            "Teacher forcing works for short sentences only.",
-            "It works at any length, because it only sets the decoder's input in training.",
+            "Long sentences contain rarer words, and the vocabulary is too small for them.",
+            "Attention doesn't change the vocabulary, so it couldn't help against that.",
+        ),
+        (
+            "Teacher forcing prepares the decoder for short sentences only.",
+            "Both models are trained with teacher forcing, and one of them does well on 30 words.",
         ),
     ),
     _count(
@@ -114,13 +118,16 @@ QUESTIONS = [
     ),
     _ask(
         "temperature",
-        "The temperature of a soft look-up goes to zero. What does it become?",
-        ("A look-up of the best key.", "Yes. The largest score takes all the weight."),
+        "You divide the scores by a temperature before the softmax and turn it down towards zero. What happens to the weights?",
         (
-            "The plain average of all values.",
+            "The key with the largest score gets all the weight.",
+            "Yes, unless two scores are equal.",
+        ),
+        (
+            "Every key gets the same weight.",
             "That happens at the other end, at a very high temperature.",
         ),
-        ("Zero everywhere, because nothing is left.", "The weights always sum to 1."),
+        ("All weights go to zero.", "They can't, because they sum to 1 at every temperature."),
     ),
     _count(
         "root",

@@ -1,0 +1,549 @@
+# %% [markdown]
+# # Questions people bring
+#
+# *Eight heads are eight ideas about the same word, right?* Some of the questions below are meant for the
+# breakout of a first lecture, and others are what's still open in the notes people take home. Read one, say
+# your answer aloud in a sentence or two, and only then read ours. Each answer ends with the place in the
+# course that shows it, and some have a few lines to run right here.
+#
+# At the end of the page are the people we owe examples to, and where to read on.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+import math
+
+import torch
+
+from helpers.attention import MultiHeadAttention
+from helpers.layers import EncoderLayer
+
+notebook.set_seed(0)
+
+# %% [markdown] tags=["notes"]
+# Use one or two of these as the closing question of a lesson: pairs answer in three sentences, then compare
+# with the page. Good for an argument: *Why √d and not d?* (04), *Is it concatenated or added?* (05, and again
+# for the heads in 06), *Why does the decoder need the shift if it has the mask?* (08). The whole page is
+# about **40 minutes** of reading.
+
+# %% [markdown]
+# ## Lesson 01: Sequence to sequence
+#
+# ### Which of the three problems does attention solve, and which doesn't it?
+#
+# Take them one at a time. The bottleneck goes, because a decoder that can look back at every encoder state
+# doesn't need the whole sentence in one vector. The distance between a word that's written and the word it
+# depends on shrinks to a single step. But the waiting stays as long as recurrent networks do the reading and
+# the writing, because each of their steps needs the one before. Only a model without recurrence gets rid of
+# that.
+#
+# **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?)
+#
+# ### Why not simply make the context vector bigger?
+#
+# You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are
+# too few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a
+# sentence of forty words has to fit into as many numbers as a sentence of four. Looking back removes that
+# constraint. In lesson 02 it costs 14% more parameters, and after the same number of rounds the long
+# sentences come out right.
+#
+# **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?)
+#
+# ### Can sentiment, or a missing word, really be "predict the next token"?
+#
+# Yes, once you write the task as text. The line *the film was really silly . verdict :* has a next word, and
+# a model that was trained on such lines can predict it. Lesson 01 trains one small network on gaps and on
+# film reviews at the same time, and you can try both. Of course the model still has to see such lines
+# in training, because writing a task as text doesn't teach it the answer.
+#
+# **Shown in** [lesson 01, Everything is next-token prediction](01_sequence_to_sequence.ipynb#Everything-is-next-token-prediction)
+
+# %% [markdown]
+# ## Lesson 02: Bahdanau attention
+#
+# ### Is the context the sum of the weights?
+#
+# No, although you'll find it written like that. The weights come out of a softmax, so their sum is always 1
+# and tells you nothing about the sentence. The context is a sum of *vectors*: each encoder state is
+# multiplied by its weight, and the results are added. So it's as wide as one encoder state.
+
+# %%
+weights = torch.tensor([2.0, 0.5, 1.0]).softmax(dim=-1)
+states = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])  # (S=3, D_h=2)
+print(f"sum of the weights: {weights.sum():.2f}")
+print("context:", [round(c, 2) for c in (weights @ states).tolist()])
+
+# %% tags=["hide-input"]
+assert math.isclose(weights.sum(), 1, abs_tol=1e-6)
+torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, states)))
+
+# %% [markdown]
+# **Shown in** [lesson 02, Which word do I need now?](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?)
+#
+# ### Is attention the same thing as alignment?
+#
+# Not quite. An alignment says which word translates which, while a weight says how much of a state goes into
+# the mixture. The two often agree, because the word you need is usually the one you're translating. But the
+# model of lesson 02 gets about a quarter of the links wrong, and its translations are right all the same.
+# One reason is that an encoder state also contains its neighbours, so a model that looks next door can still
+# find what it needs.
+#
+# **Shown in** [lesson 02, Where did it look?](02_bahdanau_attention.ipynb#2.-Where-did-it-look?)
+#
+# ### What's the real difference between Bahdanau's attention and Luong's?
+#
+# Most summaries name the score: Bahdanau uses a small network with a tanh, and Luong compares three scores,
+# the plain dot product among them. The other difference is *when* the decoder looks. Bahdanau's decoder looks
+# first and steps afterwards, so its query hasn't read the last written word yet. Luong's steps first. In
+# lesson 02 a model with practically the same formula that looks after the step has less than half the
+# alignment error, although each model was trained only once.
+#
+# **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores)
+#
+# ### Why mix all the words, instead of picking the best one?
+#
+# Because picking gives training nothing to work with. If you nudge the scores a little, the winner usually
+# stays the same, so there's no gradient. A softmax changes a little with every score. Picking
+# can be trained by other means, and Xu et al. (2015) did it with REINFORCE. But a mixture is
+# also useful in itself: a noun with two adjectives needs both of them.
+
+# %%
+scores = torch.tensor([2.0, 1.5, 1.0], requires_grad=True)
+values = torch.tensor([1.0, 5.0, 3.0])
+(scores.softmax(dim=-1) @ values).backward()
+print("mixing, gradient per score:", [round(g, 2) for g in scores.grad.tolist()])
+print("picking, any gradient at all:", values[scores.argmax()].requires_grad)
+
+# %% tags=["hide-input"]
+assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires_grad
+
+# %% [markdown]
+# **Shown in** [lesson 02, Hard attention](02_bahdanau_attention.ipynb#Hard-attention)
+
+# %% [markdown]
+# ## Lesson 03: Self-attention with vectors
+#
+# ### Why three vectors per word? Wouldn't one do?
+#
+# One vector runs, and lesson 03 tries it. But then a word mostly finds itself, and matching is mutual: if
+# *car* matches *red*, then *red* matches *car* just as well. With a query and a key of its own, a noun can
+# look for its adjectives without the adjectives looking back. The value is there for another reason. What
+# makes *red* match is that it's an adjective, and what it should pass on is the colour.
+#
+# **Shown in** [lesson 03, Why three projections, and why small ones?](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?)
+#
+# ### Who tells *car* to look for adjectives?
+#
+# Nobody does. The three matrices start as random numbers, and training changes them in whatever way lowers
+# the loss. Lesson 03 asks a single head for the size and the colour of a noun, without any word about where
+# to look. In five runs out of five, most of the noun's weight ends up on its two adjectives. "Looking for" is our way
+# of describing the result.
+#
+# **Shown in** [lesson 03, Nobody makes these vectors up](03_self_attention_vectors.ipynb#3.-Nobody-makes-these-vectors-up)
+#
+# ### Does the layer have to know how long the sentence is?
+#
+# No. The parameters are matrices whose sizes depend on the width of the vectors and on nothing else. The
+# length shows up only in the weights, which are computed afresh for every sentence. So the same layer takes
+# three words or three hundred. Whether it does *well* on lengths that it has never seen is another question,
+# and only a measurement can answer that.
+
+# %%
+layer = MultiHeadAttention(d_model=16, n_heads=2)
+for length in (3, 300):
+    x = torch.randn(1, length, 16)
+    print(length, "words in, output", tuple(layer(x, x, x)[0].shape))
+
+# %% tags=["hide-input"]
+assert layer(x, x, x)[0].shape == (1, 300, 16)
+assert all(max(p.shape) == 16 for p in layer.parameters())
+
+# %% [markdown]
+# **Shown in** [lesson 03, Every word asks at once](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once)
+
+# %% [markdown]
+# ## Lesson 04: Self-attention with matrices
+#
+# ### Why √d, and not d?
+#
+# We want scores of the same typical size, whatever the width. A score is a sum of $d$ products, and with
+# independent entries of variance 1 its *variance* is $d$. Its typical size is the square root of that. So
+# dividing by $\sqrt d$ is just enough, while dividing by $d$ makes the scores so small that every key gets
+# nearly the same weight. This is an argument about the start of training, because the entries of a trained
+# model aren't independent any more.
+
+# %%
+q, k = torch.randn(2, 10_000, 512)
+scores = (q * k).sum(dim=-1)
+for name, divisor in [("1", 1), ("√512", 512**0.5), ("512", 512)]:
+    print(f"divided by {name:>4}: typical size {(scores / divisor).std():.2g}")
+
+# %% tags=["hide-input"]
+assert 21 < scores.std() < 24 and 0.9 < (scores / 512**0.5).std() < 1.1
+
+# %% [markdown]
+# **Shown in** [lesson 04](04_self_attention_matrices.ipynb), section 2.
+#
+# ### Why does a mask use −∞ and not 0?
+#
+# A score of 0 doesn't mean "nothing". The softmax turns it into $e^0 = 1$ before it divides, so a word with
+# the score 0 gets more weight than any word with a negative score. Only $e^{-\infty}$ is zero. Setting the
+# *weights* to zero afterwards doesn't help either, because the hidden words have already been counted in the
+# denominator.
+
+# %%
+scores = torch.tensor([1.0, -2.0, 3.0])  # the third word is to be hidden
+for hidden in (0.0, -math.inf):
+    weights = torch.tensor([*scores[:2].tolist(), hidden]).softmax(dim=-1)
+    print(f"hidden with {hidden:>4}:", [round(w, 2) for w in weights.tolist()])
+
+# %% tags=["hide-input"]
+assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
+
+# %% [markdown]
+# **Shown in** [lesson 04, Who is allowed to attend to whom?](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?)
+#
+# ### If attention costs n², why is it called fast?
+#
+# Because fast and cheap are two different things. Counted in multiplications, and with the products that make
+# queries, keys and values included, attention never needs fewer than a plain recurrent layer. But they're a
+# few large matrix products in which no position waits for another. A recurrent layer has to take its $n$ steps
+# one after the other. For long enough sequences the n² wins in the end, and then attention is neither.
+#
+# **Shown in** [lesson 04, Attention against recurrence](04_self_attention_matrices.ipynb#Attention-against-recurrence)
+
+# %% [markdown]
+# ## Lesson 05: Positional encoding
+#
+# ### Why not one number for the position?
+#
+# Because it drowns the word. Add 300 to every entry, and *dog* and *cat* at position 300 are practically the
+# same vector. You could divide the position by the length of the sentence to keep it small, but then one step
+# to the right means a different amount in every sentence. Sinusoids avoid both problems: no entry ever leaves
+# −1 to 1, and a step means the same rotation everywhere.
+#
+# **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves)
+#
+# ### Why a sine *and* a cosine?
+#
+# A sine alone takes every value twice per turn, once on the way up and once on the way down, so it doesn't
+# say where on the wave you are. Together with a cosine it's a point on a circle, like the hand of a clock.
+# Moving on by $k$ positions then turns the hand by the same angle wherever you start, so one matrix can do it.
+# With the sine alone no such matrix exists, because $\sin(a + b)$ depends on $\cos a$ as well.
+#
+# **Shown in** [lesson 05, Moving is rotating](05_positional_encoding.ipynb#3.-Moving-is-rotating)
+#
+# ### Is it concatenated or added?
+#
+# Added, so the width doesn't change. The two are closer than they look, though. The next thing that happens
+# to the vector is a product with a matrix, and a matrix applied to a concatenation is a sum as well: its
+# upper rows act on the word, its lower rows on the position. Concatenation gives the position rows of its
+# own. Lesson 05 measures what that buys, and what it costs in width.
+
+# %%
+word, position = torch.randn(1, 6), torch.randn(1, 2)
+w = torch.randn(8, 3)
+concatenated = torch.cat([word, position], dim=-1) @ w
+added = word @ w[:6] + position @ w[6:]
+print("the same result:", torch.allclose(concatenated, added, atol=1e-5))
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
+
+# %% [markdown]
+# **Shown in** [lesson 05, Is it added or concatenated?](05_positional_encoding.ipynb#Is-it-added-or-concatenated?)
+#
+# ### Doesn't adding the position destroy the word?
+#
+# It would if vectors had only a few entries. In wide vectors random directions are almost at right angles, so
+# a linear map can pull the two apart again. With 600 random words at width 512, such a map names the word practically always,
+# and the exact position among 40 most of the time. At width 64 it loses a lot. So adding
+# isn't free, but in the widths that people use it's cheap.
+#
+# **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added)
+
+# %% [markdown]
+# ## Lesson 06: Multi-head attention
+#
+# ### Eight heads are eight ideas about the same word, right?
+#
+# Nearly, but heads belong to a layer and not to a word. Each head is a complete attention over the whole
+# sentence, with its own three matrices. So every word has a query in every head, and a layer of eight heads
+# makes eight maps. Nothing forces the eight to be different ideas, either. In lesson 06 you can switch most heads
+# of a trained model off, one at a time, and it hardly gets worse.
+
+# %%
+layer = MultiHeadAttention(d_model=512, n_heads=8)
+x = torch.randn(1, 5, 512)  # one sentence of five words
+_, weights = layer(x, x, x, need_weights=True)
+print("weights (batch, heads, queries, keys):", tuple(weights.shape))
+
+# %% tags=["hide-input"]
+assert weights.shape == (1, 8, 5, 5)
+
+# %% [markdown]
+# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+#
+# ### Who decides what a head does?
+#
+# Training does, and chance. No head is assigned a job. All of them start with different random matrices, and
+# each is pushed wherever the loss falls fastest from there. The random start matters: two heads that
+# began with the same matrices, in $W_O$ too, would get the same gradient at every step and stay twins for ever.
+
+# %%
+twins = MultiHeadAttention(d_model=8, n_heads=2)
+with torch.no_grad():
+    for projection in (twins.query_proj, twins.key_proj, twins.value_proj):
+        projection.weight[4:] = projection.weight[:4]  # the second head becomes a copy
+    twins.out_proj.weight[:, 4:] = twins.out_proj.weight[:, :4]
+
+# %% tags=["hide-input"]
+optimiser = torch.optim.SGD(twins.parameters(), lr=0.1)
+start = twins.query_proj.weight.detach().clone()
+for _ in range(20):
+    x = torch.randn(4, 5, 8)
+    optimiser.zero_grad()
+    (twins(x, x, x)[0] - x.flip(1)).pow(2).mean().backward()
+    optimiser.step()
+assert not torch.allclose(start, twins.query_proj.weight)
+same = torch.allclose(*twins.query_proj.weight.chunk(2), atol=1e-6)
+print("after 20 training steps the twins are still equal:", same)
+assert same
+
+# %% [markdown]
+# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+#
+# ### Are the heads concatenated or added?
+#
+# Concatenated and then multiplied by $W_O$, says the paper. As with positions, that's the same as a
+# sum: each head's output times *its own* rows of $W_O$, and the results added. Both pictures are right. What's wrong is to leave out
+# $W_O$, because then each head could write only into its own slice of the vector.
+
+# %%
+first, second = torch.randn(2, 5, 4)  # the outputs of two heads, (T=5, K=4) each
+w_o = torch.randn(8, 8)
+concatenated = torch.cat([first, second], dim=-1) @ w_o
+added = first @ w_o[:4] + second @ w_o[4:]
+print("the same result:", torch.allclose(concatenated, added, atol=1e-5))
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
+
+# %% [markdown]
+# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+#
+# ### Does the attention map show why the model said that?
+#
+# It shows where the weight went, which is a hypothesis about what the model used. To test it, intervene:
+# switch the head off and see what changes. Lesson 06 finds a head with a striking map that the model hardly
+# misses. Two papers with opposite titles are worth reading here, Jain and Wallace (2019) and Wiegreffe and
+# Pinter (2019). Keep in mind that both studied attention on top of recurrent encoders.
+#
+# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+
+# %% [markdown]
+# ## Lesson 07: Encoder and decoder
+#
+# ### What's left for the feed-forward network, once attention has mixed everything?
+#
+# Attention moves information between positions, but what it moves is a weighted sum of values. The
+# feed-forward network then works on each position by itself, and its ReLU lets it compute something that no weighted
+# sum can. It's also where most of an encoder layer's parameters are.
+
+# %%
+layer = EncoderLayer(d_model=512, n_heads=8, d_ff=2048, dropout=0.0, norm_first=False)
+for part in ("self_attention", "feed_forward"):
+    size = sum(p.numel() for p in getattr(layer, part).parameters())
+    print(f"{part:>14}: {size:>9,} parameters")
+
+# %% tags=["hide-input"]
+total = sum(p.numel() for p in layer.parameters())
+assert 0.6 < size / total < 0.7
+
+# %% [markdown]
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+#
+# ### Why is x added back after every sublayer?
+#
+# So that a layer only has to compute a *change*, and whatever it doesn't touch survives. Without these paths
+# the words of a sentence lose what sets them apart: in a fresh stack in lesson 07, after four layers all words
+# have practically the same vector. The paths also give the gradient a way back that passes through no sublayer.
+#
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+#
+# ### Which encoder layer does the third decoder layer read?
+#
+# The last one, as every decoder layer does. Drawings with parallel arrows suggest that layer 3 reads layer 3,
+# but there's only one memory, the output of the whole encoder. What differs between decoder layers is what
+# they make of it, because each has its own $W_K$ and $W_V$.
+#
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb)
+#
+# ### Why six layers? Why 512?
+#
+# Because the authors of the paper chose those numbers. Depth, width and the number of heads are
+# **hyperparameters**: nothing in the formulas fixes them, and the paper itself also trains other sizes. All six layers
+# have the same structure, but each has weights of its own. The translator in this course has three layers on
+# each side.
+#
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb)
+
+# %% [markdown]
+# ## Lesson 08: Decoding
+#
+# ### Why does the decoder need the shift if it has the mask?
+#
+# Because the mask lets a position attend to *itself*. If input $t$ were the same word as target $t$, the answer
+# would be right there, and the model would learn to copy it. The shift makes input $t$ the word *before* target
+# $t$. Even a stricter mask couldn't replace it, because the residual path carries input $t$ straight to
+# output $t$. So the mask hides the future, and the shift makes the next word part of the future.
+
+# %%
+target = ["the", "red", "car", "<eos>"]
+inputs = ["<bos>", *target[:-1]]  # shifted right by one
+for t in range(4):
+    print("allowed to attend to", inputs[: t + 1], "→ predict", target[t])
+
+# %% tags=["hide-input"]
+assert all(target[t] not in inputs[: t + 1] for t in range(4))
+
+# %% [markdown]
+# **Shown in** [lesson 08](08_decoding.ipynb).
+#
+# ### If training handles all positions at once, why does writing take one step per word?
+#
+# In training you know the whole target, so every input is there from the start. When the model writes, its
+# next input is the word it has just chosen, which doesn't exist before the step is done. For the same prefix
+# both ways give the same logits. A cache of keys and values saves the model from computing the prefix again at every step,
+# but it doesn't remove the steps.
+#
+# **Shown in** [lesson 08](08_decoding.ipynb).
+#
+# ### Is the likeliest sentence the best one?
+#
+# Not necessarily. Every further token multiplies the probability by a number below 1, so short sentences have
+# an advantage that has nothing to do with quality. That's why beam search uses a length penalty. For a
+# translation you'd still stay near the likeliest sentence. For a story you'd rather sample, because
+# the likeliest continuation is the same every time.
+#
+# **Shown in** [lesson 08](08_decoding.ipynb).
+
+# %% [markdown]
+# ## Lesson 09: Loss and training
+#
+# ### My loss is 2.3. Is that good?
+#
+# It depends on what you compare it with. A model that prefers no token has a loss of $\log V$, and one that
+# knows only how frequent each token is has the unigram entropy. If 2.3 is below both, the model has learned to
+# use the words it reads. As a perplexity it's about 10, so the model is as unsure as if it chose among ten
+# equally likely tokens. Make sure that padding isn't counted before you enjoy the number.
+
+# %%
+print(f"perplexity at a loss of 2.3: {math.exp(2.3):.3g}")
+print(f"loss of an even guess among 10,000 tokens: {math.log(10_000):.3g}")
+
+# %% tags=["hide-input"]
+assert 9.9 < math.exp(2.3) < 10 and 9.2 < math.log(10_000) < 9.22
+
+# %% [markdown]
+# **Shown in** [lesson 09](09_loss_and_training.ipynb).
+#
+# ### Label smoothing teaches wrong answers. Why would anyone want that?
+#
+# A target of exactly 1 can be met only by an infinite logit, so without smoothing the model is rewarded for
+# becoming ever more certain. Smoothing asks for about 0.9 and spreads the rest evenly. The paper reports that
+# this makes the perplexity worse and the translations better. It also means that the loss can't reach zero
+# any more.
+#
+# **Shown in** [lesson 09](09_loss_and_training.ipynb).
+#
+# ### Why does the learning rate start low?
+#
+# Two reasons are given. Adam divides by a running estimate of the gradient's size, which at first rests on a
+# handful of batches. And in a post-norm model the last layers get large gradients while the stack is still
+# random (Xiong et al. 2020), although Liu et al. (2020) argue that this isn't the cause. In lesson 07's short
+# run, the post-norm model without a warm-up learns hardly anything.
+#
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb) and [lesson 09](09_loss_and_training.ipynb).
+
+# %% [markdown]
+# ## Lesson 10: Build a Transformer
+#
+# ### The shapes fit and it runs. Is it right?
+#
+# You don't know yet. Forget the square root, count positions from 1, or split the heads without a transpose:
+# every shape still fits, and the model even learns something. What helps is to compare each
+# part with one you trust, on the same weights and the same input, and to test properties, such as "an output
+# doesn't move when a later word changes".
+
+# %%
+x = torch.arange(12.0).view(1, 3, 4)  # (B=1, T=3, D=4), to be split into H=2 heads
+right = x.unflatten(-1, (2, 2)).transpose(1, 2)
+wrong = x.view(1, 2, 3, 2)
+print(tuple(right.shape), tuple(wrong.shape), "equal:", torch.equal(right, wrong))
+
+# %% tags=["hide-input"]
+assert right.shape == wrong.shape and not torch.equal(right, wrong)
+
+# %% [markdown]
+# **Shown in** [lesson 10](10_build_a_transformer.ipynb).
+#
+# ### Is GPT still a Transformer if it has no encoder?
+#
+# Yes. A Transformer is a stack of attention and feed-forward layers with residual connections over a sequence
+# of vectors, and it comes as an encoder, a decoder or both. BERT is an encoder only. GPT is a decoder only,
+# and since there's no source to read, it has no cross-attention: each layer is masked self-attention and a
+# feed-forward network.
+#
+# **Shown in** [lesson 00, What did you just see?](00_start_here.ipynb#What-did-you-just-see?)
+
+# %% [markdown]
+# ## Credits
+#
+# Several examples of this course were somebody else's first.
+#
+# - *je suis étudiant*, the six steps for one word and the six-word vocabulary with its target distributions
+#   are Jay Alammar's.
+# - A noun that collects its adjectives is the motivating example of 3Blue1Brown's film on attention.
+# - The animal that didn't cross the street is from the blog post with which Google announced the Transformer
+#   (Uszkoreit 2017). Pairs of sentences in which one word decides what *it* means are called Winograd schemas
+#   (Levesque, Davis and Morgenstern 2012).
+# - Self-attention without any parameters comes before queries and keys in Peter Bloem's "Transformers from
+#   scratch", and in lesson 03 too.
+# - Which papers an experiment follows is said at the end of each lesson.
+#
+# ## Further reading
+#
+# - Jay Alammar, [The Illustrated Transformer](https://jalammar.github.io/illustrated-transformer/): the
+#   pictures that most people have in mind, and the quickest way to *see* the data flow through the model.
+# - Sasha Rush and others, [The Annotated Transformer](https://nlp.seas.harvard.edu/annotated-transformer/):
+#   the paper's own text with running code beside it, best when you want to read the paper line by line.
+# - Peter Bloem, [Transformers from scratch](https://peterbloem.nl/blog/transformers): the clearest path from
+#   a dot product to a working model in plain steps, with reasons for each.
+# - Elena Voita, [NLP Course For You](https://lena-voita.github.io/nlp_course.html): interactive and
+#   beautifully drawn, and the best at asking what a trained model has learned.
+# - Andrej Karpathy, "Let's build GPT: from scratch, in code, spelled out" (film, 2023): two hours in which a
+#   GPT is typed into an empty file, best for seeing how an expert works.
+# - Stanford's [CS224n](https://web.stanford.edu/class/cs224n/): a whole university course with assignments,
+#   best for the language processing around the model.
+# - Zhang, Lipton, Li and Smola, [Dive into Deep Learning](https://d2l.ai): a book whose every chapter runs, best
+#   as a reference that also covers everything before attention.
+# - Sebastian Raschka, *Build a Large Language Model (From Scratch)* (2024): best for what comes after this
+#   course, from pretraining to fine-tuning on instructions.
+# - Jurafsky and Martin, [Speech and Language Processing](https://web.stanford.edu/~jurafsky/slp3/) (third
+#   edition, draft): the textbook of the field, best for definitions, history and sources.
+# - 3Blue1Brown, the films on attention and Transformers (2024): the best half hour to give somebody who has
+#   never heard of any of this.
+#
+# **References**
+#
+# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762.
+# - Bahdanau, Cho, Bengio (2015), "Neural Machine Translation by Jointly Learning to Align and Translate",
+#   arXiv:1409.0473.
+# - Luong, Pham, Manning (2015), arXiv:1508.04025. Xu et al. (2015), arXiv:1502.03044.
+# - Jain, Wallace (2019), arXiv:1902.10186. Wiegreffe, Pinter (2019), arXiv:1908.04626.
+# - Xiong et al. (2020), arXiv:2002.04745. Liu et al. (2020), arXiv:2004.08249.
+# - Levesque, Davis, Morgenstern (2012), "The Winograd Schema Challenge", KR.
