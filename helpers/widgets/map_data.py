@@ -113,6 +113,8 @@ def pack_trace(trace):
         "normFirst": trace.norm_first,
         "width": width,
         "normalised": not _is_sum(trace.encoder),
+        "scaled": trace.decoder is not None,  # by √D before positions are added; BERT doesn't
+        "activation": "ReLU" if _hidden(trace.encoder).min() >= 0 else "GELU",
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer) if trace.decoder else None,
         "written": readable(trace.written),
@@ -146,6 +148,10 @@ def pack_recurrent(trace):
         "candidates": [_candidates(one) for one in trace.candidates],
     }
     return described, packer.bytes()
+
+
+def _hidden(stack):
+    return stack.layers[0][-1].hidden
 
 
 def _is_sum(stack):

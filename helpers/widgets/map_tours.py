@@ -46,7 +46,7 @@ STEPS = {
     ),
     "feed-forward-encoder": (
         "After attention, a feed-forward network works on each vector by itself: it widens the "
-        "vector to {hidden} numbers, applies a curve to each and narrows it again.",
+        "vector to {hidden} numbers, bends each with a GELU curve and narrows it again.",
         {"parts": ["feed-forward"]},
     ),
     "add-and-norm": (

@@ -13,7 +13,7 @@ export function embeddingScene(model, where, width, room) {
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 4, 30);
   const columns = [
-    ["embeddings", "embedding", "Embedding", "a learned vector per token, looked up"],
+    ["embeddings", "embedding", "Embedding", model.scaled ? `learned, one per token, times √${model.width}` : "learned, one vector per token"],
     ["positions", "position", "Position", "one vector per position, in every sentence"],
     ["entered", "what enters the first layer", model.normalised ? "Sum, then norm" : "Sum", "what enters the first layer"],
   ];

@@ -9,8 +9,10 @@ const WORDS = {
   "self-attention": "every token attends to every token",
   "masked-self-attention": "attends to itself and earlier tokens",
   "cross-attention": "attends to the encoder’s output",
-  "feed-forward": "Linear, ReLU, Linear, for each token by itself",
 };
+const does = ({ kind }, model) => (kind === "feed-forward" ? `Linear, ${model.activation}, Linear, for each token by itself` : WORDS[kind]);
+
+const SHORT = { "self-attention": "Attention", "masked-self-attention": "Masked", "cross-attention": "Cross", "feed-forward": "Feed-fwd" };
 
 export function layerScene(model, where, place, width, room) {
   const { stack, sublayers, layer } = where;
@@ -31,7 +33,7 @@ export function layerScene(model, where, place, width, room) {
     from = end;
     x = end + g.gap;
   }
-  layerBeats(scene, g, sublayers, width, room);
+  layerBeats(scene, g, model, sublayers, room);
   scene.hint = `Click on a head to open it. ${model.normFirst ? "This model normalises before each sublayer (pre-norm); the paper does it after each addition." : "Each addition is followed by a layer norm (post-norm), as in the paper."}`;
   return scene;
 }
@@ -53,6 +55,7 @@ function layerSizes(model, width, room, stack, sublayers) {
 function strip(scene, g, one, x, words, what, tokens, style = {}) {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, tellVector(tokens, what));
+  if (g.strip < 20) return; // no room for names: pointing tells them
   const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0; // two lines of names where they are close
   scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap, ...style });
 }
@@ -75,7 +78,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   flow(from, x);
   const wide = sublayer.heads ? g.strip * 2.6 : g.strip * 2;
   if (sublayer.heads) heads(scene, where, place, g, sublayer, x, wide);
-  else hidden(scene, g, sublayer, x, wide, tokens);
+  else hidden(scene, model, g, sublayer, x, wide, tokens);
   from = x + wide;
   x = from + g.gap;
   flow(from, x);
@@ -95,8 +98,9 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   flow(plus, after);
   strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${KINDS[sublayer.kind].toLowerCase()}`, tokens);
   const end = after + g.strip;
-  scene.label(KINDS[sublayer.kind], start, 14, { size: end - start > 170 ? 15 : 13, weight: 650, most: end - start });
-  scene.label(WORDS[sublayer.kind], start, 34, { size: 13, color: "muted", most: end - start });
+  const room = end - start;
+  scene.label(room < 120 ? SHORT[sublayer.kind] : KINDS[sublayer.kind], start, 14, { size: room > 170 ? 15 : 13, weight: 650, most: room });
+  if (room >= 120) scene.label(does(sublayer, model), start, 34, { size: 13, color: "muted", most: end - start });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
   return end;
@@ -144,7 +148,7 @@ function strongest(head, queries, keys) {
   return `most: “${queries[row]}” to “${keys[col]}”, ${number(data[best])}`;
 }
 
-function hidden(scene, g, sublayer, x, wide, tokens) {
+function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const one = sublayer.hidden;
   const slope = wide * 0.14;
   scene.paint((p) => {
@@ -152,10 +156,10 @@ function hidden(scene, g, sublayer, x, wide, tokens) {
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
   const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
-  scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
+  if (g.strip >= 20) scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
   scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
     ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
-    share > 0.3 ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
+    model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
   ].filter(Boolean));
 }
 
@@ -175,14 +179,13 @@ const DOES = {
   "self-attention": "Each head lets every token collect from all tokens; W_O joins the heads.",
   "masked-self-attention": "Each head lets a token collect from itself and from earlier tokens; W_O joins the heads.",
   "cross-attention": "The decoder’s queries meet keys and values made from the encoder’s output.",
-  "feed-forward": "The feed-forward network widens each vector, applies a ReLU and narrows it again.",
 };
 
-function layerBeats(scene, g, sublayers, width, room) {
+function layerBeats(scene, g, model, sublayers, room) {
   scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, room]);
   for (const { kind, span: [from, to] } of sublayers) {
     const last = 2 * g.strip + 2.4 * g.gap;
-    scene.beat(DOES[kind], [from, g.top - 8, to - from - last + g.strip, room], [from, 0, to - from - last + g.strip, 40]);
+    scene.beat(DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`, [from, g.top - 8, to - from - last + g.strip, room], [from, 0, to - from - last + g.strip, 40]);
     scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [from, 0, to - from + 2, room]);
   }
 }

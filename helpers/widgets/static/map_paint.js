@@ -171,7 +171,7 @@ export class Paint {
   }
 
   // The feed-forward network: it widens every vector and narrows it again.
-  lens(one, x, y, width, height) {
+  lens(one, x, y, width, height, rows = one.rows) {
     const { context, theme } = this;
     const inset = height * 0.16;
     const outline = () => {
@@ -189,7 +189,9 @@ export class Paint {
     context.save();
     outline();
     context.clip();
-    context.drawImage(pictureOf(one, theme), x, y, width, height);
+    context.fillStyle = theme.box;
+    context.fillRect(x, y, width, height);
+    context.drawImage(pictureOf(one, theme), 0, 0, one.cols, rows, x, y, width, (height * rows) / one.rows);
     context.restore();
     outline();
     context.strokeStyle = theme.edge;

@@ -81,6 +81,7 @@ class MapView {
       this.drawn = () => this.stage.focus(back);
     }
     this.set({ place, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
+    this.say(trail(place, this.trace).pop().words);
   }
   back() {
     const steps = trail(this.place, this.trace);
@@ -115,20 +116,21 @@ class MapView {
     const { beats } = this.scene;
     const start = this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat;
     this.set({ beat: start, follow: "", stop: -1 });
+    const still = prefersStillness(); // then every step is there at once
+    this.progress = still ? 1 : 0;
     let began = performance.now();
     const tick = (now) => {
       const lasts = 1100 * (this.beat === beatsBefore(this.trace) ? 2 : 1);
-      this.progress = Math.min(1, (now - began) / lasts);
+      this.progress = still ? 1 : Math.min(1, (now - began) / lasts);
       if (now - began > lasts + 500) {
         if (this.beat >= this.scene.beats.length - 1) return this.pause();
         began = now;
-        this.progress = 0;
+        this.progress = still ? 1 : 0;
         this.set({ beat: this.beat + 1 });
         this.draw();
       } else this.light();
       this.playing = requestAnimationFrame(tick);
     };
-    this.progress = prefersStillness() ? 1 : 0;
     this.playing = requestAnimationFrame(tick);
     this.bars.show();
   }

@@ -142,7 +142,7 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
     const wide = sublayer.heads ? column : lens;
     const box = (sublayer.box = [at, top, wide, height]);
     if (sublayer.heads) tiles(scene, sublayer, at, top + 4, wide, height - 8, rows, grid);
-    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12));
+    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
     scene.part([sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])], at - 2, top, wide + 4, height);
     adds(scene, at + wide + pad / 2, top, height);
     const words = NAMES[sublayer.kind].find((each) => textWidth(each, 12) < wide + pad);
