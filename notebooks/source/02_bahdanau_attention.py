@@ -20,6 +20,7 @@ import torch
 from helpers import attention, exercises, metrics, plots
 from helpers.pretrained import toy_models
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.model_map import model_map
 
 splits = toy_models.toy_data()
 test = splits.test[:600]
@@ -363,6 +364,15 @@ assert growing
 
 # %%
 exercises.quiz("still_sequential")
+
+# %% [markdown]
+# ### You are here
+#
+# The whole model of this lesson on one sentence. Press play, and open the attention at any word: every
+# score is a number that you could now compute.
+
+# %%
+model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
 # %% [markdown]
 # ### What you take with you

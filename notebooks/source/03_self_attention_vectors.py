@@ -27,7 +27,9 @@ from helpers import attention, exercises, plots
 from helpers.data import corpus
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.toy_models import load_toy
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.kernel_regression import KernelRegression
+from helpers.widgets.model_map import model_map
 from helpers.widgets.six_steps import SixSteps
 from helpers.widgets.softmax_scale import SoftmaxTemperature
 
@@ -54,21 +56,14 @@ def similarity_of_banks(hidden=None, attend=True):
     return F.cosine_similarity(left, right, dim=0).item()
 
 
-def bars(names, heights, title, guess=None, baseline=None, digits=2):
-    """Labelled bars; the learner's own guess is a mark."""
+def bars(names, heights, title):
+    """Bars, each with its number."""
     fig, ax = plt.subplots(figsize=(6.4, 2.9))
     drawn = ax.bar(range(len(names)), heights, color=plots.BLUE, width=0.62)
-    ax.bar_label(drawn, [f"{h:.{digits}f}" for h in heights], padding=2)
+    ax.bar_label(drawn, [f"{h:.2f}" for h in heights], padding=2)
     ax.set_xticks(range(len(names)), names)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
-    if guess is not None:
-        ax.plot(guess[0], guess[1], marker="D", color=plots.ORANGE, markersize=9, zorder=3)
-        ax.annotate(
-            "your guess", guess, xytext=(8, 6), textcoords="offset points", color=plots.ORANGE
-        )
-    if baseline is not None:
-        ax.axhline(baseline, color=plots.GREY, linestyle="--", linewidth=1)
     ax.set_title(title)
     return ax
 
@@ -106,13 +101,16 @@ exercises.reveal(
 )
 assert abs(nothing_hidden - 0.82) < 0.01 and most == "river" and without["river"] > 0.9
 assert abs(without["sat"] - nothing_hidden) < 0.005 and no_attention > 0.99
+fig, axes = plt.subplots(figsize=(6.4, 2.9))
+axes.axhline(nothing_hidden, color=plots.GREY, linestyle="--", linewidth=1)
+axes.annotate("nothing hidden", (-0.4, nothing_hidden), xytext=(0, 4), textcoords="offset points")
+axes.plot(range(len(hideable)), list(without.values()), "o", color=plots.BLUE, markersize=10)
+for place, height in enumerate(without.values()):
+    axes.annotate(f"{height:.2f}", (place, height), xytext=(9, -4), textcoords="offset points")
+axes.set_xticks(range(len(hideable)), hideable)
+axes.set(xlim=(-0.5, len(hideable) - 0.4), ylim=(0.78, 0.94), title="similarity, one word hidden")
 notebook.figure(
-    bars(
-        hideable,
-        list(without.values()),
-        "similarity of the two banks, one word hidden",
-        baseline=nothing_hidden,
-    ),
+    fig,
     alt="Similarity of the two vectors of bank with one word hidden. The dashed line is the value "
     "with nothing hidden, 0.82. Hiding sat changes nothing; hiding river raises it to 0.91.",
     width=560,
@@ -555,6 +553,15 @@ def attend(query, keys, values):
 
 # %% tags=["hide-input"]
 exercises.check("attend", attend)
+
+# %% [markdown]
+# ### You are here
+#
+# The part that's lit is what you've just built: self-attention, once per layer in the encoder. Click on a
+# square to open a head, then on a score to see the dot product behind it, entry by entry.
+
+# %%
+model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
 
 # %% [markdown]
 # ### What you take with you

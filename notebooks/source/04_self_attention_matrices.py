@@ -21,7 +21,9 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import attention, exercises, masks, plots
+from helpers.pretrained.translator import load_translator
 from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.model_map import model_map
 from helpers.widgets.softmax_scale import ScaleExplorer
 
 torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
@@ -517,6 +519,15 @@ assert growth == 4
 
 # %%
 exercises.quiz("how_many_scores")
+
+# %% [markdown]
+# ### You are here
+#
+# This time a single head is lit. Open it, and you'll find the three products of this lesson with the
+# numbers of a trained model: $Q K^\top$, the softmax, and the mixture of the values.
+
+# %%
+model_map(load_translator().trace("Un chien noir court."), here="head", tour="04")
 
 # %% [markdown]
 # ### What you take with you

@@ -23,6 +23,8 @@ from helpers import attention, exercises, plots
 from helpers.layers import EncoderLayer
 from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
 from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.model_map import model_map
 from helpers.widgets.positions_explorer import PositionExplorer
 
 
@@ -421,6 +423,15 @@ assert equal and not mirrored
 
 # %%
 exercises.quiz("who_uses_what")
+
+# %% [markdown]
+# ### You are here
+#
+# Positions enter once, at the very bottom: the striped block beside the embeddings is the table of this
+# lesson, added row by row.
+
+# %%
+model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")
 
 # %% [markdown]
 # ### What you take with you
