@@ -50,8 +50,8 @@ STEPS = {
         {"parts": ["feed-forward"]},
     ),
     "add-and-norm": (
-        "At each ⊕ a sublayer's result is added to the vector that ran past it. This path is the "
-        "residual stream, and it lets what the embedding knew reach the last layer.",
+        "At each ⊕ a sublayer's result is added to the vector that ran past it. This path is "
+        "called the residual stream, and along it the embedding reaches even the last layer.",
         {"parts": ["add-and-norm"]},
     ),
     "memory": (
@@ -66,7 +66,7 @@ STEPS = {
     ),
     "cross": (
         "Cross-attention connects the two halves. The queries come from the decoder, the keys and "
-        "values from the memory, so each target token can look up what it needs in the source.",
+        "values from the memory, so each target token collects information from the source.",
         {"parts": ["cross-attention"]},
     ),
     "follow-target": (
@@ -90,8 +90,8 @@ STEPS = {
         {"place": "encoder/0"},
     ),
     "heads": (
-        "A layer has {n_heads} heads, so it can ask {n_heads} different questions at once. Compare "
-        "the squares: each head has found a pattern of its own.",
+        "A layer has {n_heads} heads, so a token can collect information in {n_heads} different "
+        "ways at once. Compare the squares: each head has learned a pattern of its own.",
         {"place": "encoder/0"},
     ),
     "queries": (
@@ -105,8 +105,8 @@ STEPS = {
         {"place": "{head}", "beat": 1},
     ),
     "scores": (
-        "Where a query's row meets a key's column stands their dot product, divided by √{d_head}. "
-        "A large score means that the two match.",
+        "Each cell is the dot product of its row's query and its column's key, divided by "
+        "√{d_head}. A large score means that the two match.",
         {"place": "{head}", "beat": 2},
     ),
     "weights": (
@@ -115,13 +115,13 @@ STEPS = {
         {"place": "{head}", "beat": 3},
     ),
     "mixture": (
-        "The third matrix gives the values, and each row of weights mixes them. The mixture is "
-        "what this head adds to the token.",
+        "The third matrix gives the values, and each row of weights mixes them. W_O then joins "
+        "the mixtures of all heads, and the result is added to the token's vector.",
         {"place": "{head}", "beat": 5},
     ),
     "one-number": (
-        "And here is where a single score comes from: {d_head} products, added up. However large a "
-        "Transformer gets, its attention is made of nothing but this.",
+        "And here is where a single score comes from: {d_head} products, added up. A larger "
+        "Transformer has more of these sums, but each of them works just like this one.",
         {"place": "{number}"},
     ),
     "logits": (
