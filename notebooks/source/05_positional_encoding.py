@@ -395,8 +395,8 @@ except ValueError as error:
 # %% [markdown]
 # **Rotary positions** (RoPE, Su et al. 2021) take section 3 at its word. If moving is rotating, let's
 # rotate: each pair of entries of a query and of a key is turned by an angle that grows with its position.
-# Nothing is added, and the values stay as they are. For a given query and a given key, the score then
-# depends on their distance only.
+# Nothing is added, and the values stay as they are. Below, one query and one key are placed at each of 50
+# positions.
 
 # %%
 notebook.set_seed(0)
@@ -419,7 +419,8 @@ for t, s in ((10, 7), (40, 37), (7, 10)):
 assert equal and not mirrored
 
 # %% [markdown]
-# Most of today's large language models use rotary positions.
+# For a given query and a given key, the score depends only on how far apart they are and on which comes
+# first. Most of today's large language models use rotary positions.
 
 # %%
 exercises.quiz("who_uses_what")
