@@ -2,8 +2,8 @@
 # # Start here
 #
 # You're about to look inside a model that translates French photo captions into English. It's a
-# **Transformer**, the kind of model behind today's chatbots, translators and protein folders, only
-# small enough to open. Nothing in the picture below is drawn by hand: every colour is a number that the
+# **Transformer**, the kind of model behind today's chatbots and translators, but
+# small enough for us to look at every part. Nothing in the picture below is drawn by hand: every colour is a number that the
 # model computed for this one sentence.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the
@@ -14,7 +14,7 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 
 notebook.set_up()
 
-# %%
+# %% tags=["nbval-ignore-output"]
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
 
@@ -32,8 +32,8 @@ from helpers.widgets.attention_view import attention_view
 # installation.
 #
 # Show the tour once, without comment. Then let somebody dictate a French sentence about something that
-# can be photographed. A sentence that the model gets wrong is a good start too: "What does it do with a
-# word that it has never seen?" It spells it in pieces.
+# can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
+# do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
 #
 # Take a vote on the prediction before you run the cell after it. People tend to read rows and columns the
 # wrong way round, so say it once, in these words: *rows ask, columns answer*.
@@ -42,11 +42,11 @@ from helpers.widgets.attention_view import attention_view
 # ## What did you just see?
 #
 # A Transformer is a stack of two kinds of layers, **attention** and small **feed-forward** networks,
-# joined by residual connections, that works on a sequence of vectors. It has no recurrence, and no
+# joined by residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
 # convolution over the positions. It comes as an encoder (which only reads, like BERT), as a decoder
 # (which only continues a text, like GPT), or as both, like the one above. It was invented for
 # translation. Since then the same stack has been trained on program code, on pictures cut into patches,
-# on speech and on proteins, which is why it's worth an effort to understand it once and for all.
+# on speech and on proteins, which is why it's worth the effort to understand it properly once.
 #
 # ## Where does it look?
 #
@@ -83,10 +83,10 @@ notebook.figure(
 # that it read. (A token is a word or a piece of a rare word, and `▁` marks where a word begins.) The
 # darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross over.
 #
-# The map above is an average over four heads, and each head has one of its own. Hover over a word below,
+# The map above is an average over four heads, and each head has a map of its own. Hover over a word below,
 # change the layer and the head, and find a head that does something else entirely.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
@@ -101,8 +101,8 @@ print(translator.translate(yours))
 # ## How a lesson works
 #
 # **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if
-# it's a guess: being wrong for a moment is what makes it stick. The cell after it then shows what was
-# measured, beside what you said.
+# it's a guess: being wrong for a moment is what makes it stick. The cell after the question then shows what was
+# measured next to your answer.
 #
 # **Your turn.** Every few minutes there's a small piece of code to write, and a check that tells you not
 # only *whether* it's right but *what* went wrong. Try it: this function is supposed to turn scores into
@@ -122,7 +122,7 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # You don't have to understand it yet, because it's an exercise of lesson 02. If you're stuck,
 # `exercises.hint("attention_context")` gives one hint at a time, and
-# `exercises.solution("attention_context")` shows the tested code. If you skip an exercise, nothing stops:
+# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, because
 # the lesson goes on with the course's own version. Your answers are kept, and `exercises.progress()`
 # shows what you've done.
 #
@@ -170,7 +170,7 @@ exercises.check("attention_context", attention_context)
 # | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `d_hidden` |
 # | $D_q, D_k, D_v$ | widths of queries, keys and values; $D_q = D_k = K$ from lesson 03 on | |
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
-# | $A$ | the attention weights; in the shapes of lesson 02 the width of the score's hidden layer | `weights` |
+# | $A$ | the attention weights (in lesson 02's shapes, $A$ is the width of the score's hidden layer instead) | `weights` |
 #
 # $K$ and $V$ also name matrices, and the formula shows which is meant. Shapes are written `(B, T, D)`. In
 # a mask, `True` means *allowed to attend*. In an attention map, rows are queries and columns are keys.
@@ -183,9 +183,9 @@ notebook.check_installation()
 # %% [markdown]
 # ## What comes next
 #
-# Before there were Transformers, sequences were read word by word by recurrent networks. **Lesson 01**
-# trains one, lets it translate, and measures the three places where it fails. The rest of the course is
-# the answer to those three.
+# Before there were Transformers, sequences were read word by word by recurrent networks. In **lesson 01**
+# you'll see one translate and measure the three ways in which it fails. The rest of the course shows how
+# Transformers deal with them.
 #
 # **References**
 #

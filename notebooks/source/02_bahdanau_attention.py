@@ -3,11 +3,11 @@
 #
 # Somebody reads you a French sentence of 25 words, takes the paper away, and asks for the English. That's
 # what we asked of the network in lesson 01, and it failed as you would: it remembered the gist and lost
-# the details. When you translate in earnest, you keep the paper in front of you, and before each word
+# the details. When you really translate, you keep the paper in front of you, and before each word
 # you write, you look back at the part you need.
 #
 # In 2014 Bahdanau, Cho and Bengio let a network do the same. Below are lesson 01's model and one that's
-# allowed to look back, trained on the same sentences for the same number of rounds from the same seed.
+# allowed to look back, trained on the same sentences for the same number of epochs from the same seed.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -89,8 +89,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The curve stays up. For 14% more parameters, the bottleneck of lesson 01 is gone, because nothing has to
-# be carried that can be looked up. So how does a network look something up?
+# The curve stays up. The model has only 14% more parameters, and yet the bottleneck of lesson 01 is gone, because
+# the decoder can look up each word when it needs it. So how does a network look something up?
 
 # %%
 exercises.warm_up(2)
@@ -113,7 +113,7 @@ exercises.warm_up(2)
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
-# Three names that stay until the end of the course: the state that asks is the **query**. The vectors it's
+# Three names will stay with us to the end of the course. The state that asks is the **query**. The vectors it's
 # compared with are the **keys**. The vectors that are mixed are the **values**. Here keys and values are
 # the same encoder states.
 #
@@ -199,7 +199,7 @@ assert torch.equal(*ignoring) and not torch.allclose(*both)
 
 # %% [markdown]
 # Without $U h_i$ every source word gets the same weight, and without $W s$ the weights never change from
-# step to step. A good score needs both, and so does a good test: change the state, then change the
+# step to step. So a good score depends on both, and a good test checks both: change the state, then change the
 # encoder's states, and see whether the weights move.
 #
 # ### Your turn: find the bug (4 min)
@@ -263,10 +263,10 @@ notebook.figure(
 )
 
 # %% [markdown]
-# *red* attends to *rouge*, and the noun goes one place *back*. Nobody told the model about French
-# adjectives. It learned to look there because that's where the next word came from.
+# *red* attends to *rouge*, and the noun attends one place further *back*. Nobody told the model about French
+# adjectives. It learned where to look only because looking there made the next word easier to predict.
 #
-# A pretty map proves little, though. Fortunately our toy corpus knows which word translates which, so
+# A convincing map doesn't prove much, though. Fortunately our toy corpus knows which word translates which, so
 # instead of just looking at the maps we can score them. We link every English word to the French word it
 # gives the most weight, and count the wrong links. That's the **alignment error rate** (Och and Ney 2003):
 # 0 is perfect.
@@ -325,16 +325,16 @@ assert concat_error < 0.5 * error < 0.5 * diagonal
 # About a quarter of the links are wrong, although the translations are right. How can that be? Look at
 # the formula again: the score of step $t$ uses the state $s_{t-1}$, which has *not yet read* the word that
 # was just written. The query is always one word late, so the model often looks at a neighbour of the word
-# it needs. An encoder state knows its neighbours as well, so that's good enough.
+# it needs. An encoder state also carries information about the words next to it, so a neighbour is good enough.
 #
-# A control supports this. The score called *concat* has practically the same formula, but its model looks
-# **after** the state has read the last word, as Luong et al. (2015) proposed, and its error is less than
-# half as large. (Each model is a single training run.)
+# A second model supports this. Its score, called *concat*, has practically the same formula, but it is computed
+# **after** the decoder's state has read the last written word, as Luong et al. (2015) proposed. The error rate is
+# less than half as large. (Each model is a single training run.)
 #
 # ## 3. What does it cost, and what is left?
 #
-# Every written word is compared with every read word, so there are $T \times S$ scores. That's one price.
-# The other is the loop. To see it, follow the formula backwards: $\alpha_t$ needs $s_{t-1}$, which needs
+# Every written word is compared with every read word, so there are $T \times S$ scores. That's one cost.
+# The other is the loop. To see why it's still needed, follow the formula backwards: $\alpha_t$ needs $s_{t-1}$, which needs
 # $c_{t-1}$, which needs $\alpha_{t-1}$.
 
 # %%
@@ -368,10 +368,10 @@ exercises.quiz("still_sequential")
 # %% [markdown]
 # ### You are here
 #
-# The whole model of this lesson on one sentence. Press play, and open the attention at any word: every
-# score is a number that you could now compute.
+# Here's the whole model of this lesson as it translates one sentence. Press play, and open the attention at any
+# word. You could now compute every score you see.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
 # %% [markdown]
@@ -386,7 +386,7 @@ model_map(looking.trace("le chat noir voit le chien ."), written=2)
 #
 # $$c_t = \sum_i \mathrm{softmax}_i\big(v^\top \tanh(W s_{t-1} + U h_i)\big)\, h_i$$
 #
-# **Lesson 03** asks whether a sentence can attend to *itself*. Then the loop can go.
+# **Lesson 03** asks whether a sentence can attend to *itself*. If it can, we no longer need the loop.
 
 # %% [markdown]
 # # Practice
@@ -445,7 +445,7 @@ notebook.show_source(attention.AdditiveAttention.forward)
 
 # %% [markdown]
 # To train the model yourself, run `toy_models.train_toy("additive", splits)`, which takes a few minutes.
-# Here's a film of another model's attention, the thicker the line, the larger the weight:
+# Here's a film of another model's attention. The thicker a line is, the larger the weight:
 
 # %% tags=["hide-input"]
 notebook.picture("decoder_looking_back")
@@ -480,9 +480,9 @@ assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
 # different degrees. *dot* even has fewer parameters than lesson 01's model, because with Luong no context
 # enters the GRU, so its matrices are narrower.
 #
-# Where do the wrong links come from? Some are neighbours, for the reason given in section 2. Others belong
-# to words that need nothing from the source: in this corpus *it* is always followed by *is too*, so the
-# weight of *is* and *too* can lie anywhere.
+# Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in section 2. Others belong
+# to words that need nothing from the source: in this corpus *it* is always followed by *is too*, so when
+# the model writes *is* or *too*, it can put its weight anywhere.
 
 
 # %% tags=["hide-input"]
@@ -509,8 +509,8 @@ assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shar
 # %% [markdown]
 # ## Hard attention
 #
-# Why mix all states instead of picking the best one? Because picking is a jump: nudge the scores a
-# little, and the choice usually stays, so there's no gradient. Hard attention can't be trained by
+# Why mix all states instead of picking the best one? Because a small change of the scores usually doesn't change
+# which state is picked, so the gradient is zero. Hard attention can't be trained by
 # backpropagation alone. It can be trained with reinforcement learning (REINFORCE), and Xu et al. (2015)
 # did that for image captions, where the source isn't text at all but the regions of a picture. Our layer
 # can't tell the difference:

@@ -205,8 +205,8 @@ notebook.figure(
 #
 # ## 2. What does *red* pass on?
 #
-# The weights tell us how much *car* takes from each word, but not what it takes. What made *red* match
-# was being an adjective. What *car* can use is the colour. So let's say that each word passes on only
+# The weights tell us how much *car* takes from each word, but not what it takes. *red* matched
+# because it's an adjective, but what *car* can use is the colour. So let's say that each word passes on only
 # a part of its vector, here size and redness. We call that part its **value**.
 
 # %%
@@ -239,14 +239,14 @@ print(f"redness of car, with shiny in the sentence: {redness:.2f}")
 assert abs(redness - 0.32) < 0.01
 
 # %% [markdown]
-# It falls from 0.47 to 0.32, although *shiny* says nothing about colour. The weights have to sum to 1,
+# The redness falls from 0.47 to 0.32, although *shiny* says nothing about colour. The weights have to sum to 1,
 # so the third adjective takes its share from the other two. Remember this for lesson 06, where one set
 # of weights turns out not to be enough.
 #
 # ### Your turn: find the bug (4 min)
 #
 # The function below runs without an error, and yet it hands out negative weights for some queries.
-# That's one of two mistakes in it. Find both and mend them.
+# That's the result of one of two mistakes in it. Find and fix both.
 
 # %% tags=["hide-input"]
 exercises.heading("soft_lookup")
@@ -274,8 +274,8 @@ exercises.quiz("what_the_weights_multiply")
 # $W_V$ to get its value. The matrices start out random and are trained like any other weights.
 #
 # Let's watch that happen. The cell below makes up sentences like ours from sixteen words with random
-# embeddings, and asks for the car's size and colour. The answer is computed from the context of the
-# noun alone. Nothing tells the model where to look.
+# embeddings, and asks for the size and colour of the noun. The model has to answer from the context vector of
+# that noun alone. Nothing tells the model where to look.
 
 
 # %%
@@ -364,7 +364,7 @@ notebook.figure(
 # %% [markdown]
 # In all five runs the weight ends up on the two adjectives, because that's the only way to answer both
 # questions. What *car* looks for, what *red* matches on and what *red* passes on were all learned from
-# nothing but right and wrong answers.
+# the correct answers alone.
 #
 # Now let's make the sentence slightly more interesting: *"the small red car stops the big green tree"*.
 # The model, the training and the question about the first noun stay exactly the same.
@@ -393,13 +393,13 @@ notebook.figure(
 )
 
 # %% [markdown]
-# It's right less than half the time. The reason is in the picture: *car* attends to all four adjectives
+# The model is right less than half the time, and the picture shows why: *car* attends to all four adjectives
 # alike, because nothing in the vector of *red* says that it stands next to *car*. Words come without
 # positions. Keep this failure in mind, because lesson 05 repairs it.
 #
 # ## 4. Every word asks at once
 #
-# Until now one word was looking. In **self-attention** every word of the sentence sends out a query to
+# Until now only one word had a query. In **self-attention** every word of the sentence sends out a query to
 # all words of the same sentence, itself included. The simplest version has no matrices at all: each
 # embedding serves as query, key and value.
 #
@@ -527,8 +527,8 @@ print("the same numbers as the course's function and as PyTorch's: yes")
 assert scores.tolist() == [1, 4, 3] and abs(weights[0] - 0.1) < 0.005
 
 # %% [markdown]
-# Notice that *the* gives itself a weight of only 0.10. Its query and its key come from different
-# matrices, so there's no reason for them to match.
+# Notice that *the* gives itself a weight of only 0.10. The query and the key of *the* come from different
+# matrices, so there's no reason why they should match.
 #
 # Step through the same numbers below, choose another word, or change its vector. **Try:** give *sleeps*
 # the vector of *cat*. What happens to the weights, and why?
@@ -560,7 +560,7 @@ exercises.check("attend", attend)
 # The part that's lit is what you've just built: self-attention, once per layer in the encoder. Click on a
 # square to open a head, then on a score to see the dot product behind it, entry by entry.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
 
 # %% [markdown]
@@ -689,14 +689,14 @@ assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
 # All fourteen banks find a neighbour of their own sense. *Seal* splits as clearly as *bank*, but the
-# other five nouns hardly split at all. This model was trained to describe whole *sentences*, and how far the vector of a single noun splits
-# depends on the noun and on the sentences we chose. *Bank* is a clear case, then, and not an average one.
+# other five nouns hardly split at all. This model was trained to represent whole *sentences*, so how clearly the senses of a single noun separate
+# depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
 #
 # ## A soft dictionary, and a hard one
 #
 # A Python dictionary returns the value of the key that *equals* the query. Attention compares the query
-# with all keys and returns a mixture of all values. How close it comes to choosing a single key is set
-# by a **temperature**, by which the scores are divided before the softmax.
+# with all keys and returns a mixture of all values. How close that mixture comes to a single value is set
+# by a **temperature**: we divide the scores by it before the softmax.
 
 # %%
 keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -725,13 +725,13 @@ exercises.quiz("temperature_to_zero")
 # %% [markdown]
 # ## The same idea in 1964
 #
-# Statisticians have averaged known heights $y_j$ at known places $x_j$, weighted by how near each place
-# is, since Nadaraya (1964) and Watson (1964). The query is a new place $x$:
+# In 1964 Nadaraya and Watson estimated the height of a curve at a new place $x$ by averaging the known heights
+# $y_j$ at known places $x_j$, with more weight on the places near $x$. Here $x$ is the query:
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
-# Only the score differs from ours, and the kernel's width $h$ does what the temperature did. Make the
-# kernel narrow, then wide, and find the width at which *Off the true curve by* is smallest.
+# Only the score differs from ours. The weight as a function of distance is called a **kernel**, and its width
+# $h$ does what the temperature did. Make the kernel narrow, then wide, and find the width at which *Off the true curve by* is smallest.
 
 # %%
 KernelRegression(width=1.0)
@@ -765,7 +765,7 @@ print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T
 
 # %% [markdown]
 # In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires that.
-# It's a budget: lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
+# It's a matter of budget, because lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
 # parameters as a single one of full width.
 
 # %% tags=["hide-input"]
@@ -781,8 +781,8 @@ assert one_full == eight_small
 # three learned projections of the input. Only the version of section 4, which has no parameters, uses
 # the input itself.
 #
-# **"A word's own score is always the highest."** A myth. It held for 100% of the words without
-# matrices. In the pencil example *the* gave itself 0.10, and in MiniLM a token gives itself about an
+# **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled embeddings, practically all the weight
+# stayed on the word itself. With matrices it doesn't have to. In the pencil example *the* gave itself 0.10, and in MiniLM a token gives itself about an
 # eighth of its weight on average.
 #
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers

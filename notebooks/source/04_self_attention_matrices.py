@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Self-attention with matrices
 #
-# In lesson 03 one word asked, and a loop compared it with all the others. A paragraph of 128 words has
-# 128 askers and 128 answers each, so that's 16,384 dot products. GPT-3 would repeat them in each of 96
+# In lesson 03 one word asked, and a loop compared it with all the others. In a paragraph of 128 words,
+# each of the 128 words asks all 128 words, so that's 16,384 dot products. GPT-3 would repeat them in each of 96
 # heads in each of 96 layers, for every paragraph.
 #
-# Yet attention became popular because it's *fast*. Not one of those dot products has to go: the trick
-# is only how we ask the computer for them. Before you see it, how much do you think there is to gain?
+# Yet attention became popular because it's *fast*. We don't leave out a single one of those dot products. The trick
+# is in how we ask the computer for them. Before you see it, how much faster do you think it can get?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -131,8 +131,8 @@ w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 query, key, value = x @ w_q, x @ w_k, x @ w_v  # three times (T, D) @ (D, K) -> (T, K)
 
 # %% [markdown]
-# Next come the scores. We need the dot product of every query with every key. Row $i$ times column $j$
-# is what a matrix product computes, so all that's missing is to turn the keys into columns, and a
+# Next come the scores. We need the dot product of every query with every key. A matrix product
+# multiplies every row by every column, so all we have to do is turn the keys into columns, and a
 # transpose does that.
 
 # %%
@@ -176,7 +176,7 @@ def scaled_scores(query, key):
 exercises.check("scaled_scores", scaled_scores)
 
 # %% [markdown]
-# Here's a slip that's easily made. A softmax needs to know along which dimension it runs. We wrote
+# Here's an easy mistake to make. A softmax needs to know along which dimension it runs. We wrote
 # `dim=-1`, along each row. What if you write `dim=0` by mistake?
 
 # %%
@@ -195,8 +195,8 @@ assert happened == "silent" and min(row_sums) < 0.9 and max(row_sums) > 1.2
 
 # %% [markdown]
 # There's no error message. Each *key* now distributes one unit of weight over the queries, so some words
-# collect more than one unit and others less. A model with this mistake even trains, only worse.
-# That's why the checks of this lesson name the axis.
+# collect more than one unit and others less. A model with this mistake still trains, only worse, so you might never notice.
+# That's why the checks in this lesson tell you when the softmax runs along the wrong dimension.
 #
 # (You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Those authors write words as
 # *columns*, so everything is transposed at once. With words as rows, as here and in PyTorch, it's
@@ -212,8 +212,8 @@ exercises.quiz("shapes_in_the_paper")
 # %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
-# So far the square root has been a detail that we carried along. Let's leave it out and see who
-# complains. We draw random queries and keys, compute the scores, and apply a softmax. With 4 entries
+# So far the square root has been a detail that we carried along. Let's leave it out and see what goes
+# wrong. We draw random queries and keys, compute the scores, and apply a softmax. With 4 entries
 # per vector nothing strange happens: among sixteen keys, the strongest one gets 43% of the
 # weight on average. Now the same with 512 entries, drawn from exactly the same distribution.
 
@@ -292,9 +292,9 @@ exercises.quiz("why_root_d_k")
 # %% [markdown]
 # ## 3. Who is allowed to attend to whom?
 #
-# A model that learns to write is trained to predict each next word. During training the whole sentence
-# lies in front of it, so it could simply look at the word it's supposed to predict. To prevent that, a
-# word is only **allowed to attend** to itself and to earlier words. We write this down as a matrix of
+# A model that learns to write is trained to predict each next word. During training it's given the whole
+# sentence, so it could simply look at the word it's supposed to predict. To prevent that, a
+# word is **allowed to attend** only to itself and to earlier words. We write this down as a matrix of
 # booleans, query by key, where `True` means allowed. It's called a **causal mask**.
 
 # %%
@@ -410,8 +410,8 @@ both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both[1, 0].int())
 
 # %% [markdown]
-# The two dimensions of size 1 are for heads and queries: the same keys are padding for all of them, and
-# broadcasting repeats the mask. Choose a mask below, pick a query, and see what happens to its row.
+# The two dimensions of size 1 are for heads and queries. The same keys are padding for every head and every
+# query, so broadcasting can repeat the mask. Choose a mask below, pick a query, and see what happens to its row.
 
 # %%
 MaskBuilder()
@@ -455,8 +455,8 @@ print("equal to PyTorch's without a mask, with a causal one, a padding one, and 
 # %% [markdown]
 # ### Two meanings of `True`
 #
-# PyTorch has two attention interfaces. Let's give our causal mask, in which `True` means allowed, to the
-# other one, `nn.MultiheadAttention`.
+# PyTorch has two attention interfaces, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
+# our causal mask, in which `True` means allowed, to the second one.
 
 # %%
 layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
@@ -513,9 +513,9 @@ for n in (1024, 2048):
 assert growth == 4
 
 # %% [markdown]
-# Twice the length costs four times the multiplications, and four times the memory for the weights. At
-# sentence length nobody notices, and for whole books it becomes the main problem, which lesson 16 is
-# about. *Going deeper* below compares it with a recurrent layer, on paper and on your machine.
+# Twice the length costs four times the multiplications, and four times the memory for the weights. For single
+# sentences nobody notices, but for whole books this cost becomes the main problem.
+# *Going deeper* below compares attention with a recurrent layer, on paper and on your machine.
 
 # %%
 exercises.quiz("how_many_scores")
@@ -526,7 +526,7 @@ exercises.quiz("how_many_scores")
 # This time a single head is lit. Open it, and you'll find the three products of this lesson with the
 # numbers of a trained model: $Q K^\top$, the softmax, and the mixture of the values.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="head", tour="04")
 
 # %% [markdown]
@@ -543,7 +543,7 @@ model_map(load_translator().trace("Un chien noir court."), here="head", tour="04
 # \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
 #
 # One thing is still missing. Shuffle the words, and the outputs are shuffled in the same way and
-# otherwise unchanged. **Lesson 05** tells attention about order.
+# otherwise unchanged. **Lesson 05** adds the order.
 
 # %% [markdown]
 # # Practice
@@ -591,8 +591,8 @@ exercises.quiz("why_not_zero_afterwards")
 #
 # ## A word that isn't allowed to attend to anything
 #
-# It happens for honest reasons, for instance when a batch contains a sentence of nothing but padding.
-# Then every score in a row is $-\infty$, and the softmax divides 0 by 0. There are three answers around.
+# This can happen without any bug, for instance when a batch contains a sentence that is nothing but padding.
+# Then every score in a row is $-\infty$, and the softmax divides 0 by 0. You'll meet three ways of handling it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -630,7 +630,7 @@ for n in (16, 64, 256, 1024):
 # %% [markdown]
 # This leaves out the products with the input: one $n d^2$ for the recurrent layer, three for attention's
 # $Q$, $K$ and $V$. With those counted, attention never needs fewer multiplications than a plain
-# recurrent layer. So it isn't cheaper. Why is it faster all the same? Because a recurrent layer has to
+# recurrent layer. Why is attention faster all the same? Because a recurrent layer has to
 # wait for its previous step, while attention is a few large products. Here's this machine.
 
 
@@ -678,8 +678,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In practice attention stays faster than the loop until sequences are far longer than $n = d/2$. Its
-# last stretch can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits into
+# In practice attention stays faster than the loop until sequences are far longer than $n = d/2$. The
+# last part of its curve can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits into
 # the processor's cache.
 #
 # Fused kernels avoid *storing* that matrix. If you'd like to know how, write a version that works through
@@ -716,8 +716,8 @@ torch.testing.assert_close(v.grad.sum(0), torch.ones(4))  # the weights sum to 1
 # **"Masking sets weights to minus infinity, or to zero afterwards."** A myth: it's the *scores* that are
 # set to $-\infty$. Section 3 shows what leaks otherwise.
 #
-# **"Attention is cheaper than recurrence."** Not in multiplications, as we just counted. What it always
-# has is a path of length one between any two words, and nothing to wait for in training.
+# **"Attention is cheaper than recurrence."** Not in multiplications, as we just counted. Its advantages
+# are a path of length one between any two words, and no waiting for the previous step in training.
 
 # %% [markdown]
 # **References**

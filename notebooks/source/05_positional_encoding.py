@@ -4,8 +4,8 @@
 # Here's a task that a child can do: read eight letters, and say them backwards. Let's give it to a model
 # with two attention layers of the kind you know from lessons 03 and 04.
 #
-# However long it trains, it will never get there. Something that every sentence has is missing from
-# everything we've built so far. Before we look for it: how often will it name the right letter?
+# However long this model trains, it will never learn to do it. Something is missing from everything we've built so
+# far. Before we look for the missing part, how often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -96,8 +96,8 @@ exercises.reveal("reverse_without_positions", measured=without_positions)
 assert abs(without_positions - 100 / 7) < 3
 
 # %% [markdown]
-# About one in seven. A letter's mirror image is never the letter itself, so it's one of the seven others,
-# and that's all the model can find out. *Which* of them depends on where the letters are.
+# About one time in seven. In the reversed word, no letter is where it was before, so the right answer is one of
+# the seven others. That's all the model can find out, because *which* of the seven depends on where they are.
 
 # %%
 exercises.warm_up(5)
@@ -133,8 +133,8 @@ torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x
 
 # %% [markdown]
 # Not a digit changes, so the layer can't know who bites whom. As you saw in lesson 03, attention is
-# **permutation equivariant**. A recurrent network knows the order because it reads in order. We gave that
-# up for speed, so the order has to be written *into the vectors*.
+# **permutation equivariant**. A recurrent network knows the order because it reads in order. We gave up
+# reading in order for speed, so we have to write the order *into the vectors* instead.
 #
 # ## 2. From numbers to waves
 #
@@ -177,18 +177,18 @@ print(f"dog at 300 and cat at 300: cosine {same_place:.6f}")
 assert same_place > 0.9999 > same_word
 
 # %% [markdown]
-# At position 300 all words look the same, because the number drowns them. What we need is a signal that
+# At position 300 all words look the same, because 300 is so much larger than their own entries. What we need is a signal that
 # stays small and still tells all positions apart.
 #
-# Binary numbers do that. Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the one before
-# at every second step, the next at every fourth. No digit ever exceeds 1, and yet no two numbers look the
+# Binary numbers do that. Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the last but one
+# at every second step, the one before that at every fourth. No digit ever exceeds 1, and yet no two numbers look the
 # same. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a sine and a
 # cosine of the same frequency, and every pair is slower than the one before it.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
 # Here $p$ is the position, and $i = 0, 1, …, D/2 - 1$ counts the **pairs** of columns. The frequency
-# $10000^{-2i/D}$ says by which angle, in radians, the pair turns per step.
+# $10000^{-2i/D}$ is the angle, in radians, by which the wave of pair $i$ advances per position.
 #
 # **Pencil (3 min).** Work out the row for position 3 at width $D = 4$. There are two pairs, with the
 # frequencies $10000^0$ and $10000^{-2/4}$. (A calculator is fine for the sines.)
@@ -242,7 +242,7 @@ notebook.figure(
 
 # %% [markdown]
 # The left columns tell neighbours apart, and the middle ones tell the beginning from the end. The right
-# ones are so slow that 64 positions hardly move them, which gives the stripes. They earn their keep in
+# ones are so slow that they hardly change over 64 positions, which is why you see stripes. They earn their keep in
 # longer texts: even among 5,000 positions, no two rows are closer than 0.5 to each other.
 
 # %%
@@ -284,8 +284,8 @@ notebook.figure(
 # of the two positions and on nothing else. It's largest at distance zero and fades in ripples. (The dot
 # product alone can't tell left from right. A model gets that from its $W_Q$ and $W_K$.)
 #
-# Move the sliders below. **Try:** set the shift to the wavelength. What does the turn become? Then choose
-# pair 15: how far does the hand move?
+# Move the sliders below. **Try:** set the shift to the wavelength. By what angle does the hand turn? Then choose
+# pair 15. How far does its hand move?
 
 # %%
 PositionExplorer()
@@ -301,8 +301,8 @@ exercises.quiz("why_sine_and_cosine")
 #
 # $$x_p = \sqrt{D}\, e_{w_p} + PE_p, \qquad (B, T, D) + (T, D)$$
 #
-# (It gives no reason for the factor. Embeddings are often initialised with entries of size $1/\sqrt D$,
-# and then the factor brings them up to the size of the sines.)
+# The paper gives no reason for the factor. But embeddings are often initialised with entries of size about
+# $1/\sqrt D$, and then the factor brings them up to the size of the sines.
 #
 # ### Your turn: find the bug (4 min)
 #
@@ -324,8 +324,8 @@ def add_positions(embeddings, table):
 exercises.check("add_positions", add_positions)
 
 # %% [markdown]
-# Adding may look reckless. Once two numbers are added, nobody can take them apart again. Two *vectors*
-# with many entries are different, because random directions in many dimensions are almost at right
+# Adding looks reckless, because once two numbers are added, nobody can take them apart again. But for two
+# *vectors* with many entries it's different, because random directions in many dimensions are almost at right
 # angles. Let's measure it: 600 random words at 40 positions each, added up. Then a *linear* map, fitted on
 # half of the 24,000 sums, tries to read the position back from the other half.
 
@@ -364,10 +364,10 @@ assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding 
 
 # %% [markdown]
 # At the paper's width a linear map names the *word* practically always and the exact position most of the
-# time, where guessing would be right once in 40. At width 64 adding costs a lot. So it isn't free, but in
-# wide vectors it's cheap. *Going deeper* compares it with concatenation.
+# time, where guessing would be right once in 40. At width 64 adding costs a lot. So adding isn't free, but in
+# wide vectors it costs little. *Going deeper* compares it with concatenation.
 #
-# And the letters?
+# Back to the eight letters. Can the model reverse them now?
 
 # %%
 exercises.predict("reverse_with_positions")
@@ -378,12 +378,12 @@ exercises.reveal("reverse_with_positions", measured=with_positions)
 assert with_positions > 95
 
 # %% [markdown]
-# The same model, the same training, and one table added at the bottom: solved.
+# The model and the training are the same as before. All we did was add one table to the embeddings.
 #
 # ## 5. Two other ways
 #
 # **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the
-# Vision Transformer use one. A learned table ends somewhere, though.
+# Vision Transformer use one. A learned table has only as many rows as it was trained with, though.
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -431,7 +431,7 @@ exercises.quiz("who_uses_what")
 # Positions enter once, at the very bottom: the striped block beside the embeddings is the table of this
 # lesson, added row by row.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")
 
 # %% [markdown]
@@ -442,12 +442,12 @@ model_map(load_translator().trace("Un chien noir court."), here="positions", tou
 # - Moving by $k$ positions is a rotation that doesn't depend on where you start, so the dot product of
 #   two positions depends on their distance.
 # - They are **added**, along the time dimension: $\sqrt{D}\,e + PE$.
-# - Learned tables end somewhere. Rotary positions turn queries and keys instead of adding anything.
+# - Learned tables have a last position. Rotary positions turn queries and keys instead of adding anything.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
 # A word can now attend to others and knows where they are. But each row of the softmax has only one unit
-# of weight to give away. **Lesson 06** gives it several.
+# of weight to share out. **Lesson 06** gives each word several rows.
 
 # %% [markdown]
 # # Practice
@@ -564,7 +564,7 @@ for width, (a, b, c, d) in accuracy.items():
 
 # %% [markdown]
 # Concatenation reads the position back better at every width. So why does almost everybody add? Because
-# adding spends no width on positions, and leaves it to training how much room each of the two deserves.
+# adding reserves no columns for positions, so training can decide how much room word and position get.
 # These words were random, and 600 of them fill every direction there is. A trained model can keep some
 # directions free.
 #
@@ -616,7 +616,7 @@ assert lengths.max() > 1.2 * lengths.min()
 # with wavelengths from 2π to nearly 10000 · 2π positions.
 #
 # **"The table is as long as the longest sentence of the training set."** A myth. Batches are padded to
-# their own longest sentence. A limit comes from a learned table or from memory.
+# their own longest sentence. The only limits are the size of a learned table, if there is one, and the computer's memory.
 #
 # ## Try it yourself
 #

@@ -381,7 +381,7 @@ for layer, per_head in zip(
     with attention.heads_off(layer.cross_attention, [sharpest]):
         costs.append(loss())
 
-# %% tags=["hide-input"]
+# %% tags=["nbval-ignore-output", "hide-input"]
 whole = loss()
 for number, cost in enumerate(costs, start=1):
     print(f"layer {number}: without its sharpest head the loss moves by {abs(cost - whole):.2f}")

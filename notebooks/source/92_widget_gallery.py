@@ -38,7 +38,7 @@ sentence = CAPTIONS[0][0]
 # Click on a layer, then on a head, then on a score: four depths, and <kbd>Esc</kbd> goes back. Click on
 # a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell again.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 whole = model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
 whole
 
@@ -47,13 +47,13 @@ whole
 # also do it from Python. `whole.place`, `whole.follow` and `whole.stop` open a place, follow a token and
 # go to a step of the tour.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 whole.here = "cross-attention"
 
 # %% [markdown]
 # The same map shows an encoder alone (`minilm.trace("…")`) and the recurrent pair of lesson 02.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 model_map(toy_models.load_toy("additive").trace("le chat noir voit le chien ."), written=2)
 
 # %% [markdown]

@@ -15,11 +15,11 @@ PREDICTIONS = [
             ),
             "rouge": (
                 "*rouge* (red), although *manteau* comes first",
-                "Yes: it skips a word and comes back for it.",
+                "Yes: the model skips *manteau* here and comes back to it for the next word, *coat*.",
             ),
             "joue": (
-                "*joue* (plays), the seventh word in both sentences",
-                "Position alone decides nothing here. The weights depend on what the words are.",
+                "*joue* (plays), the only verb of the sentence",
+                "The model hasn't reached the verb yet. It needs the word that tells it what to write next.",
             ),
         },
     ),

@@ -45,7 +45,7 @@ PREDICTIONS = [
             ),
             "same": (
                 "about the same as ours",
-                "The loss is two hundred times smaller, so the two models have learned something different.",
+                "The colleague's loss is about two hundred times smaller than ours, so the two models must have learned different things.",
             ),
             "unrelated": (
                 "correct English that has nothing to do with the French",
@@ -67,14 +67,14 @@ PREDICTIONS = [
             ),
             "undecided": (
                 "undecided, because *not* and *dull* pull in opposite directions",
-                "They would, if the model added up the words. But its state after *not* differs from its state without it, so *dull* is read differently.",
+                "They would if the model simply added up the words. But after *not* the model is in another state, so the same *dull* has a different effect.",
             ),
             "good": (
                 "mostly *good*",
                 "It has seen *not* with other adjectives and *dull* without *not*, and it combines the two.",
             ),
             "neither": (
-                "some other word, because it has never seen this",
+                "some other word, because the model has never seen *not dull*",
                 "After *verdict :* all it has ever seen is *good* or *bad*, so almost all of the probability goes to these two.",
             ),
         },
@@ -90,13 +90,13 @@ PREDICTIONS = [
     ),
     Prediction(
         name="one_colour_changes",
-        prompt="In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. How many *other* words of the translation get lost on average?",
+        prompt="In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. On average, how many *other* words of the translation disappear or change?",
         unit="words",
         low=0,
         high=10,
         slider=True,
         step=0.5,
-        too_low="A change in one word stays in one word only if that word has a place of its own. Here all words share the same 128 numbers.",
+        too_low="Changing one word would leave the others alone if each word had its own vector. Here all words share the same 128 numbers.",
         too_high="It isn't that bad: most of the sentence stays.",
     ),
     Prediction(
@@ -108,7 +108,7 @@ PREDICTIONS = [
                 "That's what an LSTM *can* do, once its forget gates are open. A fresh one has them half closed.",
             ),
             "some": (
-                "between a hundredth and a half",
+                "between a thousandth and a half",
                 "A trained one reaches that. A fresh one has forget gates of about 0.5, and 0.5 multiplied by itself 25 times leaves next to nothing.",
             ),
             "nothing": (

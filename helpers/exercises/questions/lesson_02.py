@@ -170,7 +170,7 @@ PREDICTIONS = [
         unit="%",
         close=0.06,
         too_low="Nothing has to be squeezed into a fixed number of entries any more, so length hardly matters.",
-        too_high="Not quite.",
+        too_high="Nearly, but a few long sentences still contain a mistake.",
         explain="The average of the two longest groups, 21 to 30 and 31 to 40 words.",
         ask_why=True,
     ),
@@ -206,7 +206,7 @@ PREDICTIONS = [
             ),
             "random": (
                 "they can't be computed any more",
-                "The sum inside the tanh has one term less, and everything else still works. That's why it's easy to miss.",
+                "The sum inside the tanh has one term fewer, and everything else still works. That's why it's easy to miss.",
             ),
         },
     ),
@@ -216,7 +216,7 @@ PREDICTIONS = [
         options={
             "on": (
                 "one place further to the right, as everywhere on the diagonal",
-                "In most of the sentence, yes. Here French has the two words the other way round.",
+                "In most of the sentence, yes. Here French has the two words in the opposite order.",
             ),
             "same": (
                 "at the same place",
@@ -230,7 +230,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "alignment_error_of_the_model",
-        "What is the alignment error rate of its maps? (0 is perfect, and the diagonal has 0.55.)",
+        "What is the alignment error rate of the model's maps? (0 is perfect, and the diagonal has 0.55.)",
         slider=True,
         low=0,
         high=1,
@@ -241,7 +241,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "what_attention_solved",
-        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them is still entirely there?",
+        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them has attention not solved at all?",
         options={
             "waiting": (
                 "waiting: four times as many words still take about four times as long",

@@ -193,11 +193,11 @@ PREDICTIONS = [
         options={
             "sat": (
                 "sat",
-                "Sitting sounds like something you'd do at a river, but hiding *sat* changes nothing. Money can be sat on as well.",
+                "Sitting sounds like something you'd do by a river, but hiding *sat* changes nothing.",
             ),
             "of": (
                 "of",
-                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, the second most of the five. The noun behind it carries more.",
+                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word but one. The noun after *of* matters more.",
             ),
             "river": ("river", "Yes: no other word says as much about this *bank*."),
             "several": (
@@ -224,7 +224,7 @@ PREDICTIONS = [
         "Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says only that it's an adjective. What happens to the car's redness of 0.47?",
         options={
             "stays": (
-                "it stays at 0.46, because shiny says nothing about colour",
+                "it stays at 0.47, because *shiny* says nothing about colour",
                 "*shiny* brings no colour of its own, but it matches the query, so it takes weight away from *red*.",
             ),
             "falls": (
@@ -270,7 +270,7 @@ PREDICTIONS = [
         close=0.08,
         explain="There are now two sizes and two colours in the sentence, and nothing tells the model which of them stand in front of the first noun.",
         too_high="The words alone don't say which adjective belongs to which noun.",
-        too_low="It still does better than blind guessing: it knows the four adjectives of the sentence, only not which belong together, and sometimes both nouns share one.",
+        too_low="The model still does better than blind guessing: it can see which four adjectives are in the sentence, just not which noun each belongs to. And sometimes both nouns have the same adjective.",
     ),
     Prediction(
         "weight_on_itself",
@@ -281,8 +281,8 @@ PREDICTIONS = [
         unit="%",
         close=0.08,
         explain="A vector's dot product with itself is its squared length, which few other vectors can beat.",
-        too_low="There are no matrices that could make a word look for anything but words like itself.",
-        too_high="The lead of a word over its neighbours is only a few points here, because these embeddings are short.",
+        too_low="Without matrices, a word can only look for vectors like its own, and its own is the best match.",
+        too_high="A word's own score is only a few points ahead of the others here, because these embeddings are short vectors.",
     ),
     Prediction(
         "shuffle_the_words",
@@ -290,7 +290,7 @@ PREDICTIONS = [
         options={
             "different": (
                 "they change, because every word has other neighbours now",
-                "It has other *neighbours*, but the same *sentence*. The sum runs over all words and doesn't care in which order.",
+                "It has other *neighbours*, but the same *sentence*. The sum runs over all words, in whatever order they come.",
             ),
             "moved": (
                 "they're the same vectors, only in the shuffled order",

@@ -166,11 +166,11 @@ PREDICTIONS = [
         options={
             "ten": (
                 "about 10 times",
-                "That would be typical if a fast language replaced a slow one inside the loop. Here the loop disappears altogether.",
+                "That's a typical gain from rewriting the loop in a faster language. Here the loop disappears altogether.",
             ),
             "hundred": (
                 "about 100 times",
-                "That's the right idea, because each of the 16,384 small calls from Python costs far more than the multiplications in it.",
+                "Each of the 16,384 small calls from Python costs far more than the multiplications in it, and the matrix form avoids nearly all of them.",
             ),
             "thousand": (
                 "about 1,000 times",
@@ -193,20 +193,20 @@ PREDICTIONS = [
             ),
             "same": (
                 "the same weights, because every pair of words is compared either way",
-                "The pairs are the same. The difference is which of them compete: all keys for one query, or all queries for one key.",
+                "The pairs are the same. The difference is in what competes for the weight: all keys for one query, or all queries for one key.",
             ),
         },
     ),
     Prediction(
         "share_of_the_strongest",
-        "Without the division, at 512 entries per vector: on average, which share of the weight does the strongest of the sixteen keys get?",
+        "Without the division, at 512 entries per vector: on average, what share of the weight does the strongest of the sixteen keys get?",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.06,
         too_low="The scores are sums of 512 products, so they are much larger than at 4 entries, and a softmax turns a lead of a few points into nearly everything.",
-        too_high="Nearly. Now and then two keys score almost the same and have to share.",
+        too_high="Nearly. Now and then two keys have almost the same score and share the weight.",
         ask_why=True,
     ),
     Prediction(
@@ -248,7 +248,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "twice_the_length",
-        "A text becomes twice as long. How many times as many multiplications does attention need?",
+        "A text becomes twice as long. How many multiplications does attention need, compared with before?",
         options={
             "two": (
                 "twice as many",

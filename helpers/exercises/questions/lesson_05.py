@@ -159,7 +159,7 @@ PREDICTIONS = [
         close=0.03,
         explain="One in seven is about 14%.",
         too_low="It can do better than guessing among all twenty letters, because it sees which eight there are.",
-        too_high="To pick the right one of the other letters it would have to know where each of them is.",
+        too_high="To pick the right one of the seven other letters, the model would have to know where each of them is.",
         ask_why=True,
     ),
     Prediction(
@@ -192,7 +192,7 @@ PREDICTIONS = [
         options={
             "both": (
                 "on both positions: early ones give other values than late ones",
-                "Each row does depend on its position. But both hands of the clock turn by the same angle when you move on, so the angle *between* them stays.",
+                "Each row does depend on its position. But both hands of the clock turn by the same angle when you move on, so the angle *between* them stays the same, wherever you start.",
             ),
             "distance": (
                 "only on how far apart they are",
@@ -200,7 +200,7 @@ PREDICTIONS = [
             ),
             "neither": (
                 "on nothing: rows of different positions are orthogonal",
-                "They're all different, but far from orthogonal: the slow columns are nearly the same for all 64 positions.",
+                "The rows are all different, but far from orthogonal: the slow columns are nearly the same for all 64 positions.",
             ),
         },
         ask_why=True,
@@ -214,7 +214,7 @@ PREDICTIONS = [
         unit="%",
         close=0.08,
         too_low="Random vectors in 512 dimensions are almost at right angles, so most of the position is still there.",
-        too_high="Almost at right angles isn't quite: 600 words get in the way of telling neighbouring positions apart.",
+        too_high="The vectors are only almost at right angles, so the 600 words blur the difference between neighbouring positions.",
     ),
     Prediction(
         "reverse_with_positions",
@@ -232,14 +232,14 @@ PREDICTIONS = [
         options={
             "first": (
                 "the first two",
-                "Yes: the same distance on the same side.",
+                "Yes: in both, the key comes 3 positions before the query.",
             ),
             "both": (
                 "all three, because the distance is always 3",
                 "The distance is always 3, but in the last case the key comes *after* the query, and a rotation the other way gives another score.",
             ),
             "neither": (
-                "none of them, because each vector is turned by another angle",
+                "none of them, because each vector is turned by a different angle",
                 "Each is turned by another angle, that's true. Only the *difference* of the two angles enters a dot product.",
             ),
         },
