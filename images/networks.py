@@ -151,6 +151,57 @@ def encoder_decoder_stacks():
     return sheet
 
 
+def whole_architecture():
+    """The whole Transformer. Left, N encoder layers: self-attention, then feed-forward, each
+    followed by add and norm. Right, N decoder layers: masked self-attention, cross-attention,
+    feed-forward, each followed by add and norm; then linear and softmax. Below each stack are
+    tokens, embeddings and positions. The encoder's output, the memory, gives the cross-attention
+    its keys and values. A path that carries x itself runs around every sublayer.
+    """
+    sheet = Sheet(WIDE, 650)
+    encoder = [("self-attention", BLUE), ("feed-forward", GREEN)]
+    decoder = [
+        ("masked self-attention", ORANGE),
+        ("cross-attention", PURPLE),
+        ("feed-forward", GREEN),
+    ]
+    stacks = [
+        (150, "encoder layer", BLUE, encoder, 126, "je suis étudiant"),
+        (540, "decoder layer", ORANGE, decoder, 794, "<bos> i am a"),
+    ]
+    for left, name, colour, sublayers, around, words in stacks:
+        middle, top = left + 115, 378 - 112 * (len(sublayers) - 1)
+        sheet.rect(left - 40, top, 310, 504 - top, "none", colour, 2, 12)
+        sheet.text(left - 40, top - 10, name, colour, bold=True)
+        for i, (sublayer, shade) in enumerate(sublayers):
+            y = 430 - 112 * i
+            sheet.arrow(middle, 516 if i == 0 else y + 71, middle, y + 42)
+            box(sheet, left, y, 230, 40, sublayer, shade, bold=True)
+            sheet.arrow(middle, y, middle, y - 10)
+            box(sheet, left, y - 40, 230, 28, "add & norm", GREY)
+            edge = left - 2 if around < left else left + 232
+            path = [(middle, y + 58), (around, y + 58), (around, y - 26), (edge, y - 26)]
+            elbow(sheet, path, BLUE)
+        plus(sheet, middle, 530)
+        sheet.text(middle + 34, 536, "positions", GREY)
+        sheet.arrow(middle + 30, 530, middle + 15, 530)
+        sheet.arrow(middle, 556, middle, 545)
+        box(sheet, left, 556, 230, 32, "embedding", GREY)
+        sheet.arrow(middle, 606, middle, 590)
+        token(sheet, middle, 624, words, colour, 200)
+    sheet.text(52, 398, "N ×", BLUE, 22, bold=True)
+    sheet.text(832, 342, "N ×", ORANGE, 22, bold=True)
+    elbow(sheet, [(265, 278), (265, 226), (460, 226), (460, 338), (538, 338)], PURPLE)
+    sheet.text(276, 216, "memory: K and V", PURPLE, bold=True)
+    sheet.text(20, 258, "x itself", BLUE)
+    sheet.path([(58, 266), (58, 326), (124, 326)], BLUE, 1.5, dash="4 4")
+    sheet.arrow(655, 166, 655, 120)
+    box(sheet, 540, 82, 230, 36, "linear, softmax", GREY)
+    sheet.arrow(655, 82, 655, 65)
+    token(sheet, 655, 46, "i am a student", ORANGE, 200)
+    return sheet
+
+
 def three_uses_of_attention():
     """Three boxes: encoder self-attention, all from the source; masked decoder self-attention, all
     from the target; cross-attention, queries from the target, keys and values from the memory.
@@ -302,6 +353,7 @@ PICTURES = [
     lstm_cell,
     dilated_convolutions,
     encoder_decoder_stacks,
+    whole_architecture,
     three_uses_of_attention,
     final_linear_softmax,
     training_and_inference_decoder,

@@ -21,6 +21,7 @@ from notebooks import build
 
 WORDS_PER_MINUTE = 160
 SECONDS_PER_LINE = 3  # of code on show
+ITEMS_PER_WARM_UP = 3
 MINUTES_PER_ANSWER = 1  # a prediction, a question, an item of the warm-up
 
 LONGEST_CORE = 50  # minutes
@@ -43,7 +44,7 @@ EXERCISE = re.compile(r"\bexercises\.(?:heading|check)\(\s*[\"'](\w+)")
 CHECK = re.compile(r"\bexercises\.check\(\s*[\"'](\w+)")
 PREDICTION = re.compile(r"\bexercises\.predict\(")
 QUESTION = re.compile(r"\bexercises\.quiz\(")
-WARM_UP = re.compile(r"\bexercises\.warm_up\((\d*)")
+WARM_UP = re.compile(r"\bexercises\.warm_up\(")
 FIGURE = re.compile(r"\bnotebook\.(?:figure|picture)\(")
 
 
@@ -140,7 +141,7 @@ def _count_code(part, source, folded, seen):
             seen.add(name)
     part.predictions += len(PREDICTION.findall(source))
     part.questions += len(QUESTION.findall(source))
-    part.warm_ups += sum(int(items or 3) for items in WARM_UP.findall(source))
+    part.warm_ups += ITEMS_PER_WARM_UP * len(WARM_UP.findall(source))
     part.figures += len(FIGURE.findall(source))
     if not folded:
         lines = [line for line in source.splitlines() if line.strip()]

@@ -1,8 +1,10 @@
 """Lesson 07, encoder and decoder."""
 
+import functools
+
 import torch
 
-from helpers import masks
+from helpers import attention, masks
 from helpers.exercises.model import Exercise, Mistake
 
 
@@ -31,6 +33,21 @@ def residual_pre_norm(x, sublayer, norm):
 def decoder_mask(target_ids, pad_id):
     """Allow every position to attend to real tokens up to itself."""
     return masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])
+
+
+def skip_paths(x, sublayers):
+    """Run x through the sublayers, with a path around each that carries x itself."""
+    for sublayer in sublayers:
+        x = x + sublayer(x)
+    return x
+
+
+def leaky_decoder(x, memory, attend, look_across, think):
+    """Masked self-attention, cross-attention, feed-forward, with a path around each."""
+    causal = masks.causal_mask(x.shape[1])
+    x = x + attend(x, x, x, causal)
+    x = x + look_across(x, memory, memory, None)
+    return x + think(x)
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
@@ -86,6 +103,96 @@ def _draw_residual(generator):
     return [(torch.randn(shape, generator=generator) * 2, sublayer, norm) for shape in shapes]
 
 
+def _draw_stack(generator):
+    cases = []
+    for shape, n_sublayers in [((2, 3), 2), ((2, 3, 4), 3)]:
+        width = shape[-1]
+        matrices = torch.randn(n_sublayers, width, width, generator=generator)
+        sublayers = [lambda x, w=w: torch.tanh(x @ w) + 0.3 for w in matrices]
+        cases.append((torch.randn(shape, generator=generator), sublayers))
+    return cases
+
+
+def _draw_decoder(generator):
+    def attention_with(matrices):
+        def attend(query, key, value, mask=None):
+            w_q, w_k, w_v = matrices
+            return attention.scaled_dot_product_attention(
+                query @ w_q, key @ w_k, value @ w_v, mask
+            )[0]
+
+        return attend
+
+    cases = []
+    for n_target, n_source in [(3, 2), (4, 5)]:
+        weights = torch.randn(7, 4, 4, generator=generator) / 2
+        x = torch.randn(2, n_target, 4, generator=generator)
+        memory = torch.randn(2, n_source, 4, generator=generator)
+        functions = attention_with(weights[:3]), attention_with(weights[3:6])
+        cases.append((x, memory, *functions, lambda h, w=weights[6]: torch.tanh(h @ w) + 0.2))
+    return cases
+
+
+def _one_path_around_all(x, sublayers):
+    h = x
+    for sublayer in sublayers:
+        h = sublayer(h)
+    return x + h
+
+
+def _first_x_each_time(x, sublayers):
+    h = x
+    for sublayer in sublayers:
+        h = x + sublayer(h)
+    return h
+
+
+def _side_by_side(x, sublayers):
+    return x + sum(sublayer(x) for sublayer in sublayers)
+
+
+def _only_the_first(x, sublayers):
+    return x + sublayers[0](x)
+
+
+def _only_the_last(x, sublayers):
+    return x + sublayers[-1](x)
+
+
+def _cross_first(x, memory, attend, look_across, think):
+    x = x + look_across(x, memory, memory, None)
+    x = x + attend(x, x, x, masks.causal_mask(x.shape[1]))
+    return x + think(x)
+
+
+def _feed_forward_before_cross(x, memory, attend, look_across, think):
+    x = x + attend(x, x, x, masks.causal_mask(x.shape[1]))
+    x = x + think(x)
+    return x + look_across(x, memory, memory, None)
+
+
+def _all_from_the_first_x(x, memory, attend, look_across, think):
+    own = attend(x, x, x, masks.causal_mask(x.shape[1]))
+    return x + own + look_across(x, memory, memory, None) + think(x)
+
+
+def _decoder_in_one_line(x, memory, attend, look_across, think):
+    past = torch.ones(x.shape[1], x.shape[1]).tril().bool()
+    h = attend(x, x, x, past) + x
+    h = torch.add(look_across(h, memory, memory, None), h)
+    return think(h) + h
+
+
+def _in_a_loop(x, memory, attend, look_across, think):
+    for sublayer in (
+        lambda h: attend(h, h, h, masks.causal_mask(h.shape[-2])),
+        lambda h: look_across(h, memory, memory, None),
+        think,
+    ):
+        x = x + sublayer(x)
+    return x
+
+
 def _draw_ids(generator):
     return [
         (torch.tensor([[5, 7, 0]]), 0),
@@ -126,10 +233,91 @@ BOTH_RESIDUALS = [
 
 EXERCISES = [
     Exercise(
+        name="skip_paths",
+        title="a path around each sublayer",
+        task="Send x through all sublayers, one after the other. Each sublayer's result is added to the x that it read.",
+        minutes=2, difficulty=1, importance=5,
+        reference=skip_paths,
+        draw=_draw_stack,
+        mistakes=[
+            Mistake("no path", "x + sublayer(x)", "sublayer(x)", X_LOST),
+            Mistake("x twice", "x + sublayer(x)", "2 * x + sublayer(x)", "x is added twice. Once is enough."),
+            Mistake("subtracted", "x + sublayer(x)", "x - sublayer(x)", "The sublayer's result is subtracted. Add it."),
+            Mistake("subtracted from it", "x + sublayer(x)", "sublayer(x) - x", "x is subtracted from the sublayer's result. Add the two."),
+            Mistake("multiplied", "x + sublayer(x)", "x * sublayer(x)",
+                    "x and the sublayer's result are multiplied. A residual path adds, so that a sublayer that returns 0 leaves x as it is."),
+            Mistake("averaged", "x + sublayer(x)", "(x + sublayer(x)) / 2",
+                    "The sum is divided by 2, so x itself shrinks with every sublayer. Just add."),
+            Mistake("sublayer twice", "x + sublayer(x)", "x + sublayer(sublayer(x))", "Each sublayer is called twice. Call it once."),
+            Mistake("added before", "x + sublayer(x)", "sublayer(x + x)", "x is added before the sublayer. Add it to what the sublayer returns."),
+            Mistake("only added up", "x + sublayer(x)", "x + x", "The sublayers aren't called."),
+            Mistake("one path around all", _one_path_around_all,
+                    "There is one path around the whole stack. Each sublayer needs a path of its own."),
+            Mistake("the first x each time", _first_x_each_time,
+                    "The first x is added after every sublayer. Add the x that this sublayer read."),
+            Mistake("side by side", _side_by_side,
+                    "All sublayers read the first x. Each should read what the one before it has returned."),
+            Mistake("only the first", _only_the_first, "Only the first sublayer is applied. Is the return inside the loop?"),
+            Mistake("only the last", _only_the_last, "Only the last sublayer is applied, to the first x."),
+        ],
+        also_right=[
+            lambda x, sublayers: functools.reduce(lambda h, f: h + f(h), sublayers, x),
+            lambda x, sublayers: (
+                x if not sublayers else skip_paths(torch.add(sublayers[0](x), x), sublayers[1:])
+            ),
+        ],
+        hints=["sublayer(x) is what the sublayer returns. The path carries x.", "x = x + sublayer(x)"],
+        look_at="A sublayer that returns zeros leaves x exactly as it was.",
+    ),
+    Exercise(
+        name="leaky_decoder",
+        title="find the bug: a leaky decoder layer",
+        task="A decoder layer without its norms. attend, look_across and think are its three sublayers; the first two take query, key, value and a mask (or None). Read the two printed lines, then mend one mistake for each of them.",
+        minutes=4, difficulty=3, importance=5,
+        reference=leaky_decoder,
+        draw=_draw_decoder,
+        mistakes=[
+            Mistake("no causal mask", "attend(x, x, x, causal)", "attend(x, x, x, None)",
+                    "Self-attention has no mask, so every target word attends to the words after it. Pass it the causal mask."),
+            Mistake("forgets what is written", "x + look_across", "look_across",
+                    "The path around cross-attention is missing, so what was written is lost and only a mixture of the memory is left. Add x."),
+            Mistake("no path around self-attention", "x + attend(", "attend(",
+                    "The path around self-attention is missing: add x to what it returns."),
+            Mistake("no path around feed-forward", "return", "think(x)",
+                    "The path around the feed-forward network is missing: add x to what it returns."),
+            Mistake("future instead of past", "masks.causal_mask(x.shape[1])", "masks.causal_mask(x.shape[1]).T",
+                    "The mask is transposed, so every word attends to itself and to later words. Earlier words are what it should see."),
+            Mistake("mask inverted", "masks.causal_mask(x.shape[1])", "~masks.causal_mask(x.shape[1])",
+                    "The mask allows exactly what should be hidden. In this course True means allowed to attend."),
+            Mistake("not even itself", "masks.causal_mask(x.shape[1])", "masks.causal_mask(x.shape[1]).tril(-1)",
+                    "A word isn't allowed to attend to itself, so the first one has nothing to attend to. The diagonal is allowed."),
+            Mistake("cross-attention reads the target", "(x, memory, memory, None)", "(x, x, x, None)",
+                    "Cross-attention reads the target a second time, and never the source. Keys and values come from the memory."),
+            Mistake("self-attention reads the memory", "attend(x, x, x, causal)", "attend(x, memory, memory, None)",
+                    "Self-attention reads the memory. Its keys and values are the target's own words."),
+            Mistake("no cross-attention", "x + look_across(x, memory, memory, None)", "x",
+                    "Cross-attention is missing, so the layer knows nothing of the source."),
+            Mistake("no feed-forward", "return", "x", "The feed-forward network is missing: it's the third sublayer."),
+            Mistake("cross-attention first", _cross_first,
+                    "Cross-attention comes first here. The order is self-attention, cross-attention, feed-forward."),
+            Mistake("feed-forward before cross-attention", _feed_forward_before_cross,
+                    "Cross-attention comes last here, but it's the second sublayer: self-attention, cross-attention, feed-forward."),
+            Mistake("all read the first x", _all_from_the_first_x,
+                    "All three sublayers read the layer's input. Each should read what the one before it has returned."),
+        ],
+        also_right=[_decoder_in_one_line, _in_a_loop],
+        hints=[
+            "The first line says that an early output depends on the last word. What hides the future?",
+            "With a memory of zeros, cross-attention returns zeros. What is left of x after that line?",
+            "attend(x, x, x, masks.causal_mask(x.shape[1])), and x = x + look_across(...).",
+        ],
+        look_at="Three lines of one form, x + sublayer(…). Only the self-attention needs the causal mask.",
+    ),
+    Exercise(
         name="layer_norm",
         title="layer normalisation",
-        task="Normalise over the last dimension, then multiply by gain and add bias. Section 1 has it: write it without looking.",
-        minutes=6, difficulty=2, importance=4,
+        task="Normalise every vector over the last dimension, then multiply by gain and add bias. keepdim=True keeps that dimension, so that mean and variance broadcast; correction=0 makes x.var divide by n.",
+        minutes=5, difficulty=2, importance=4,
         reference=layer_norm,
         plain=_norm,
         draw=_draw_norm,

@@ -1,6 +1,6 @@
 """Questions of lesson 07, encoder and decoder."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -142,5 +142,208 @@ QUESTIONS = [
         "Someone says: 'A Transformer is a CNN with attention.' What is right about it and what is wrong?",
         "open",
         answer="The paper itself remarks that the feed-forward network can be described as two convolutions of kernel size 1. But a kernel of size 1 sees one position; nothing is convolved over positions. What moves information between positions is attention alone. ConvS2S is a model of which the sentence would be true.",
+    ),
+    Question(
+        "name_the_parts",
+        "Match each name in the picture with what it is.",
+        "match",
+        answer={
+            "encoder": "a stack of N layers that reads the source",
+            "encoder layer": "self-attention and feed-forward, each with add & norm",
+            "sublayer": "one attention or one feed-forward network, with a path around it",
+            "head": "one of several attentions inside a sublayer",
+            "memory": "what the last encoder layer returns",
+        },
+        why="A stack is made of layers, a layer of sublayers, and an attention sublayer of heads.",
+    ),
+    Question(
+        "pencil_norm",
+        "Normalise the vector (2, 4, 4, 6) with a pencil: gain 1, bias 0, and leave out ε. What does the last entry become?",
+        "number",
+        [
+            wrong(
+                "1.22",
+                "That divides the squares by n − 1 = 3. Layer normalisation divides by n = 4.",
+            ),
+            wrong("1", "That divides by the variance, 2. Divide by its square root."),
+            wrong("2", "The mean is subtracted, and now divide by the standard deviation."),
+            wrong("4.24", "Subtract the mean, 4, before you divide."),
+        ],
+        answer=1.414,
+        why="The mean is 4, the variance (4 + 0 + 0 + 4) / 4 = 2, and 2 / √2 = 1.41.",
+        tolerance=0.01,
+    ),
+    Question(
+        "identical_layers",
+        "The paper calls its six encoder layers “identical”. What do they have in common?",
+        "single",
+        [
+            right(
+                "Their structure and sizes. Each has weights of its own.",
+                "Yes. Sharing the weights is possible too, and a later model, ALBERT, does it (Lan et al. 2019).",
+            ),
+            wrong(
+                "Everything: it's one layer, applied six times.",
+                "That describes ALBERT (Lan et al. 2019). In the Transformer each layer has weights of its own.",
+            ),
+            wrong(
+                "Their attention matrices. Only the feed-forward networks differ.",
+                "Each layer has attention matrices of its own as well.",
+            ),
+            wrong(
+                "Their input: all six read the embeddings.",
+                "Each layer reads what the layer below returned.",
+            ),
+        ],
+    ),
+    Question(
+        "sublayers_in_order",
+        "Put these in order, from the target's embeddings to the next word.",
+        "order",
+        answer=[
+            "masked self-attention",
+            "cross-attention",
+            "feed-forward network",
+            "linear layer and softmax",
+        ],
+        why="Cross-attention is a decoder layer's second sublayer. The linear layer and the softmax come once, after the last layer.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "attention_alone",
+        "A sentence goes through four attention layers with nothing around them. How much of each word's vector is still its own?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_high="Attention averages, and the next layer averages the averages. The differences between words shrink faster with every layer.",
+        explain="Every output of attention is an average of values, so the words become more alike with every layer.",
+        ask_why=True,
+    ),
+    Prediction(
+        "size_after_twelve",
+        "The entries of the input have a typical size of 1. What is it after twelve attention layers, each with a path around it?",
+        options={
+            "same": (
+                "still about 1, because attention only averages",
+                "Attention averages, but now the average is *added* to x, twelve times.",
+            ),
+            "few": (
+                "about 3 or 4, because twelve things are added to one",
+                "That would be so if every layer added something of the same size. But each layer adds in proportion to the x it reads, and x is growing.",
+            ),
+            "many": (
+                "more than 10",
+                "Yes. The larger x gets, the more the next layer adds, so the growth compounds.",
+            ),
+        },
+    ),
+    Prediction(
+        "share_of_feed_forward",
+        "In the paper, the feed-forward network goes from 512 to 2048 numbers and back. Which share of an encoder layer's parameters does it hold? The rest is nearly all attention.",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="Attention has four matrices of 512 × 512. Each of the two feed-forward matrices is 512 × 2048, as large as those four together.",
+        too_high="Attention isn't that small: its four matrices of 512 × 512 are together as large as one of the two feed-forward matrices.",
+    ),
+    Prediction(
+        "deeper_or_wider",
+        "A small translator has two layers of width 32. Give it four layers, or double its width to 64, and train all for the same number of steps. Which one ends with the lower validation loss?",
+        options={
+            "deeper": (
+                "four layers: more rounds of attention",
+                "Depth helps a little here. But every embedding still has to fit into 32 numbers, and that limits this small model more.",
+            ),
+            "wider": (
+                "twice the width: more room per word",
+                "Yes, in this short run on this corpus. It isn't a law: the wider model also has more parameters.",
+            ),
+            "same": (
+                "neither: the difference is less than 0.1",
+                "The two differ clearly, as the figure shows.",
+            ),
+        },
+    ),
+    Prediction(
+        "without_norm",
+        "Take the layer norms out of the four-layer model and train it just the same. How does it end?",
+        options={
+            "hardly": (
+                "nearly as well as with the norms, since training adjusts the weights",
+                "Training would have to start from outputs of a sensible size, and four layers without a norm don't give it that.",
+            ),
+            "slower": (
+                "somewhat worse, but it does learn to translate a little",
+                "Two layers manage without. With four the sums have grown too large by the time they reach the output.",
+            ),
+            "ruined": (
+                "worse than guessing each word by its frequency",
+                "Yes. It starts with a loss so large that the whole run goes into bringing it down.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "keys_from_memory",
+        "Our translator has three encoder layers and three decoder layers. Where do its three cross-attentions get their keys?",
+        options={
+            "once": (
+                "computed once from the memory, and shared by all three",
+                "The memory is the same for all three, but each projects it with a W_K of its own.",
+            ),
+            "matching": (
+                "decoder layer 1 from encoder layer 1, and so on",
+                "Drawings with parallel arrows suggest it. Only the last encoder layer's output leaves the encoder.",
+            ),
+            "each": (
+                "computed three times from the last encoder layer's output",
+                "Yes: one memory, and three pairs of W_K and W_V.",
+            ),
+        },
+    ),
+    Prediction(
+        "parameters_of_base",
+        "How many million parameters does this model have? Count on paper: attention, feed-forward, norms, six layers on each side, one embedding.",
+        unit="million",
+        low=1,
+        high=1000,
+        close=0.05,
+        too_low="What is easily forgotten: cross-attention in every decoder layer (four more matrices), and the embedding, 37,000 × 512.",
+        too_high="The embedding counts once, although it's used in three places.",
+    ),
+    Prediction(
+        "off_by_one",
+        "At a width of 4: by how much is the result too small if the squares are divided by n − 1 instead of n?",
+        slider=True,
+        low=0,
+        high=40,
+        unit="%",
+        close=0.06,
+        too_low="The variance becomes 4/3 as large, so the result is divided by a larger number.",
+        too_high="The variance becomes 4/3 as large, but it's under a root.",
+    ),
+    Prediction(
+        "larger_gradient",
+        "Twelve fresh layers and one backward pass. In which order do the *last* layers get the larger gradient, compared with the other?",
+        options={
+            "post": (
+                "post-norm, because every layer's output has been normalised",
+                "Yes. In pre-norm the sum has grown by then, so a late layer changes it less.",
+            ),
+            "pre": (
+                "pre-norm, because its path to the loss is never interrupted",
+                "The path isn't interrupted, that's true of all its layers. But the sum has grown by then, so a late layer changes it less.",
+            ),
+            "same": (
+                "both the same, since the last layers are next to the loss",
+                "The norm after the last layer makes the difference: in pre-norm it divides by the size of a sum that has grown.",
+            ),
+        },
     ),
 ]
