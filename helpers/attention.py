@@ -141,7 +141,7 @@ class AdditiveAttention(nn.Module):
 
 
 class MultiplicativeAttention(nn.Module):
-    """Score each key by a product with the query: Luong's three scores.
+    """Score each key by one of Luong's three functions.
 
     Parameters
     ----------
@@ -221,6 +221,9 @@ class MultiHeadAttention(nn.Module):
     head_i = Attention(Q W_Q_i, K W_K_i, V W_V_i). The H matrices W_Q_i are stored side by side as
     one (D, D) matrix, and likewise those of the keys and values.
 
+    Like PyTorch's layer, and unlike the formula, each projection has a bias. nn.Linear stores its
+    matrix transposed.
+
     Parameters
     ----------
     d_model : int
@@ -253,6 +256,7 @@ class MultiHeadAttention(nn.Module):
         self.key_proj = nn.Linear(d_model, d_model)  # W_K
         self.value_proj = nn.Linear(d_model, d_model)  # W_V
         self.out_proj = nn.Linear(d_model, d_model)  # W_O
+        # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -267,8 +271,9 @@ class MultiHeadAttention(nn.Module):
         mask : bool Tensor broadcastable to (B, H, T, S), default=None
             True where the query is allowed to attend.
         need_weights : bool, default=False
-            True also returns the weights, which PyTorch's fused operator never stores. The output
-            is the same.
+            True also returns the weights, which PyTorch's fused operator never stores;
+            `recorded_weights` asks every layer for them. The output is the same, except that
+            attention dropout draws other random numbers.
         cache : KeyValueCache, default=None
             Keys and values projected in earlier decoding steps.
 
@@ -278,7 +283,10 @@ class MultiHeadAttention(nn.Module):
         weights : Tensor of shape (B, H, T, S), or None
         """
         q = self.project_query(query)
-        k, v = cache.update(self, key, value) if cache else self.project_key_value(key, value)
+        if cache is None:
+            k, v = self.project_key_value(key, value)
+        else:
+            k, v = cache.project(self, key, value)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
             context, weights = scaled_dot_product_attention(q, k, v, mask)
@@ -319,14 +327,15 @@ class KeyValueCache:
         self.grows = grows
         self.key = self.value = None
 
-    def update(self, attention, key, value):
-        """Project what is not cached yet.
+    def project(self, attention, key, value):
+        """Project the keys and values that are not cached yet, and return all of them.
 
         Parameters
         ----------
         attention : MultiHeadAttention
         key, value : Tensor of shape (B, new, D)
-            Of the new positions.
+            In self-attention the new positions; in cross-attention the source, used in the first
+            step only.
 
         Returns
         -------
@@ -342,7 +351,7 @@ class KeyValueCache:
         return self.key, self.value
 
     def reorder(self, rows):
-        """Make row i of the batch continue what was row ``rows[i]``."""
+        """Let row i hold what row ``rows[i]`` held before."""
         if self.key is not None:
             self.key, self.value = self.key[rows], self.value[rows]
 

@@ -54,8 +54,8 @@ class BertEncoder(nn.Module):
         self.segments = nn.Embedding(2, c.d_model)
         self.norm = nn.LayerNorm(c.d_model, c.norm_eps)
         self.dropout = Dropout(c.dropout)
-        layer = (c.d_model, c.n_heads, c.d_ff, c.dropout, False, "gelu", c.norm_eps)
-        self.layers = nn.ModuleList(EncoderLayer(*layer) for _ in range(c.n_layers))
+        sizes = (c.d_model, c.n_heads, c.d_ff, c.dropout, False, "gelu", c.norm_eps)
+        self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(c.n_layers))
 
     def forward(self, token_ids, segment_ids=None):
         """Compute one vector per token that depends on the whole text.

@@ -1,6 +1,6 @@
-"""Decoding: greedy, sampling, beam search. Nothing here depends on a model's kind.
+"""Decoding: greedy, sampling, beam search. This works with any model.
 
-A model takes part as a step function ``step(prefix, rows) -> logits``. `prefix`, shape (N, t),
+The model is passed as a step function ``step(prefix, rows) -> logits``. `prefix`, shape (N, t),
 holds the tokens so far and starts with the begin-of-sentence token. `logits`, shape (N, V), are the
 scores of every next token. `rows`, shape (N,), says which row of the previous call each row
 continues, so that a model with a cache can follow; None means that the rows are the same as before.
@@ -100,6 +100,7 @@ def _generate(step, n, bos_id, eos_id, max_len, choose):
             sentences[sentence] = ids
         # Finished sentences leave the batch, so that no step computes them any further.
         unfinished = (tokens != eos_id).nonzero().squeeze(1)
+        # None spares a cache the copy while every sentence goes on.
         rows = None if len(unfinished) == len(alive) else unfinished
         prefix, alive = prefix[unfinished], alive[unfinished]
         if len(alive) == 0:
@@ -223,8 +224,8 @@ class BeamTrace:
     Parameters
     ----------
     steps : list of lists of (parent, token_id, log_prob)
-        Per step the candidates that were kept, best first; `parent` is the index of the beam
-        in the step before.
+        Per step the candidates that ended or became a beam, best first. `parent` counts the beams
+        of the step before, skipping candidates that ended.
     """
 
     steps: list = field(default_factory=list)
@@ -261,7 +262,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
     beam_size : int, default=4
         Prefixes kept per sentence. 1 is greedy.
     length_penalty : float, default=1.0
-        See `length_norm`.
+        Exponent in `length_norm`; Vaswani et al. (2017, section 6.1) use 0.6 with a beam of 4.
     trace : BeamTrace, default=None
         Filled with what was kept at every step; for one sentence only.
 
@@ -293,7 +294,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         candidates, parents, tokens = beam_step(log_probs, scores, n_candidates)
         parent_rows = parents + beams * torch.arange(len(alive))[:, None]  # rows of the prefix
         ends = tokens == eos_id
-        ended = ends & (torch.arange(n_candidates) < beam_size)
+        ended = ends & (torch.arange(n_candidates) < beam_size)  # only the beam_size best can end
         for i, j in ended.nonzero().tolist():
             ids = [*prefix[parent_rows[i, j], 1:].tolist(), eos_id]
             finished[alive[i]].add(ids, candidates[i, j].item())
@@ -312,7 +313,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         if len(alive) == 0:
             break
 
-    # What has not ended after max_len tokens fills up the places that are left.
+    # If places are left after max_len tokens, prefixes that have not ended take them.
     sentences = alive.repeat_interleave(scores.shape[1])
     for sentence, log_prob, row in zip(sentences, scores.flatten(), prefix, strict=True):
         if finished[sentence].has_room():
@@ -345,10 +346,11 @@ class _Finished:
         if self.has_room():
             return True
         if self.beam_size == 1:
-            return False  # the one beam has ended, as greedy decoding would
-        # The log-probability can only fall, and the divisor can grow to that of max_len tokens.
-        longest = self.max_len if self.length_penalty > 0 else length + 1
-        return log_prob / length_norm(longest, self.length_penalty) > self.best()[-1].score
+            return False  # the most likely token ended the sentence, so greedy decoding stops too
+        # The sum can only fall. A positive penalty rewards length, so the best case is max_len
+        # tokens; otherwise it is the next one.
+        best_length = self.max_len if self.length_penalty > 0 else length + 1
+        return log_prob / length_norm(best_length, self.length_penalty) > self.best()[-1].score
 
 
 def _shown(parents, tokens, log_probs, ended, kept):
@@ -362,7 +364,7 @@ def _shown(parents, tokens, log_probs, ended, kept):
 
 def _check_request(n, max_len, beam_size=1, trace=None):
     if n < 1:
-        raise ValueError(f"there is no sentence to write: n={n}.")
+        raise ValueError(f"n must be at least 1; got {n}.")
     if max_len < 1:
         raise ValueError(f"max_len must allow at least one token; got {max_len}.")
     if beam_size < 1:

@@ -10,14 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers import fast
 from helpers.attention import KeyValueCache, MultiHeadAttention
-from helpers.fast import dropout
 
 
 class Dropout(nn.Module):
     """Set a share p of the activations to zero while training, and divide the rest by 1 - p.
 
-    The same as ``nn.Dropout``, several times faster on a CPU.
+    Like ``nn.Dropout``, but several times faster on a CPU, because `fast.dropout` draws fewer
+    random numbers there and rounds p.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ class Dropout(nn.Module):
     Raises
     ------
     ValueError
-        If `p` is not a share from 0 up to, not including, 1.
+        If `p` is not a share from 0 up to but not including 1.
 
     Source
     ------
@@ -37,12 +38,12 @@ class Dropout(nn.Module):
     def __init__(self, p):
         super().__init__()
         if not 0 <= p < 1:
-            raise ValueError(f"dropout is a share from 0 up to, not including, 1; got {p}.")
+            raise ValueError(f"dropout is a share from 0 up to but not including 1; got {p}.")
         self.p = p
 
     def forward(self, x):
         """Map (...) to (...); in evaluation mode, `x` itself."""
-        return dropout(x, self.p) if self.training else x
+        return fast.dropout(x, self.p) if self.training else x
 
     def extra_repr(self):
         """Show the share in ``print(model)``."""
@@ -64,6 +65,7 @@ class FeedForward(nn.Module):
         self.linear_1 = nn.Linear(d_model, d_ff)
         self.linear_2 = nn.Linear(d_ff, d_model)
         self.activation = getattr(F, activation)
+        # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.linear_1, self.linear_2):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -164,7 +166,8 @@ class DecoderLayer(nn.Module):
         memory : Tensor of shape (B, S, D)
             The encoder's output, the same for every decoder layer.
         mask : bool Tensor broadcastable to (B, H, T, T), default=None
-            True where a target position is allowed to attend to a target position.
+            True where a target position is allowed to attend to a target position. With a cache,
+            broadcastable to (B, H, T, all positions so far).
         memory_mask : bool Tensor broadcastable to (B, H, T, S), default=None
             True where it is allowed to attend to a source position.
         cache : LayerCache, default=None
@@ -174,7 +177,9 @@ class DecoderLayer(nn.Module):
         -------
         x : Tensor of shape (B, T, D)
         """
-        own, cross = (cache.self_attention, cache.cross_attention) if cache else (None, None)
+        own = cross = None
+        if cache is not None:
+            own, cross = cache.self_attention, cache.cross_attention
         x = self.residual_1(x, lambda h: self.self_attention(h, h, h, mask, cache=own)[0])
         x = self.residual_2(
             x, lambda h: self.cross_attention(h, memory, memory, memory_mask, cache=cross)[0]
@@ -190,7 +195,7 @@ class LayerCache:
         self.cross_attention = KeyValueCache(grows=False)
 
     def reorder(self, rows):
-        """Make row i of the batch continue what was row ``rows[i]``."""
+        """Let row i hold what row ``rows[i]`` held before."""
         self.self_attention.reorder(rows)
         self.cross_attention.reorder(rows)
 
@@ -204,7 +209,7 @@ def inference(model):
     model : nn.Module
     """
     was_training = model.training
-    if was_training:
+    if was_training:  # eval() visits every layer, too slow to repeat at each decoding step
         model.eval()
     try:
         with torch.no_grad():

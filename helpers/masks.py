@@ -1,7 +1,7 @@
-"""Who is allowed to attend to what. In this whole course, ``True`` in a mask means *allowed*.
+"""Masks say which positions a query is allowed to attend to.
 
-The same convention as ``F.scaled_dot_product_attention``; ``nn.MultiheadAttention`` uses the
-opposite, so translate with ``~mask`` when you compare the two.
+In the whole course, ``True`` means *allowed*, as in ``F.scaled_dot_product_attention``.
+``nn.MultiheadAttention`` uses the opposite, so translate with ``~mask`` when you compare the two.
 """
 
 import torch
@@ -31,7 +31,7 @@ def padding_mask(token_ids, pad_id):
         raise ValueError(
             f"padding_mask expects integer ids of shape (batch, length); got "
             f"{token_ids.dtype} of shape {tuple(token_ids.shape)}. "
-            f"For one sentence, add the batch axis: ids[None]."
+            f"For one sentence, add the batch dimension: ids[None]."
         )
     return (token_ids != pad_id)[:, None, None, :]
 
@@ -76,7 +76,7 @@ def check_mask(mask, shape):
     Raises
     ------
     ValueError
-        If it does not.
+        If the mask is not boolean or does not broadcast.
     """
     if mask.dtype != torch.bool:
         raise ValueError(
@@ -87,5 +87,5 @@ def check_mask(mask, shape):
     if mask.dim() > len(shape) or any(own not in (1, wanted) for own, wanted in sizes):
         raise ValueError(
             f"the mask must broadcast to the scores, {tuple(shape)}; got {tuple(mask.shape)}. "
-            f"Its last axis is the keys, the one before it the queries."
+            f"Its last dimension is the keys, the one before it the queries."
         )

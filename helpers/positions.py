@@ -5,7 +5,9 @@ from torch import nn
 
 
 def sinusoidal_positions(max_len, d_model):
-    """Compute the sinusoidal positional encoding: one pattern of slow and fast waves per position.
+    """Compute the sinusoidal positional encoding.
+
+    Every column is a wave along the positions, fast on the left, slow on the right.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, max_len, d_model):
         super().__init__()
+        # 0.02 is the standard deviation that BERT starts from.
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
 
     def forward(self, length, start=0):
@@ -96,8 +99,8 @@ def rotate_positions(x, start=0, base=10000.0):
 
     Source
     ------
-    Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding", section 3.2,
-    eq. (34).
+    Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding", section
+    3.4.2, eq. (34).
     """
     length, width = x.shape[-2:]
     if width % 2:

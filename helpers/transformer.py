@@ -21,7 +21,9 @@ from helpers.positions import sinusoidal_positions
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """The sizes and choices that make a Transformer; the defaults are the paper's base model.
+    """The sizes and choices that make a Transformer.
+
+    The default sizes are those of the paper's base model.
 
     Parameters
     ----------
@@ -30,7 +32,8 @@ class TransformerConfig:
     norm_first : bool
         False: LayerNorm(x + Sublayer(x)), as in the paper (post-norm). True: x +
         Sublayer(LayerNorm(x)), and one more LayerNorm after the last layer (pre-norm). There is
-        no default, because both are called "the Transformer".
+        no default, because the paper's choice (False) and today's usual one (True) are both called
+        "the Transformer".
     d_model, n_heads, n_layers, d_ff : int, default=512, 8, 6, 2048
         Model width, heads per layer, layers in the encoder and again in the decoder, and the
         hidden width of the feed-forward network.
@@ -43,7 +46,8 @@ class TransformerConfig:
     tie_embeddings : bool, default=True
         Whether the output layer shares its matrix with the target embedding (section 3.4).
     share_vocabulary : bool, default=False
-        Whether source and target share one embedding (section 3.4); needs equal vocabulary sizes.
+        Whether source and target share one embedding, as in the paper (section 3.4); needs equal
+        vocabulary sizes.
     activation : {"relu", "gelu"}, default="relu"
         Between the two linear layers of the feed-forward network; BERT uses gelu.
     norm_eps : float, default=1e-5
@@ -75,7 +79,7 @@ class TransformerConfig:
             raise ValueError(f'activation must be "relu" or "gelu"; got {self.activation!r}.')
         if not 0 <= self.dropout < 1:
             raise ValueError(
-                f"dropout is a share from 0 up to, not including, 1; got {self.dropout}."
+                f"dropout is a share from 0 up to but not including 1; got {self.dropout}."
             )
 
 
@@ -102,11 +106,11 @@ class Transformer(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = c = config
-        layer = (c.d_model, c.n_heads, c.d_ff, c.dropout, c.norm_first, c.activation, c.norm_eps)
+        sizes = (c.d_model, c.n_heads, c.d_ff, c.dropout, c.norm_first, c.activation, c.norm_eps)
         self.src_embedding = nn.Embedding(c.src_vocab_size, c.d_model)
         self.tgt_embedding = nn.Embedding(c.tgt_vocab_size, c.d_model)
-        self.encoder_layers = nn.ModuleList(EncoderLayer(*layer) for _ in range(c.n_layers))
-        self.decoder_layers = nn.ModuleList(DecoderLayer(*layer) for _ in range(c.n_layers))
+        self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(c.n_layers))
+        self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(c.n_layers))
         # In pre-norm nothing has normalised the sum that leaves the last layer, so one norm more.
         self.encoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.decoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
@@ -115,8 +119,8 @@ class Transformer(nn.Module):
         self.register_buffer(
             "positions", sinusoidal_positions(c.max_len, c.d_model), persistent=False
         )
-        # With this deviation the logits start at about 1, and so does what embed() returns, because
-        # it multiplies by the square root of D.
+        # With this standard deviation the logits start with a spread of about 1, and so do the
+        # embeddings once embed() has multiplied them by √D.
         for matrix in (self.src_embedding, self.tgt_embedding, self.output_proj):
             nn.init.normal_(matrix.weight, std=c.d_model**-0.5)
         if c.share_vocabulary:
@@ -148,8 +152,10 @@ class Transformer(nn.Module):
         memory = self.encode(src_ids)
         memory_mask = padding_mask(src_ids, self.config.pad_id)
         hidden = self.decode(tgt_ids, memory, memory_mask)
+        # Training asks only for the positions with a target; otherwise all of them.
         if keep is not None:
             hidden = hidden[keep]  # (B, T, D) -> (N, D)
+        # Logits: the softmax at the top of Figure 1 is part of the loss and of decoding.
         return self.output_proj(hidden)
 
     def embed(self, ids, embedding, start=0):
@@ -193,17 +199,18 @@ class Transformer(nn.Module):
         -------
         hidden : Tensor of shape (B, T, D), or of the new positions only
         """
-        start = cache.length if cache else 0
+        start = 0 if cache is None else cache.length
+        layer_caches = [None] * len(self.decoder_layers) if cache is None else cache.layers
+        # The causal mask already hides padding at the end from the real tokens before it; the
+        # padding mask hides padding wherever it is.
         mask = padding_mask(tgt_ids, self.config.pad_id) & causal_mask(
             tgt_ids.shape[1], tgt_ids.device
         )  # (B, 1, T, T)
-        mask = mask[:, :, start:]  # one row per new position
-        if cache:
-            mask = none_if_full(mask)
+        mask = none_if_full(mask[:, :, start:])  # one row per new position
         x = self.embed(tgt_ids[:, start:], self.tgt_embedding, start)
-        for i, layer in enumerate(self.decoder_layers):
-            x = layer(x, memory, mask, memory_mask, cache.layers[i] if cache else None)
-        if cache:
+        for layer, layer_cache in zip(self.decoder_layers, layer_caches, strict=True):
+            x = layer(x, memory, mask, memory_mask, layer_cache)
+        if cache is not None:
             cache.length = tgt_ids.shape[1]
         return self.decoder_norm(x)
 
@@ -232,7 +239,7 @@ class Transformer(nn.Module):
             if rows is not None:
                 memory = memory[rows]
                 memory_mask = None if memory_mask is None else memory_mask[rows]
-                if cache:
+                if cache is not None:
                     cache.reorder(rows)
             with inference(self):
                 hidden = self.decode(prefix.to(memory.device), memory, memory_mask, cache)
@@ -289,6 +296,6 @@ class DecoderCache:
         self.layers = [LayerCache() for _ in range(n_layers)]
 
     def reorder(self, rows):
-        """Make row i of the batch continue what was row ``rows[i]``."""
+        """Let row i hold what row ``rows[i]`` held before."""
         for layer in self.layers:
             layer.reorder(rows)

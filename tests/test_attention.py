@@ -289,13 +289,13 @@ def test_a_cache_gives_all_keys_and_values_so_far(grows):
     layer, x = attention.MultiHeadAttention(8, 2), torch.randn(3, 4, 8)
     cache = attention.KeyValueCache(grows)
     cache.reorder(torch.tensor([2, 0]))  # nothing to reorder yet
-    first = cache.update(layer, x[:, :3], x[:, :3])
+    first = cache.project(layer, x[:, :3], x[:, :3])
     for found, expected in zip(first, layer.project_key_value(x[:, :3], x[:, :3]), strict=True):
         torch.testing.assert_close(found, expected)
     rows = torch.tensor([2, 0])
     cache.reorder(rows)
     new = x[rows, 3:]
-    after = cache.update(layer, new, new)
+    after = cache.project(layer, new, new)
     whole = x[rows] if grows else x[rows, :3]
     for found, expected in zip(after, layer.project_key_value(whole, whole), strict=True):
         torch.testing.assert_close(found, expected)

@@ -341,7 +341,7 @@ def test_trace_tells_what_was_kept():
 def test_errors():
     step = table_model(0)
     for call in (decoding.greedy, decoding.beam, decoding.sample):
-        with pytest.raises(ValueError, match="no sentence to write"):
+        with pytest.raises(ValueError, match="n must be at least 1; got 0"):
             call(step, 0, BOS, EOS, 5)
         with pytest.raises(ValueError, match="at least one token"):
             call(step, 1, BOS, EOS, 0)

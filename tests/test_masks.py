@@ -27,7 +27,7 @@ def test_masks_of_length_nothing_and_one():
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(ValueError, match="add the batch axis"):
+    with pytest.raises(ValueError, match="add the batch dimension"):
         masks.padding_mask(torch.tensor([1, 2]), 0)
     with pytest.raises(ValueError, match="integer ids"):
         masks.padding_mask(torch.ones(1, 2), 0)

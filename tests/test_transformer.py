@@ -123,7 +123,7 @@ def test_dropout_share_and_scale():
 
 def test_dropout_refuses_what_is_no_share():
     for p in (-0.1, 1.0, 1.5):
-        with pytest.raises(ValueError, match=f"not including, 1; got {p}"):
+        with pytest.raises(ValueError, match=f"not including 1; got {p}"):
             Dropout(p)
     assert repr(Dropout(0.25)) == "Dropout(p=0.25)"
 
