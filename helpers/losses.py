@@ -1,4 +1,7 @@
-"""The training loss: cross-entropy over the tokens that are not padding, and label smoothing."""
+"""The training loss: cross-entropy over the tokens that are not padding, and label smoothing.
+
+`helpers.training` calls `fast.cross_entropy_sum`, which computes both in one.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +31,7 @@ def smooth_targets(targets, vocab_size, epsilon):
     return one_hot * (1 - epsilon) + epsilon / vocab_size
 
 
-def cross_entropy(logits, targets, pad_id):
+def cross_entropy(logits, targets, pad_id, epsilon=0.0):
     """Average −log p(target) over the positions that are not padding.
 
     Parameters
@@ -36,6 +39,8 @@ def cross_entropy(logits, targets, pad_id):
     logits : Tensor of shape (B, T, V)
     targets : integer Tensor of shape (B, T)
     pad_id : int
+    epsilon : float, default=0.0
+        Label smoothing: the share of each target that `smooth_targets` spreads over all classes.
 
     Returns
     -------
@@ -44,5 +49,7 @@ def cross_entropy(logits, targets, pad_id):
     """
     real = targets != pad_id
     log_probs = logits[real].log_softmax(-1)  # (B, T, V) -> (N, V): N tokens are not padding
-    picked = log_probs.gather(-1, targets[real][:, None])  # (N, 1)
-    return -picked.sum() / real.sum().clamp(min=1)
+    loss = -log_probs.gather(-1, targets[real][:, None]).sum()
+    if epsilon:  # 1 - ε for the target, and ε / V for each of the V classes
+        loss = (1 - epsilon) * loss - epsilon * log_probs.mean(-1).sum()
+    return loss / real.sum().clamp(min=1)

@@ -31,6 +31,17 @@ def test_smoothed_targets_equal_pytorch():
     torch.testing.assert_close(ours, F.cross_entropy(logits, targets, label_smoothing=0.1))
 
 
+def test_smoothed_cross_entropy_is_that_of_the_smoothed_targets():
+    torch.manual_seed(0)
+    logits = torch.randn(2, 4, 7, dtype=torch.float64)
+    targets = torch.tensor([[3, 1, 0, 0], [2, 6, 5, 0]])
+    ours = losses.cross_entropy(logits, targets, pad_id=0, epsilon=0.1)
+    real = targets != 0
+    wanted = losses.smooth_targets(targets[real], 7, 0.1)
+    expected = -(wanted * logits[real].log_softmax(-1)).sum(-1).mean()
+    torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)  # the targets are float32
+
+
 def test_cross_entropy_where_padding_was_made_impossible():
     logits, targets = torch.randn(2, 3, 5), torch.tensor([[1, 2, 3], [4, 0, 0]])
     logits[..., 0] = -math.inf
