@@ -879,8 +879,8 @@ exercises.quiz("which_problems_attention_solves")
 # - Problem 3, the distance between positions: gradients travel every step. An LSTM adds instead of
 #   multiplying by a matrix, and its forget gate sets how much of the old cell state survives.
 #
-# **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. The same long sentences
-# then come out right.
+# **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How much of the
+# curve comes back?
 #
 # And this is where the course is going: a Transformer, with a real sentence in it. It has an encoder and a
 # decoder as well, but no loop over words, and no single vector between its two halves.

@@ -244,7 +244,7 @@ PREDICTIONS = [
         "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them has attention not solved at all?",
         options={
             "waiting": (
-                "waiting: four times as many words still take about four times as long",
+                "waiting: four times as many words still take several times as long",
                 "Yes: every step needs the state of the one before.",
             ),
             "bottleneck": (

@@ -240,23 +240,23 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_will_it_look",
-        "After 300 training steps, where does the noun put its weight?",
+        "After 300 training steps, how does the noun divide its weight? There are two sizes to tell apart (big or small) and four colours.",
         options={
+            "half": (
+                "about half on the size and half on the colour",
+                "Both are needed, so it's a reasonable guess. But one of the two questions is harder.",
+            ),
+            "colour": (
+                "mostly on the two, with clearly more on the colour",
+                "Yes: four colours take more telling apart than two sizes.",
+            ),
+            "size": (
+                "mostly on the two, with clearly more on the size",
+                "Two sizes are easier to tell apart than four colours, so less of the size is enough.",
+            ),
             "even": (
-                "about evenly on all words",
+                "about evenly on all five words",
                 "That's where training starts. An even mixture contains the right answer, but diluted, and training keeps improving on that.",
-            ),
-            "itself": (
-                "mostly on itself",
-                "The noun's own vector says nothing about its size or colour, so attending to itself doesn't help with the answer.",
-            ),
-            "one": (
-                "on one of the two adjectives",
-                "With one of them it could answer only one of the two questions.",
-            ),
-            "both": (
-                "on both adjectives",
-                "Yes, in every run: it needs the size from one and the colour from the other.",
             ),
         },
     ),
