@@ -1,7 +1,7 @@
 """Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import PALE, WIDE, Sheet, box, elbow, plus, token
+from images.kit import LINE, PALE, WIDE, Sheet, box, elbow, plus, token
 
 
 def unrolled_rnn():
@@ -256,27 +256,54 @@ def final_linear_softmax():
 
 
 def training_and_inference_decoder():
-    """Left, training: the whole target, shifted right, goes in at once and all words are predicted
-    in one pass. Right, inference: a word at a time, each goes in at the next step.
+    """Left, training: the whole target, shifted right, goes into the decoder at once, with a causal
+    mask of four rows. Right, inference, step 3: three tokens go in, one comes out and becomes the
+    fourth input, and only the newest row of the mask is in use. Both attend to the same memory.
     """
-    sheet = Sheet(WIDE, 290)
-    sheet.text(20, 30, "training: one pass", BLUE, 18, bold=True)
-    sheet.text(490, 30, "inference: one pass for each word", ORANGE, 18, bold=True)
-    given, wanted = ["<bos>", "i", "am", "a"], ["i", "am", "a", "student"]
-    for left, now in ((20, 4), (490, 3)):
-        box(sheet, left, 122, 410, 50, "decoder, causal mask", GREY, bold=True)
-        for i in range(now):
-            x = left + 52 + 102 * i
-            token(sheet, x, 226, given[i], BLUE if left == 20 or i == 0 else ORANGE, 90)
-            sheet.arrow(x, 208, x, 174)
-            if left == 20 or i == now - 1:
-                sheet.arrow(x, 121, x, 90)
-                token(sheet, x, 70, wanted[i], GREEN if left == 20 else ORANGE, 90)
-    sheet.text(20, 276, "the true words, shifted by one", BLUE)
-    elbow(sheet, [(793, 70), (848, 70), (848, 105)], ORANGE)
-    sheet.text(856, 98, "next", ORANGE)
-    sheet.text(490, 276, "its own words, one step later", ORANGE)
+    sheet = Sheet(WIDE, 392)
+    sheet.text(10, 28, "training: one pass", BLUE, 18, bold=True)
+    sheet.text(478, 28, "inference, step 3: one pass per token", ORANGE, 18, bold=True)
+    _decoder_run(sheet, 0, 4, BLUE)
+    _decoder_run(sheet, 468, 3, ORANGE)
+    elbow(sheet, [(830, 66), (873, 66), (873, 194)], ORANGE)
+    sheet.text(10, 258, "the true tokens, shifted right by one", BLUE)
+    sheet.text(478, 258, "<bos>, then the model's own tokens", ORANGE)
+    for i, words in enumerate(
+        ("causal mask: row t is what", "position t is allowed to", "attend to; all rows at once")
+    ):
+        sheet.text(130, 308 + LINE * i, words)
+    for i, words in enumerate(
+        (
+            "the same rows, one per step:",
+            "only the newest is computed,",
+            "later columns don't exist yet",
+        )
+    ):
+        sheet.text(598, 308 + LINE * i, words)
     return sheet
+
+
+def _decoder_run(sheet, left, now, colour):
+    """Draw a decoder with its memory, its first `now` inputs, what it predicts, and the mask."""
+    given, wanted = ["<bos>", "i", "am", "a"], ["i", "am", "a", "student"]
+    training = now == len(given)
+    box(sheet, left + 10, 112, 84, 54, "memory\n(S, D)", PURPLE, bold=True)
+    sheet.arrow(left + 96, 139, left + 110, 139, PURPLE)
+    box(sheet, left + 112, 112, 84 * now + 4, 54, "decoder", GREY, bold=True)
+    for i, word in enumerate(given):
+        x = left + 154 + 84 * i
+        written = training or i < now
+        token(sheet, x, 213, word, colour if written else PALE, 78)
+        if written:
+            sheet.arrow(x, 195, x, 168)
+        if training or i == now - 1:
+            sheet.arrow(x, 111, x, 86)
+            token(sheet, x, 66, wanted[i], GREEN if training else ORANGE, 78)
+    for row in range(now):
+        for column in range(now):
+            newest = training or row == now - 1
+            fill = (colour if newest else PALE) if column <= row else "white"
+            sheet.rect(left + 14 + 25 * column, 282 + 25 * row, 25, 25, fill, GREY, 1)
 
 
 def encoder_layer():

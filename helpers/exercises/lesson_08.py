@@ -3,9 +3,23 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from helpers import decoding
 from helpers.exercises.model import Exercise, Mistake
+
+
+def next_token_probabilities(hidden, table):
+    """Turn the decoder's vectors into a distribution over the vocabulary per position."""
+    logits = hidden @ table.T  # (B, T, D) @ (D, V) -> (B, T, V)
+    return logits.softmax(dim=-1)
+
+
+def next_token_loss(decode, ids):
+    """Average −log p(next token), for ids (B, T + 1) that begin with bos."""
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    logits = decode(inputs)
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
 def greedy_decode(step, bos_id, eos_id, max_len):
@@ -50,6 +64,41 @@ def _beam(log_probs, beam_scores, beam_size):
     beam_index = flat // vocab_size
     token_id = flat % vocab_size
     return scores, beam_index, token_id
+
+
+def _draw_hidden(generator):
+    shapes = [(1, 2, 3, 5), (2, 3, 4, 7), (3, 2, 6, 4)]
+    return [
+        (torch.randn(b, t, d, generator=generator), torch.randn(v, d, generator=generator))
+        for b, t, d, v in shapes
+    ]
+
+
+def _decoder(seed, vocab_size):
+    """A decoder whose logits at each position depend on all inputs up to it."""
+    table = torch.randn(11, vocab_size, generator=torch.Generator().manual_seed(seed))
+
+    def decode(inputs):
+        if not torch.is_tensor(inputs) or inputs.dim() != 2:
+            raise ValueError("decode expects a tensor of ids of shape (B, T)")
+        return 1.5 * table[inputs.cumsum(1) % 11]
+
+    return decode
+
+
+def _draw_loss(generator):
+    return [
+        (
+            _decoder(seed, vocab_size),
+            torch.randint(vocab_size, (rows, length), generator=generator),
+        )
+        for seed, vocab_size, rows, length in [(0, 5, 1, 4), (1, 7, 2, 6), (2, 9, 3, 5)]
+    ]
+
+
+def _loss_by_picking(decode, ids):
+    log_probs = decode(ids)[:, :-1].log_softmax(-1)
+    return -log_probs.gather(-1, ids[:, 1:, None]).mean()
 
 
 def _model(seed, eos_at, bos_id=1, eos_id=2):
@@ -181,10 +230,100 @@ ORDER = (
 # fmt: off
 EXERCISES = [
     Exercise(
+        name="next_token_probabilities",
+        title="from vectors to probabilities",
+        task="hidden (B, T, D) holds the decoder's vectors, and table (V, D) one row per token of the vocabulary. Return the probability of every token at every position, (B, T, V).",
+        minutes=3, difficulty=1, importance=4,
+        reference=next_token_probabilities,
+        draw=_draw_hidden,
+        mistakes=[
+            Mistake("log-probabilities", "logits.softmax", "logits.log_softmax",
+                    "These are log-probabilities, which are never positive. The exercise asks for probabilities: softmax."),
+            Mistake("logits returned", "logits.softmax(dim=-1)", "logits",
+                    "These are the logits. A softmax turns them into probabilities."),
+            Mistake("softmax over the positions", "dim=-1", "dim=-2",
+                    "The softmax runs over the positions. At each position the probabilities of all tokens must sum to 1, so it runs over the vocabulary: dim=-1."),
+            Mistake("softmax over the batch", "dim=-1", "dim=0",
+                    "The softmax runs over the sentences of the batch. It belongs over the vocabulary: dim=-1."),
+            Mistake("one winner", "logits.softmax(dim=-1)", "F.one_hot(logits.argmax(-1), logits.shape[-1]).float()",
+                    "The likeliest token gets everything. That's a choice already; the exercise asks for the distribution to choose from."),
+            Mistake("the token instead of its probability", "logits.softmax(dim=-1)", "logits.argmax(-1)",
+                    "These are token ids, one per position. The exercise asks for the probability of every token."),
+            Mistake("sigmoid", "logits.softmax(dim=-1)", "logits.sigmoid()",
+                    "A sigmoid looks at each logit alone, so the probabilities at a position don't sum to 1. Use a softmax over the vocabulary."),
+            Mistake("not normalised", "logits.softmax(dim=-1)", "logits.exp()",
+                    "The exponentials aren't divided by their sum, so they don't sum to 1."),
+            Mistake("divided without exp", "logits.softmax(dim=-1)", "logits / logits.sum(-1, keepdim=True)",
+                    "The logits are divided by their sum. Logits can be negative; a softmax takes their exponentials first."),
+            Mistake("the least likely is likeliest", "logits.softmax", "(-logits).softmax",
+                    "The largest logit gets the smallest probability here. Take the softmax of the logits as they are."),
+            Mistake("scaled like attention", "hidden @ table.T", "hidden @ table.T / math.sqrt(table.shape[-1])",
+                    "The logits are divided by √D. That belongs to the scores of attention; here the model learns the size of its logits itself."),
+        ],
+        also_right=[
+            lambda hidden, table: F.linear(hidden, table).softmax(-1),
+            lambda hidden, table: torch.einsum("btd,vd->btv", hidden, table).log_softmax(-1).exp(),
+        ],
+        hints=[
+            "A token's logit is the dot product of its row of the table with the decoder's vector.",
+            "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so that D meets D?",
+            "hidden @ table.T is (B, T, V), and the softmax runs over the last dimension.",
+        ],
+        look_at="The table is the embedding itself: the same rows that turned tokens into vectors turn vectors into tokens.",
+    ),
+    Exercise(
+        name="next_token_loss",
+        title="find the bug: a loss that rewards copying",
+        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits (B, T, V) from a decoder with a causal mask. Return the mean loss of predicting each next token. Mend the two mistakes: one in what is compared, one in what F.cross_entropy is given.",
+        minutes=4, difficulty=3, importance=5,
+        reference=next_token_loss,
+        draw=_draw_loss,
+        mistakes=[
+            Mistake("no shift", "ids[:, 1:]", "ids[:, :-1]",
+                    "The targets are the inputs themselves, so a decoder that repeats its input gets the lowest loss. The target of each position is the token that comes next: ids[:, 1:]."),
+            Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",
+                    "F.cross_entropy is given probabilities, so a softmax is taken of a softmax. Give it the logits."),
+            Mistake("shifted the wrong way", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, :-1]",
+                    "Inputs and targets have changed places, so the model is trained to say the token that came before."),
+            Mistake("all later tokens, no bos", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, 1:]",
+                    "bos isn't given to the decoder, and input t is target t. The inputs are all tokens but the last."),
+            Mistake("two tokens ahead", "ids[:, :-1], ids[:, 1:]", "ids[:, :-2], ids[:, 2:]",
+                    "The target lies two tokens ahead. Shift by one."),
+            Mistake("only the last token", "logits.flatten(0, 1), targets.flatten()", "logits[:, -1], targets[:, -1]",
+                    "Only the last position counts. One pass gives a prediction at every position, so take the mean over all of them."),
+            Mistake("only the first token", "logits.flatten(0, 1), targets.flatten()", "logits[:, 0], targets[:, 0]",
+                    "Only the first position counts. Take the mean over all positions."),
+            Mistake("summed", "return", "result * targets.numel()",
+                    "The losses are added up, so long batches would count more. Take the mean."),
+            Mistake("not averaged", "targets.flatten()", 'targets.flatten(), reduction="none"',
+                    "These are the losses of all tokens. The exercise asks for their mean."),
+            Mistake("smoothed", "targets.flatten()", "targets.flatten(), label_smoothing=0.1",
+                    "This is the smoothed loss, which comes later in the lesson. Here the target is one token."),
+            Mistake("targets in another order", "targets.flatten()", "targets.T.flatten()",
+                    "The targets are flattened position by position, and the logits sentence by sentence. Flatten both in the same order."),
+            Mistake("wrong sign", "return", "-result",
+                    "The sign is wrong: a loss is −log p, which is never negative."),
+            Mistake("perplexity", "return", "result.exp()",
+                    "This is the exponential of the loss, its perplexity. Return the loss."),
+        ],
+        also_right=[
+            _loss_by_picking,
+            lambda decode, ids: F.nll_loss(
+                decode(ids[:, :-1]).log_softmax(-1).transpose(1, 2), ids[:, 1:]
+            ),
+        ],
+        hints=[
+            "Look at the two lines that are printed: a decoder that only repeats its input should have a high loss.",
+            "At position t the decoder has read inputs up to t. Which token is it supposed to predict?",
+            "targets = ids[:, 1:], and F.cross_entropy gets decode(inputs) without a softmax.",
+        ],
+        look_at="One slice drops the last token, the other drops the first. That is the whole shift.",
+    ),
+    Exercise(
         name="greedy_decode",
         title="greedy decoding",
         task="step(ids), with ids a list that begins with bos, gives the logits (V,) of the next token. Return the generated ids: without bos, with eos if it is reached, at most max_len.",
-        minutes=8, difficulty=2, importance=5,
+        minutes=6, difficulty=2, importance=5,
         reference=greedy_decode,
         plain=_greedy,
         draw=_draw_greedy,

@@ -1,533 +1,557 @@
 # %% [markdown]
 # # Decoding
 #
-# **How do vectors become words?** The decoder ends in a vector for each position. Now we choose
-# words: one at a time, each choice changing what comes next.
+# Our translator reads *Des gens attendent le train dans une grande gare*, and the obvious way of
+# decoding makes it write:
 #
-# At the end of these **60 minutes**, and 40 minutes more for the whole breakout, you can
+# > People wait for the train in a large **train**.
 #
-# - tell logits, log-probabilities and probabilities apart, and say which of them who wants,
-# - explain why training sees all positions at once and writing does not, and why both the mask and
-#   the shift are needed,
-# - decode greedily, with a beam, and by sampling with temperature, top-k and top-p,
-# - say what a key–value cache keeps and measure what it saves.
+# A *gare* is a station. The odd thing is how close the right word was. After *a large train*, the model
+# gave 49% to the full stop and 34% to *station*. We took the larger number, and the sentence was over.
 #
-# You need lessons 06 and 07.
+# None of the layers that you built in lesson 07 makes such a choice. They return a vector per position,
+# and turning vectors into words is left to us. Today you'll get a better sentence out of the same
+# model without changing a single weight, and find out what that costs.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
 notebook.set_up()
 
-# %%
+# %% tags=["hide-input"]
 import math
-import time
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from helpers import decoding, exercises, metrics, plots
 from helpers.data.captions import CAPTIONS
+from helpers.data.corpus import toy_corpus
+from helpers.losses import smooth_targets
 from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS
 from helpers.widgets.decoding_explorer import DecodingExplorer
+from helpers.widgets.model_map import model_map
 
 translator = load_translator()
 model, tokenizer = translator.model, translator.tokenizer
+french, references = (list(side) for side in zip(*CAPTIONS, strict=True))
+batch = translator.encode(french)
 
 # %% [markdown] tags=["notes"]
-# **Minutes**: 1 logits 10 · 2 shift 10 · 3 and 4 greedy, beam 15 · 5 sampling 15 · 6 cache 10. The
-# breakout, 40 minutes, is for home.
+# **50 minutes.** Hook and warm-up 4 · 1 logits 9 · 2 one pass or many 11 · 3 greedy and beam 13 ·
+# 4 sampling 9 · 5 cache and map 4. Everything under *Practice* is for home.
 #
-# **When late**: leave out the second caption table of section 4 and the timing of section 6.
+# **Say first**: the model is finished. From here on we only decide how to read it.
 #
-# **What people get wrong**: they think that the mask replaces the shift, that top-p drops the token that
-# reaches p, that likelier is better.
+# **Show**: draw the tree with A and B on the board before the pencil task, and leave it there for the
+# beam.
+#
+# **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which dial
+# for a chat partner, which for a contract?" (before the explorer) · "Why does the cache keep keys and
+# values, but no queries?" (a query is used once, by its own position).
+#
+# **If you are late**: skip the twenty captions in section 3, and let the explorer be homework.
+#
+# **Answers to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p ·
+# the cache keeps queries too. For the predictions see the reveals.
+
+# %%
+exercises.warm_up(8)
 
 # %% [markdown]
-# ## 1. From a vector to a word
+# ## 1. What comes out of the last layer?
 #
-# The last layer of the model is a matrix with one row for each token of the vocabulary. Its product
-# with the decoder's vector gives one number for each token, the **logits**. A softmax makes
-# **probabilities** of them, its logarithm **log-probabilities**.
+# The decoder ends with one vector per position, and we need one number per token of the vocabulary. So
+# the last layer is a matrix with one row per token. The dot product of a token's row with the vector is
+# that token's score, called its **logit**.
 
 # %% tags=["hide-input"]
 notebook.picture("final_linear_softmax")
 
+# %% [markdown]
+# Here is the translator just before it makes its mistake.
+
 # %%
-# ▁ marks the beginning of a word; ▁r is a piece with which other words begin.
-sentence = "Une petite fille en manteau rouge joue avec un chien noir."
+sentence = "Des gens attendent le train dans une grande gare."
+written = "People wait for the train in a large train"
 src_ids = translator.encode([sentence])  # (1, S)
-prefix = torch.tensor([[BOS, *tokenizer.encode("A little girl in a")]])  # (1, T)
+prefix = torch.tensor([[BOS, *tokenizer.encode(written)]])  # (1, T)
 
 with torch.inference_mode():
-    logits = model(src_ids, prefix)[0, -1]  # (V,): scores of the token after "in a"
-probabilities = logits.softmax(-1)
-log_probabilities = logits.log_softmax(-1)
-print(f"V = {len(logits):,} logits")
+    logits = model(src_ids, prefix)[0, -1]  # (V,): one score per token that could come next
 
-best = probabilities.topk(5).indices
-for name, numbers in [
-    ("logit", logits), ("log-probability", log_probabilities), ("probability", probabilities)
-]:  # fmt: skip
-    row = "  ".join(
-        f"{t} {n:.4f}" for t, n in zip(tokenizer.tokens(best), numbers[best], strict=True)
-    )
-    print(f"{name:>15}:  {row}")
-
-# %% [markdown]
-# The three lists have the same order. So a test that looks only at the winner, the *argmax*, cannot
-# tell which of the three it was given. The next cell also computes the loss of lesson 01, $-\log p$
-# of the right token, with PyTorch's `F.cross_entropy`. **Predict:** which property tells the three
-# apart?
-
-# %%
-for numbers in (logits, log_probabilities, probabilities):
-    assert numbers.argmax() == logits.argmax()  # useless as a test
-
-torch.testing.assert_close(probabilities.sum(), torch.tensor(1.0))
-assert (probabilities >= 0).all()
-torch.testing.assert_close(log_probabilities.exp().sum(), torch.tensor(1.0))
-assert (log_probabilities <= 0).all()
-assert (logits > 0).any() and not torch.isclose(logits.exp().sum(), torch.tensor(1.0))
-
-target = torch.tensor([best[0]])
-right = F.cross_entropy(logits[None], target)
-perfect = F.one_hot(target, len(logits)).float()
-print(f"cross_entropy given logits: {right:.3f}   given probabilities: "
-      f"{F.cross_entropy(probabilities[None], target):.3f}")  # fmt: skip
-print(f"log V = {math.log(len(logits)):.3f}   a perfect prediction, given as probabilities: "
-      f"{F.cross_entropy(perfect, target):.3f}")  # fmt: skip
-torch.testing.assert_close(right, -log_probabilities[best[0]])
+# %% tags=["hide-input"]
+best = logits.topk(4).indices
+columns = [logits, logits.log_softmax(-1), logits.softmax(-1)]
+print(f"V = {len(logits):,} tokens; the best four:\n")
+print(f"{'':>10}{'logit':>10}{'log-probability':>18}{'probability':>14}")
+for name, *numbers in zip(
+    tokenizer.tokens(best), *(c[best].tolist() for c in columns), strict=True
+):
+    print(f"{name.replace('▁', ''):>10}{numbers[0]:>10.2f}{numbers[1]:>18.2f}{numbers[2]:>14.2f}")
+for column in columns:
+    assert column.argmax() == logits.argmax()
+torch.testing.assert_close(columns[2].sum(), torch.tensor(1.0))
+assert (columns[2] >= 0).all() and (columns[1] <= 0).all() and (logits > 0).any()
+assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34) < 0.01
 
 # %% [markdown]
-# Probabilities are positive and sum to one. Log-probabilities are never positive, and their exponentials
-# sum to one. Logits do neither. Who wants which? `F.cross_entropy` wants **logits** and does the
-# log-softmax itself; `F.nll_loss` wants log-probabilities, and a beam adds them up; `torch.multinomial`,
-# which draws, wants probabilities.
+# Logits can be any numbers. A **softmax** turns them into **probabilities**, which are positive and sum
+# to 1. Their logarithms are the **log-probabilities**, and they are never positive.
 #
-# Given probabilities, `F.cross_entropy` raises no error. It takes a softmax of a softmax, so the loss
-# cannot come near zero: even a perfect prediction costs about $\log V - 1$.
-#
-# Our model has no separate matrix for this layer. It uses the target embedding again: a token's
-# row, dotted with the decoder's vector, is the token's logit (Press and Wolf 2017). In our
-# translator, as in the paper, the source reads from this table too: one table, used three times.
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("next_token_probabilities")
+
 
 # %%
+def next_token_probabilities(hidden, table):
+    """(B, T, D), (V, D) -> (B, T, V)"""
+    logits = hidden @ ...
+    return logits.softmax(...)  # ← fill the gaps
+
+
+# %% tags=["hide-input"]
+exercises.check("next_token_probabilities", next_token_probabilities)
+
+# %% [markdown]
+# The three columns always agree on the winner, so a test that looks only at the winner can't tell you
+# which of them you have. It matters, though, because PyTorch's functions expect different ones:
+# `F.cross_entropy` takes logits, `F.nll_loss` takes log-probabilities, and `torch.multinomial`, which
+# draws tokens at random, takes probabilities. So what happens if you mix them up?
+
+# %%
+exercises.predict("perfect_as_probabilities")
+
+# %% tags=["hide-input"]
+right_token = torch.tensor([7])
+perfect = F.one_hot(right_token, len(logits)).float()
+mixed_up = F.cross_entropy(perfect, right_token).item()
+exercises.reveal(
+    "perfect_as_probabilities",
+    measured="zero" if mixed_up < 0.01 else "small" if mixed_up < 2 else "large",
+)
+print(f"a perfect prediction, passed as probabilities: {mixed_up:.2f}")
+print(f"guessing at random, log V:                     {math.log(len(logits)):.2f}")
+assert mixed_up > 7
+torch.testing.assert_close(F.cross_entropy(logits[None], best[:1]), -columns[1][best[0]])
+
+# %% [markdown]
+# `F.cross_entropy` applies a softmax to whatever it gets. Passing probabilities raises no error, but
+# even a perfect prediction then costs about $\log V - 1$. If your training loss refuses to fall below
+# that, you know where to look.
+#
+# One more thing about the table in your exercise. Our translator has no separate matrix for it: it
+# reuses the embedding, whose rows turned tokens into vectors, to turn vectors back into tokens. This is
+# called **weight tying** (Press and Wolf 2017), and here it saves a million numbers.
+
+# %% tags=["hide-input"]
 assert model.output_proj.weight is model.tgt_embedding.weight is model.src_embedding.weight
-table = model.tgt_embedding.weight.numel()
-total = sum(p.numel() for p in model.parameters())
-print(f"one table of {table:,} numbers, not three: {2 * table:,} saved; the model has {total:,}")
-
-# %% [markdown] tags=["notes"]
-# **10 minutes.** Ask for the definition of a logit before showing any; the honest answer is "a score
-# before the softmax". Somebody will say that a softmax outputs log-probabilities. It does not.
+assert model.tgt_embedding.weight.numel() > 1_000_000
 
 # %% [markdown]
-# ## 2. All at once, or one at a time
+# ## 2. Training sees the whole sentence
 #
-# In training the whole target is known. We feed it in, **shifted right** by one, and get the
-# predictions for all positions in one pass. When writing, the next input is known only after the last
-# output: one pass for each token.
+# When the model writes, it needs one pass per token, because each output is the next input. In training
+# the whole target is known. So we feed all of it at once, **shifted right** by one position, and get a
+# prediction at every position from a single pass.
 
 # %% tags=["hide-input"]
 notebook.picture("training_and_inference_decoder")
 
-# %% tags=["hide-input"]
-notebook.picture("decoding_token_by_token")
-
 # %% [markdown]
-# `model.decoder_step(src_ids)` runs the encoder once and returns a function: the tokens so far go in,
-# the logits of the next token come out. **Predict:** the same model, the same prefix: do the two ways
-# give the same logits?
+# That's a huge saving, if it's fair. Let's compare the two ways on one English sentence.
+# `model.decoder_step` runs the encoder once and returns a function from a prefix to the logits of the
+# next token.
 
 # %%
-english = tokenizer.encode("A little girl in a red coat is playing with a black dog.", eos=True)
-inputs, targets = torch.tensor([[BOS, *english[:-1]]]), torch.tensor([english])  # shifted by one
+exercises.predict("one_pass_or_many")
+
+# %%
+english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
+inputs = torch.tensor([[BOS, *english[:-1]]])  # shifted right by one
 
 with torch.inference_mode():
-    all_at_once = model(src_ids, inputs)[0]  # (T, V), one pass
+    one_pass = model(src_ids, inputs)[0]  # (T, V)
     step = model.decoder_step(src_ids)
-    one_by_one = torch.cat([step(inputs[:, : t + 1]) for t in range(len(english))])  # T passes
+    many = torch.cat([step(inputs[:, : t + 1]) for t in range(len(english))])  # (T, V), T passes
 
-torch.testing.assert_close(all_at_once, one_by_one, atol=1e-4, rtol=1e-4)
-print(f"{len(english)} passes or one: the same logits")
+# %% tags=["hide-input"]
+off = (one_pass - many).abs().amax(-1)  # (T,)
+third = len(off) // 3
+exercises.reveal(
+    "one_pass_or_many",
+    measured="same" if off.max() < 1e-3 else "early" if off[:third].max() > 1e-3 else "late",
+)
+print(f"{len(english)} passes against one: the largest difference of two logits is {off.max():.0e}")
+assert len(english) == 12
+torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
 
 # %% [markdown]
-# They must be: with the causal mask, position $t$ never saw what came after it. That is what the mask
-# is for. And the shift? Without it, input $t$ *is* target $t$: the mask lets a position see itself, and
-# the answer lies in front of it. Take both away, one at a time, in a toy that copies what it may see:
+# The causal mask is what makes the single pass fair, because no position was allowed to attend to what
+# came after it. So why do we have to shift as well? Isn't the mask enough?
+#
+# Here's a test that can't be fooled. We train three tiny models on *dice*: each token is the throw of a
+# die with 20 sides. Nothing about it can be predicted, so an honest model stays at $\log 20 = 3.0$. One
+# model has mask and shift, one has no mask, and one has no shift.
+
+# %%
+exercises.predict("loss_on_dice")
+
+
+# %% tags=["hide-input"]
+def train_on_dice(shift, mask, seed, sides=20, length=8, width=32, n_steps=120):
+    """Train a one-layer decoder to predict dice; return its loss in the last ten steps."""
+    torch.manual_seed(seed)
+    embedding, output = nn.Embedding(sides + 1, width), nn.Linear(width, sides)
+    layer = nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0, batch_first=True)
+    places = nn.Parameter(0.5 * torch.randn(length, width))
+    parameters = [places, *(p for m in (embedding, output, layer) for p in m.parameters())]
+    optimizer = torch.optim.Adam(parameters, lr=5e-3)
+    not_allowed = ~torch.ones(length, length).tril().bool() if mask else None
+    losses = []
+    for _ in range(n_steps):
+        targets = torch.randint(sides, (64, length))
+        before = torch.full((64, 1), sides)  # <bos>
+        inputs = torch.cat([before, targets[:, :-1]], 1) if shift else targets
+        hidden = layer(embedding(inputs) + places, src_mask=not_allowed)
+        loss = F.cross_entropy(output(hidden).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses[-10:]) / 10
+
+
+variants = {"mask and shift": (True, True), "no mask": (True, False), "no shift": (False, True)}
+dice = {n: [train_on_dice(*v, seed) for seed in (0, 1)] for n, v in variants.items()}
+low = {name: max(losses) < 1.0 for name, losses in dice.items()}
+outcome = {(0, 0): "neither", (1, 0): "no_mask", (0, 1): "no_shift", (1, 1): "both"}
+exercises.reveal("loss_on_dice", measured=outcome[low["no mask"], low["no shift"]])
+for name, losses in dice.items():
+    print(f"{name:>15}: loss " + " and ".join(f"{loss:.2f}" for loss in losses) + " (two seeds)")
+notebook.set_seed(0)
+assert min(dice["mask and shift"]) > 2.9 and max(dice["no shift"]) < 0.1
+assert max(dice["no mask"]) < 0.8
+
+# %% [markdown]
+# Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. So the
+# model learns to copy, and the loss falls to 0. Without the mask it reads target $t$ one position
+# further on. Only the last target is never an input, so the loss ends near $3.0/8$ instead of 0.
+#
+# In both cases training looks wonderful, and when it's time to write, the answer isn't there to copy.
+#
+# ### Your turn: find the bug (4 min)
+#
+# The function below is meant to be the training loss. It has two mistakes. The print-out below it
+# compares a decoder that only repeats its inputs with one that predicts every next token perfectly.
+
+# %% tags=["hide-input"]
+exercises.heading("next_token_loss")
 
 
 # %%
-def best_guess_without_learning(inputs, targets, mask):
-    """Share of targets a model could simply look up among the inputs it may see."""
-    visible = [[inputs[s] for s in range(len(inputs)) if mask[t, s]] for t in range(len(targets))]
-    return sum(t in v for t, v in zip(targets, visible, strict=True)) / len(targets)
+def next_token_loss(decode, ids):
+    """decode: inputs (B, T) -> logits (B, T, V); ids (B, T + 1) -> mean loss"""
+    inputs, targets = ids[:, :-1], ids[:, :-1]
+    logits = decode(inputs).softmax(-1)
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-sequence = list(range(100, 112))  # twelve different tokens
-causal = torch.ones(12, 12).tril().bool()
-everything = torch.ones(12, 12).bool()
-shifted = [BOS, *sequence[:-1]]
-for name, inputs_, mask in [
-    ("mask and shift", shifted, causal),
-    ("no shift", sequence, causal),
-    ("no mask", shifted, everything),
+# %% tags=["hide-input"]
+some_ids = torch.tensor([[1, 5, 3, 8, 4, 2]])
+for name, says in [
+    ("repeats its inputs", some_ids[:, :-1]),
+    ("predicts perfectly", some_ids[:, 1:]),
 ]:
-    share = best_guess_without_learning(inputs_, sequence, mask)
-    print(f"{name:>15}: {share:.0%} of the targets can be read off the inputs")
-
-assert best_guess_without_learning(shifted, sequence, causal) == 0
-assert best_guess_without_learning(sequence, sequence, causal) == 1
-
-# %% [markdown]
-# (Without the mask it is not quite all: the last target is never an input.)
-
-# %% [markdown] tags=["notes"]
-# **10 minutes.** The question that separates: *with the mask in place, why shift?* Let pairs argue for
-# two minutes. Without a shift the loss falls to zero within minutes and the model has learned to copy
-# its input. Even a mask that hid a position from itself would not replace the shift: the residual path
-# carries input $t$ to output $t$.
-
-# %% [markdown]
-# ## 3. Greedy
-#
-# Take the likeliest token, append it, go on until `<eos>`. In one line it is a loop around `argmax`;
-# here it is with the probability of each choice.
-
-# %%
-with torch.inference_mode():
-    step = model.decoder_step(src_ids)
-    prefix = torch.tensor([[BOS]])
-    for _ in range(30):
-        probabilities = step(prefix).softmax(-1)  # (1, V)
-        probability, token = probabilities.max(-1)
-        print(f"{tokenizer.tokens(token.tolist())[0]:>10}  {probability.item():.2f}")
-        prefix = torch.cat([prefix, token[:, None]], dim=1)
-        if token == EOS:
-            break
-
-written = tokenizer.decode(prefix[0].tolist())
-assert written == translator.translate(sentence)
-
-# %% [markdown]
-# ## 4. Beam search
-#
-# Greedy never goes back. A beginning that looks second-best may lead to the likelier sentence. **Beam
-# search** keeps the best few beginnings. At every step each of them proposes all its continuations,
-# and the best few *of all* stay. A beginning that reaches `<eos>` is set aside as finished; at the end
-# the finished ones are compared.
+    loss = next_token_loss(lambda inputs, says=says: 50.0 * F.one_hot(says, 20), some_ids)
+    print(f"a decoder that {name}: loss {loss:.2f}")
 
 # %% tags=["hide-input"]
-notebook.picture("beam_tree")
+exercises.check("next_token_loss", next_token_loss)
 
 # %% [markdown]
-# A small tree first, with a made-up model that writes three tokens, A, B and `<eos>`, to see greedy
-# lose. **Predict** with the numbers in the cell: which sentence does greedy find, and which is
-# likelier?
+# ## 3. Always take the best token?
+#
+# The simplest way to write is **greedy decoding**: take the likeliest token, append it, and go on until
+# `<eos>`. It's a short loop, and you have everything for it.
+#
+# ### Your turn (6 min)
+
+# %% tags=["hide-input"]
+exercises.heading("greedy_decode")
+
 
 # %%
-A, B, END = 3, 4, EOS
-next_probabilities = {
-    (): {A: 0.6, B: 0.4},
-    (A,): {A: 0.36, B: 0.34, END: 0.3},
-    (B,): {END: 0.9, A: 0.1},
-}
+def greedy_decode(step, bos_id, eos_id, max_len):
+    """step(ids) -> logits (V,) of the next token; ids is a list that begins with bos"""
+    ids = [bos_id]
+    for _ in range(max_len):
+        token = ...  # ← fill the gap: the likeliest next token
+        ids.append(token)
+        ...  # ← fill the gap: stop where the sentence ends
+    return ids[1:]
+
+
+# %% tags=["hide-input"]
+exercises.check("greedy_decode", greedy_decode)
+
+# %% [markdown]
+# Greedy never goes back on a choice. A first token that looks second-best might lead to a likelier
+# sentence, and greedy would never find out. Here's a model small enough for a pencil. It writes A, B
+# and `<eos>`, and its next token depends on what's already there:
+#
+# | written so far | A | B | `<eos>` |
+# |---|---|---|---|
+# | (nothing) | 0.6 | 0.4 | 0 |
+# | A | 0.36 | 0.34 | 0.3 |
+# | B | 0.1 | 0 | 0.9 |
+# | anything longer | 0 | 0 | 1 |
+#
+# **Pencil (2 min).** Draw the tree. The probability of a sentence is the product along its path, with
+# `<eos>` included. Which sentence does greedy write, and which one is the likeliest?
+
+# %%
+exercises.quiz("likeliest_sentence")
+
+# %% tags=["hide-input"]
+A, B = 3, 4
+TABLE = {(): {A: 0.6, B: 0.4}, (A,): {A: 0.36, B: 0.34, EOS: 0.3}, (B,): {A: 0.1, EOS: 0.9}}
 
 
 def tiny_model(prefix, rows=None):
     """Logits of a model that is a table. (`rows` is for a cache; a table needs none.)"""
     logits = torch.full((len(prefix), 5), -math.inf)
     for row, ids in enumerate(prefix[:, 1:].tolist()):
-        for token, p in next_probabilities.get(tuple(ids), {END: 1.0}).items():
+        for token, p in TABLE.get(tuple(ids), {EOS: 1.0}).items():
             logits[row, token] = math.log(p)
     return logits
 
 
 def probability_of(ids):
-    return math.prod(
-        next_probabilities.get(tuple(ids[:i]), {END: 1.0})[token] for i, token in enumerate(ids)
-    )
+    steps = [TABLE.get(tuple(ids[:i]), {EOS: 1.0})[token] for i, token in enumerate(ids)]
+    return math.prod(steps)
 
 
 by_greedy = decoding.greedy(tiny_model, 1, BOS, EOS, max_len=5)[0]
 by_beam = decoding.beam(tiny_model, 1, BOS, EOS, 5, beam_size=2, length_penalty=0.0)[0][0].ids
-letter = {A: "A", B: "B", END: "<eos>"}
-for name, ids in [("greedy", by_greedy), ("beam", by_beam)]:
-    print(
-        f"{name:>6}: {' '.join(letter[i] for i in ids):<10} probability {probability_of(ids):.2f}"
-    )
 assert probability_of(by_beam) > probability_of(by_greedy)
+assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_beam) - 0.36) < 1e-9
 
 # %% [markdown]
-# A sum of log-probabilities falls with every token, so among sentences of different length it favours
-# the short. Dividing by a power of the length evens this out: the **length penalty**, here
-# $((5 + n)/6)^{\alpha}$ for $n$ tokens with `<eos>`, the form of Wu et al. (2016). $\alpha = 0$ is no
-# penalty; our translator takes 1.4, chosen on validation data.
+# Greedy starts with A and ends with *A A*, which has a probability of 0.6 · 0.36 = 0.22. If you start
+# with B, you reach 0.36.
 #
-# Now the real model on our twenty captions. For each way of decoding: BLEU, how likely the model finds
-# its own output, its length in words, and which share of three runs' sentences are different (a third:
-# every run gives the same). This takes about ten seconds.
+# **Beam search** hedges its bets. Instead of one prefix it keeps the best few, here two. At every step
+# each of them proposes all its continuations, and the best two *of all* survive. A prefix that reaches
+# `<eos>` is set aside, and in the end the finished sentences are compared.
 
-# %% tags=["nbval-ignore-output"]
-french, references = (list(side) for side in zip(*CAPTIONS, strict=True))
-batch = translator.encode(french)
+# %% tags=["hide-input"]
+notebook.picture("beam_tree")
+
+# %% [markdown]
+# Now to our train in a train. At the decisive step *station* was second-best, so a beam of 4 has
+# room for it. Sentences are compared by the sum of their log-probabilities, which is the logarithm of the
+# product.
+
+# %%
+exercises.predict("does_the_beam_find_it")
+
+# %%
+with torch.inference_mode():
+    step = model.decoder_step(src_ids)
+    hypotheses = decoding.beam(step, 1, BOS, EOS, 30, beam_size=4, length_penalty=0.0)[0]
+
+# %% tags=["hide-input"]
+texts = [tokenizer.decode(h.ids) for h in hypotheses]
+greedy_text = translator.translate(sentence)
+exercises.reveal(
+    "does_the_beam_find_it",
+    measured="same" if texts[0] == greedy_text else "station" if "station" in texts[0] else "other",
+)
+for h, text in zip(hypotheses, texts, strict=True):
+    print(f"log-probability {h.log_prob:.2f}: {text}")
+with torch.inference_mode():
+    wide = decoding.beam(model.decoder_step(src_ids), 1, BOS, EOS, 30, 100, 0.0)[0][0]
+assert texts[0] == greedy_text == written + "." and tokenizer.decode(wide.ids) == greedy_text
+assert any("station" in text for text in texts)
+
+# %% [markdown]
+# The beam did look at the station. It just found that the model gives that sentence a lower
+# probability, and a beam of 100 comes to the same result. So the mistake isn't in the search: the
+# likeliest sentence is simply not the best one.
+#
+# There's something unfair in the comparison, though. Every further token adds a negative number to the
+# sum, so short sentences have an advantage. A **length penalty** evens this out: divide the sum for a
+# sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). Our translator uses $\alpha = 1.4$,
+# chosen on validation data.
+
+# %%
+print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
+
+# %% tags=["hide-input"]
+assert "train station" in translator.translate(sentence, beam_size=4, length_penalty=1.4)
+
+# %% [markdown]
+# There's the station. How often does all this matter?
+
+# %%
+exercises.predict("captions_that_change")
+
+# %% tags=["hide-input"]
+greedy_texts = translator.translate(french)
+beam_texts = translator.translate(french, beam_size=4)
+differ = [i for i in range(len(french)) if greedy_texts[i] != beam_texts[i]]
+exercises.reveal("captions_that_change", measured=len(differ))
+for i in differ:
+    print(f"greedy: {greedy_texts[i]}\n  beam: {beam_texts[i]}\n")
+assert len(differ) < len(french) / 4
+
+# %% [markdown]
+# Two of the three are a matter of taste, and one is the sentence you know. On a thousand test captions
+# the beam raises BLEU by less than one point, from 52.8 to 53.5. For a model that is sure of itself,
+# greedy is hard to beat.
+
+# %% tags=["hide-input"]
+assert len(differ) == 3
+assert (
+    translator.card["test_bleu_greedy"] == 52.8
+    and abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
+)
+
+# %% [markdown]
+# ## 4. Can we let chance decide?
+#
+# A translation should be right. A story or a chat reply shouldn't be the same every time, so instead of
+# choosing the best token we can **draw** one from the model's distribution. Before we do, it's worth
+# looking at what else is in there.
+
+# %%
+exercises.predict("outside_the_top_twenty")
 
 
+# %% tags=["hide-input"]
 @torch.inference_mode()
-def log_probability(translations):
-    """Mean log-probability the model gives to these sentences.
-
-    The text is cut into tokens again; for odd samples not always into those that were drawn.
-    """
-    total = 0.0
-    for source, translation in zip(french, translations, strict=True):
-        ids = tokenizer.encode(translation, eos=True)
-        logits = model(translator.encode([source]), torch.tensor([[BOS, *ids[:-1]]]))[0]
-        total += logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None]).sum().item()
-    return total / len(translations)
+def next_token_distributions():
+    """Probabilities at every position of our own translations of the captions, (N, V)."""
+    rows = []
+    for source, reference in CAPTIONS:
+        ids = tokenizer.encode(reference, eos=True)
+        rows.append(model(translator.encode([source]), torch.tensor([[BOS, *ids[:-1]]]))[0])
+    return torch.cat(rows).softmax(-1)
 
 
+ordered = next_token_distributions().sort(-1, descending=True).values  # (N, V), best first
+outside = 100 * (1 - ordered.cumsum(-1).mean(0))  # (V,): outside the best 1, 2, 3, …
+measured = outside[19].item()
+exercises.reveal("outside_the_top_twenty", measured=measured)
+V = ordered.shape[-1]
+smoothed = smooth_targets(torch.tensor(0), V, 0.1).sort(descending=True).values
+asked = 100 * (1 - smoothed.cumsum(-1))
+ranks = torch.arange(1, V + 1)
+axes = plots.labelled_lines(
+    ranks[:1000],
+    {"the model": outside[:1000], "what smoothing asks for": asked[:1000]},
+    x_label="best tokens left out",
+    y_label="probability of all others, %",
+)
+axes.set_xscale("log")
+axes.set_ylim(0, 20)
+if (mine := exercises.guess("outside_the_top_twenty")) is not None:
+    axes.plot(20, mine, marker="D", color=plots.ORANGE, markersize=9)
+    axes.annotate("your guess", (20, mine), xytext=(8, 4), textcoords="offset points")
+assert 4.5 < measured < 6.5 and abs(asked[19] - 9.95) < 0.01
+assert ordered[:, 0].median() >= 0.9 and ordered.max() < 0.99
+notebook.figure(
+    axes,
+    alt="Probability of all tokens outside the best k, against k on a logarithmic axis. For the model "
+    "it falls from 16 percent to 7 at k = 5, and then hardly any more: 5 percent are left at k = 20. "
+    "The target of label smoothing is a nearly level line at 10 percent.",
+    width=620,
+)
+
+# %% [markdown]
+# The first few tokens account for nearly everything, and then the curve hardly falls any more. About
+# 5% is spread over almost four thousand tokens that have no business here.
+#
+# We asked for it. The translator was trained with **label smoothing** (Szegedy et al. 2016): its target
+# isn't "100% for the right token", but 90%, plus 10% spread evenly over the whole vocabulary. With six
+# tokens and $\varepsilon = 0.1$ it looks like this:
+
+# %%
+print(smooth_targets(torch.tensor([2]), vocab_size=6, epsilon=0.1))  # the right token is number 2
+
+# %% [markdown]
+# A target like that keeps the model from becoming too sure of itself, and in the paper it improved
+# BLEU. Its price is the flat tail: outside the best twenty it asks for 9.95%, and the model has reached
+# about half of that. *Going deeper* trains two small models, one with and one without smoothing, and
+# the tail appears along with it.
+#
+# For greedy decoding and beams the tail doesn't matter, because they never choose from it. For drawing
+# it does.
+
+# %%
+exercises.predict("captions_with_a_rare_token")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
 @torch.inference_mode()
 def sampled(seed, **options):
+    """Let the model write all captions by drawing; return lists of ids."""
     generator = torch.Generator().manual_seed(seed)
-    ids = decoding.sample(
-        model.decoder_step(batch), len(french), BOS, EOS, 40, generator=generator, **options
-    )
-    return [tokenizer.decode(sentence) for sentence in ids]
+    step = model.decoder_step(batch)
+    return decoding.sample(step, len(french), BOS, EOS, 40, generator=generator, **options)
 
 
-ways = {
-    "greedy": [translator.translate(french)],  # every run gives the same, so one is enough
-    "beam 4": [translator.translate(french, beam_size=4)],
-    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)],
-    "samples": [sampled(seed) for seed in range(3)],
-    "samples, temperature 0.5": [sampled(seed, temperature=0.5) for seed in range(3)],
-    "samples, top-k 5": [sampled(seed, top_k=5) for seed in range(3)],
-    "samples, top-p 0.8": [sampled(seed, top_p=0.8) for seed in range(3)],
-}
-table = {}
-print(f"{'':>27}  BLEU   log p  words  different")
-for name, runs in ways.items():
-    bleu = sum(metrics.bleu(run, references) for run in runs) / len(runs)
-    likely = sum(log_probability(run) for run in runs) / len(runs)
-    words = sum(len(s.split()) for run in runs for s in run) / len(runs) / len(french)
-    different = len({(i, s) for run in runs for i, s in enumerate(run)}) / len(french) / 3
-    table[name] = bleu, likely, words, different
-    print(f"{name:>27}  {bleu:4.1f}  {likely:6.2f}  {words:5.1f}  {different:8.0%}")
+@torch.inference_mode()
+def has_rare_token(source, ids, k=20):
+    logits = model(translator.encode([source]), torch.tensor([[BOS, *ids[:-1]]]))[0]  # (T, V)
+    drawn = logits.gather(1, torch.tensor(ids)[:, None])
+    return ((logits > drawn).sum(-1) >= k).any().item()
 
-assert table["beam 4, no length penalty"][1] >= table["greedy"][1] - 1e-3
-assert table["samples"][1] < table["samples, temperature 0.5"][1] < table["greedy"][1]
-assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
+
+drawn = [(i, ids) for seed in range(10) for i, ids in enumerate(sampled(seed))]
+rare = [has_rare_token(french[i], ids) for i, ids in drawn]
+share = 100 * sum(rare) / len(rare)
+exercises.reveal("captions_with_a_rare_token", measured=share)
+print("six of those with a rare token:\n")
+for ids in [ids for (_, ids), is_rare in zip(drawn, rare, strict=True) if is_rare][8:14]:
+    print(" ", tokenizer.decode(ids))
+assert 35 < share < 62
 
 # %% [markdown]
-# Without a penalty the beam looks for a sentence that the model likes better than greedy's; compare the
-# two in the column *log p*. With the penalty the beam prefers longer sentences, even if the model likes
-# them a little less; likelier is not always better. **Predict:** in how many of the
-# twenty captions does each beam write something else than greedy? Is it then nearer to ours, or farther?
-
-# %% tags=["nbval-ignore-output"]
-for way in ["beam 4, no length penalty", "beam 4"]:
-    pairs = zip(references, ways["greedy"][0], ways[way][0], strict=True)
-    others = [
-        (ours, by_greedy, by_beam) for ours, by_greedy, by_beam in pairs if by_greedy != by_beam
-    ]
-    gains = [metrics.bleu([b], [ours]) - metrics.bleu([g], [ours]) for ours, g, b in others]
-    print(f"{way}: another translation of {len(others)} of {len(french)} captions; "
-          f"nearer to ours {sum(gain > 0 for gain in gains)}, farther {sum(gain < 0 for gain in gains)}")  # fmt: skip
-    assert len(others) < len(french) / 2
-for texts in others:
-    print()
-    for name, text in zip(["ours", "greedy", "beam 4"], texts, strict=True):
-        print(f"  {name:>6}: {text}")
-
-# %% [markdown]
-# In most captions beam and greedy agree. Where they do not, "nearer to ours" is often a matter of taste:
-# *run* is as good as *are running*. Once it is not: greedy has its people wait for a train in a large
-# train. The beam without a penalty keeps that sentence: it found none that the model likes better, though
-# a beam does not look at all of them. Only with the penalty does the *station* come.
+# About half of them. At each step only one draw in twenty lands in the tail, but a caption has about
+# twelve steps, and a single strange token is enough to derail a sentence. So nobody draws from the raw
+# distribution. Three dials shape it first, in this order:
 #
-# Twenty captions are too few to rank the ways. In the table the beam is six points above greedy, and so
-# are samples at temperature 0.5. On a thousand captions the beam is ahead of greedy by less than one point
-# (`helpers/pretrained/weights/README.md`); samples we did not measure there.
-
-# %% [markdown] tags=["notes"]
-# **15 minutes** for sections 3 and 4. Draw the tiny tree on the board before the cell runs. Ask:
-# *what does beam size V guarantee?* Nothing after the second step: the tree grows as $V^T$.
-
-# %% [markdown]
-# ## 5. Sampling
+# - **temperature**: divide the logits by $\tau$, as in lesson 03. Below 1 the distribution gets sharper,
+#   above 1 flatter.
+# - **top-k**: keep the $k$ likeliest tokens.
+# - **top-p**, or nucleus sampling: keep the fewest tokens whose probabilities add up to $p$.
 #
-# A translation should be right; a story should not be the same every time. **Sampling** draws the next
-# token from the distribution. Three dials shape what it draws from, applied in this order:
-#
-# - **temperature** $\tau$, as in lesson 03: divide the logits by it. Below 1 sharper, above 1 flatter.
-# - **top-k**: only the $k$ likeliest tokens.
-# - **top-p** (nucleus): the fewest tokens whose probabilities add up to $p$.
+# What a filter drops gets a logit of $-\infty$, just as with a mask.
 
 # %%
 logits = torch.tensor([3.0, 2.0, 1.0, 0.0, -1.0])
 for name, changed in [
-    ("as it is", logits),
+    ("as they are", logits),
     ("temperature 0.5", logits / 0.5),
     ("temperature 2", logits / 2),
     ("top-k 2", decoding.top_k_filter(logits, 2)),
     ("top-p 0.8", decoding.top_p_filter(logits, 0.8)),
 ]:
     print(f"{name:>16}:", " ".join(f"{p:.2f}" for p in changed.softmax(-1)))
+
+# %% tags=["hide-input"]
 assert torch.isinf(decoding.top_p_filter(logits, 0.8)).sum() == 3
 
 # %% [markdown]
-# Top-p keeps two tokens here, though the first alone has 0.64: the one that *reaches* 0.8 stays. Here
-# top-k 2 does the same. **Predict:** along our English sentence of section 2, how many tokens does top-p
-# keep at each place?
+# ### Your turn (5 min)
 
-# %%
-kept = {p: torch.isfinite(decoding.top_p_filter(all_at_once, p)).sum(-1) for p in (0.8, 0.95)}
-for p, counts in kept.items():
-    print(f"top-p {p}: {counts.tolist()} tokens kept")
-print(f"the best token's share at the full stop: {all_at_once[-2].softmax(-1).max():.2f}")
-assert kept[0.8].min() == 1 and kept[0.95].max() > 100
-
-# %% [markdown]
-# Top-k would keep $k$ at every place. Top-p keeps one where the best token alone reaches $p$, and more
-# elsewhere. It is not harmless: at the full stop the best has 0.92 and $p$ is 0.95, and the missing 0.03
-# is collected from 574 very unlikely tokens.
-#
-# Does a sampler draw what it should? Count.
-
-
-# %%
-def constant_model(prefix, rows=None):
-    return logits.expand(len(prefix), -1)
-
-
-drawn = decoding.sample(
-    constant_model, 20_000, 0, -1, max_len=1, generator=torch.Generator().manual_seed(0)
-)
-frequency = torch.bincount(torch.tensor(drawn).flatten(), minlength=5) / 20_000
-torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.01, rtol=0)
-print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
-
-# %% [markdown]
-# Step through all of it: greedy, samples with their dials, and the tree of a beam. The upper line shows
-# where the model looks at this step. **Try** samples at temperature 1.1 with seed 3: wrong words are
-# drawn. Does a top-p of 0.95 forbid them all? 0.9? Now temperature 1.3 with seed 1: does 0.9
-# help there?
-
-# %%
-DecodingExplorer(translator)
-
-# %% [markdown]
-# Compare with what you found:
-
-# %% tags=["nbval-ignore-output"]
-for temperature, seed, top_p in [(1.1, 3, 1.0), (1.1, 3, 0.95), (1.1, 3, 0.9), (1.3, 1, 0.9)]:
-    dials = {"temperature": temperature, "seed": seed, "top_p": top_p}
-    sampled = DecodingExplorer(translator, method="sample", **dials)
-    print(f"{dials}\n    {sampled.numbers['translation']}")
-
-# %% [markdown]
-# At temperature 1.3 top-p 0.9 no longer helps: the temperature comes first, and top-p counts what it
-# left.
-#
-# The same in code: type a sentence of your own and turn the dials.
-
-# %% tags=["nbval-ignore-output"]
-yours, temperature, top_p = "Deux enfants jouent dans la neige.", 1.0, 0.9  # change them
-
-for seed in range(4):
-    with torch.inference_mode():
-        ids = decoding.sample(
-            model.decoder_step(translator.encode([yours])), 1, BOS, EOS, 40,
-            temperature=temperature, top_p=top_p, generator=torch.Generator().manual_seed(seed),
-        )  # fmt: skip
-    print(tokenizer.decode(ids[0]))
-
-# %% [markdown] tags=["notes"]
-# **15 minutes.** Ask before the explorer: *which dial for a chat partner, which for a contract?* Then:
-# *top-k 5 or top-p 0.8: where do they differ most?* Where the model is sure: top-p keeps one token,
-# top-k still five. In the explorer let pairs find the largest top-p that is free of wrong words.
-
-# %% [markdown]
-# ## 6. The cache
-#
-# Step $t$ needs the keys and values of all positions before $t$. Without a cache they are computed
-# anew at every step: $1 + 2 + … + T$ positions through the whole decoder. With a cache, each position
-# goes through once, and its keys and values are kept. Queries of old positions are never needed again.
-# The cross-attention's keys and values never change: each layer makes its own from the memory once, and
-# they are kept too.
-#
-# **Predict:** for 64 tokens, how many positions go through the decoder with and without?
-
-
-# %%
-def positions_computed(n_tokens, cached):
-    return n_tokens if cached else sum(range(1, n_tokens + 1))
-
-
-print("with:", positions_computed(64, True), "  without:", positions_computed(64, False))
-
-
-# %%
-@torch.inference_mode()
-def write(n_tokens, cached):
-    step = model.decoder_step(batch[:5], cached=cached)
-    start = time.perf_counter()
-    ids = decoding.greedy(step, 5, BOS, -1, n_tokens)  # no end: write them all
-    return ids, time.perf_counter() - start
-
-
-assert write(20, cached=True)[0] == write(20, cached=False)[0]
-print("with and without cache: the same tokens")
-
-# %% tags=["nbval-ignore-output"]
-lengths = [8, 16, 32, 64, 128]
-times = {
-    name: [write(n, cached)[1] for n in lengths]
-    for name, cached in [("cache", True), ("no cache", False)]
-}
-print(f"at 128 tokens the cache is {times['no cache'][-1] / times['cache'][-1]:.1f} times as fast")
-assert times["no cache"][-1] > 2 * times["cache"][-1]
-
-# %% tags=["nbval-ignore-output", "hide-input"]
-axes = plots.labelled_lines(lengths, times, x_label="tokens written", y_label="seconds", marker="o")
-notebook.figure(
-    axes,
-    alt="Seconds against tokens written: without a cache the curve bends upwards, with a cache it "
-    "stays far below and nearly straight.",
-)
-
-# %% [markdown]
-# At 128 tokens 64 times as many positions go through, but the time does not grow as much: many positions
-# in one matrix product cost less each than one alone, and with the cache too every new query meets all
-# keys so far. The factor depends on your machine.
-
-# %% [markdown] tags=["notes"]
-# **10 minutes.** *Why are only keys and values kept, and not queries?* A query is used once, by its own
-# position. *What does the cache cost?* Memory: two vectors for each token and layer; lesson 06 counted
-# them for grouped heads.
-
-# %% [markdown]
-# ## Breakout
-
-# %%
-exercises.heading("greedy_decode")
-
-
-# %%
-def greedy_decode(step, bos_id, eos_id, max_len):
-    """step(ids), ids a list that begins with bos -> logits (V,) of the next token.
-
-    Return the list of ids, without bos, with eos if it was reached.
-    """
-    ...
-
-
-exercises.check("greedy_decode", greedy_decode)
-
-# %%
+# %% tags=["hide-input"]
 exercises.heading("top_k_filter")
 
 
@@ -537,34 +561,144 @@ def top_k_filter(logits, k):
     ...
 
 
+# %% tags=["hide-input"]
 exercises.check("top_k_filter", top_k_filter)
 
-# %%
-exercises.heading("top_p_filter")
-
-
-# %%
-def top_p_filter(logits, p):
-    """(..., V) -> (..., V), all but the fewest likeliest that reach p at −∞"""
-    ...
-
-
-exercises.check("top_p_filter", top_p_filter)
+# %% [markdown]
+# Top-k keeps $k$ tokens whether the model is sure or not, while top-p adapts. That sounds like the
+# better idea. Let's see what it does at the end of our caption, where the full stop is nearly certain.
 
 # %%
-exercises.heading("beam_step")
+exercises.predict("kept_at_the_full_stop")
 
-
-# %%
-def beam_step(log_probs, beam_scores, beam_size):
-    """log_probs (beams, V), beam_scores (beams,) -> scores, beam_index, token_id, best first"""
-    ...
-
-
-exercises.check("beam_step", beam_step)
+# %% tags=["hide-input"]
+girl, girl_english = CAPTIONS[0]
+girl_ids = tokenizer.encode(girl_english, eos=True)
+with torch.inference_mode():
+    girl_logits = model(translator.encode([girl]), torch.tensor([[BOS, *girl_ids[:-1]]]))[0]
+counts = torch.isfinite(decoding.top_p_filter(girl_logits, 0.95)).sum(-1).tolist()
+at_the_stop = counts[-2]
+exercises.reveal(
+    "kept_at_the_full_stop",
+    measured="few" if at_the_stop < 10 else "some" if at_the_stop < 100 else "many",
+)
+print(f"{'next token':>12}  its probability  kept by top-p 0.95")
+for name, row, count in zip(
+    tokenizer.tokens(girl_ids), girl_logits.softmax(-1), counts, strict=True
+):
+    print(f"{name.replace('▁', ''):>12}  {row.max():15.2f}  {count:18}")
+assert at_the_stop > 200 and min(counts) < 20
+assert abs(girl_logits[-2].softmax(-1).max() - 0.92) < 0.01
 
 # %% [markdown]
-# ### Questions
+# The two likeliest tokens would have been enough here. But the model was trained to leave some
+# probability to every token, so a $p$ above 0.9 lets the tail in. Turn the dials yourself.
+# Set the method to *sample*, temperature 1.1 and seed 3, and find the largest top-p that writes no
+# wrong words.
+
+# %%
+DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
+
+# %% [markdown]
+# <details><summary>What we found</summary>
+#
+# At top-p 0.95 one strange token is still drawn, and at 0.9 none. Now try temperature 1.3 with seed 1.
+# There 0.9 no longer helps, because the temperature comes first: it has already moved probability into
+# the tail, and top-p counts what it finds.
+#
+# </details>
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+# What the details say, in the explorer itself.
+dials = [(1.1, 3, 0.95), (1.1, 3, 0.9), (1.3, 1, 0.9)]
+found = [
+    DecodingExplorer(translator, method="sample", temperature=t, seed=s, top_p=p).numbers[
+        "translation"
+    ]
+    for t, s, p in dials
+]
+assert "finishing" in found[0] and found[1] == "An older man is selling flowers in the market."
+
+# %%
+exercises.quiz("top_p_keeps")
+
+# %% [markdown]
+# ## 5. Isn't that terribly slow?
+#
+# To write token 128, the decoder needs the keys and values of all 127 positions before it. If you
+# simply call the model on the whole prefix, it computes all of them again at every step, which makes
+# 1 + 2 + … + 128 = 8,256 positions instead of 128.
+#
+# But the mask says that an old position never attends to a new one. So its keys and values can't
+# change, and we can keep them. That's the **key–value cache**. The keys and values of the memory are
+# kept as well.
+
+# %%
+exercises.predict("what_the_cache_saves")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+@torch.inference_mode()
+def write(n_tokens, cached):
+    step = model.decoder_step(batch[:5], cached=cached)
+    start = notebook.clock()
+    ids = decoding.greedy(step, 5, BOS, -1, n_tokens)  # no end: write them all
+    return ids, notebook.clock() - start
+
+
+assert write(20, cached=True)[0] == write(20, cached=False)[0]
+lengths = [8, 32, 64, 128]
+times = {
+    name: [write(n, cached)[1] for n in lengths]
+    for name, cached in [("cache", True), ("no cache", False)]
+}
+faster = times["no cache"][-1] / times["cache"][-1]
+assert faster > 1.3
+exercises.reveal(
+    "what_the_cache_saves",
+    measured="hardly" if faster < 2 else "several" if faster < 30 else "all",
+)
+print(f"the same tokens; at 128 tokens the cache is {faster:.1f} times as fast on this machine")
+axes = plots.labelled_lines(lengths, times, x_label="tokens written", y_label="seconds", marker="o")
+notebook.figure(
+    axes,
+    alt="Seconds against tokens written: without a cache the curve bends upwards, with a cache it "
+    "stays far below and nearly straight.",
+    width=560,
+)
+
+# %%
+exercises.quiz("what_the_cache_keeps")
+
+# %% [markdown]
+# And here is where all of this happens in the whole model. Press *play* after the tour to watch the
+# caption being written.
+
+# %%
+model_map(translator.trace(sentence), here="decoding", tour="08")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - Logits are any numbers, probabilities sum to 1, log-probabilities are never positive.
+#   `F.cross_entropy` expects logits.
+# - Training needs one pass, and to be fair it needs the mask *and* the shift.
+# - Greedy takes the best token, a beam keeps the best few prefixes, sampling draws.
+# - The likeliest sentence isn't always the best one. A length penalty helps against short ones.
+# - Label smoothing leaves a flat tail, so shape the distribution before you draw from it.
+# - The cache keeps keys and values, so each position goes through the decoder once.
+#
+# $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
+#
+# The translator came to us trained. **Lesson 09** trains one.
+
+# %% [markdown]
+# # Practice
+#
+# About 30 minutes, easiest first.
+
+# %%
+exercises.quiz("shape_of_the_logits")
 
 # %%
 exercises.quiz("logits_or_probabilities")
@@ -576,19 +710,39 @@ exercises.quiz("mask_and_shift")
 exercises.quiz("what_temperature_does")
 
 # %%
-exercises.quiz("top_p_keeps")
-
-# %%
-exercises.quiz("what_the_cache_keeps")
+exercises.quiz("what_smoothing_asks_for")
 
 # %%
 exercises.quiz("beam_without_penalty")
 
+# %% tags=["hide-input"]
+exercises.heading("beam_step")
+
+
 # %%
-exercises.quiz("shape_of_the_logits")
+def beam_step(log_probs, beam_scores, beam_size):
+    """log_probs (beams, V), beam_scores (beams,) -> scores, beam_index, token_id, best first"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("beam_step", beam_step)
+
+# %% tags=["hide-input"]
+exercises.heading("top_p_filter")
+
+
+# %%
+def top_p_filter(logits, p):
+    """(..., V) -> (..., V), all but the fewest likeliest that reach p at −∞"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
-# ### To talk about
+# To discuss in pairs:
 
 # %%
 exercises.quiz("likelier_is_not_better")
@@ -597,37 +751,174 @@ exercises.quiz("likelier_is_not_better")
 exercises.quiz("when_to_sample")
 
 # %% [markdown]
-# ### Going further
+# # Going deeper
 #
-# *Min-p* keeps every token whose probability is at least a fraction of the likeliest one's. Write it
-# as a filter, compare how many tokens it and top-p keep along a sentence where the model is sure and
-# one where it is not, and say when they differ.
+# Optional, about half an hour. Nothing later depends on it.
+#
+# ## All ways of decoding in one table
+#
+# Our twenty captions once more, decoded in seven ways. The columns are BLEU, the mean log-probability
+# that the model gives to its own output, the mean length in words, and the share of different texts
+# in three runs. A way that always writes the same gets a third.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+
+
+@torch.inference_mode()
+def log_probability(translations):
+    """Mean log-probability of these sentences.
+
+    The text is cut into tokens again; for odd samples not always into those that were drawn.
+    """
+    total = 0.0
+    for source, translation in zip(french, translations, strict=True):
+        ids = tokenizer.encode(translation, eos=True)
+        logits = model(translator.encode([source]), torch.tensor([[BOS, *ids[:-1]]]))[0]
+        total += logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None]).sum().item()
+    return total / len(translations)
+
+
+def three_runs(**options):
+    return [[tokenizer.decode(ids) for ids in sampled(seed, **options)] for seed in range(3)]
+
+
+ways = {
+    "greedy": [greedy_texts],  # every run gives the same, so one is enough
+    "beam 4": [beam_texts],
+    "beam 4, no length penalty": [translator.translate(french, beam_size=4, length_penalty=0.0)],
+    "samples": three_runs(),
+    "samples, temperature 0.5": three_runs(temperature=0.5),
+    "samples, top-k 5": three_runs(top_k=5),
+    "samples, top-p 0.8": three_runs(top_p=0.8),
+}
+table = {}
+print(f"{'':>27}  BLEU   log p  words  different")
+for name, runs in ways.items():
+    bleu = sum(metrics.bleu(run, references) for run in runs) / len(runs)
+    likely = sum(log_probability(run) for run in runs) / len(runs)
+    words = sum(len(s.split()) for run in runs for s in run) / len(runs) / len(french)
+    different = len({(i, s) for run in runs for i, s in enumerate(run)}) / len(french) / 3
+    table[name] = bleu, likely, words, different
+    print(f"{name:>27}  {bleu:4.1f}  {likely:6.2f}  {words:5.1f}  {different:8.0%}")
+assert table["beam 4, no length penalty"][1] >= table["greedy"][1] - 1e-3
+assert table["samples"][1] < table["samples, temperature 0.5"][1] < table["greedy"][1]
+assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
+assert table["beam 4"][1] < table["beam 4, no length penalty"][1]
 
 # %% [markdown]
+# The beam with the length penalty writes longer sentences, and the model likes them a little less than
+# greedy's. Raw samples are much less likely than anything else, and every filter brings them back.
+#
+# Don't rank the ways by this table. Twenty captions are far too few for that: here the beam is several
+# BLEU points above greedy, and on a thousand captions it was less than one.
+#
+# ## Does the tail come from the smoothing?
+#
+# Two small networks learn to guess the next word of the toy corpus from the three words before it. They
+# start from the same weights and see the same batches. One is trained with label smoothing and one
+# without.
+
+
+# %% tags=["hide-input"]
+def small_model_tails(label_smoothing, seed, n_steps=300):
+    """Return the probability outside the best twenty, and how much of it smoothing asks for."""
+    torch.manual_seed(seed)
+    n_words = len(vocabulary)
+    network = nn.Sequential(
+        nn.Embedding(n_words, 32),
+        nn.Flatten(),
+        nn.Linear(96, 64),
+        nn.ReLU(),
+        nn.Linear(64, n_words),
+    )
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
+    for _ in range(n_steps):
+        rows = torch.randint(len(contexts), (256,))
+        loss = F.cross_entropy(
+            network(contexts[rows]), following[rows], label_smoothing=label_smoothing
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        ordered = network(contexts[:4000]).softmax(-1).sort(-1, descending=True).values
+    return (1 - ordered[:, :20].sum(-1)).mean().item(), label_smoothing * (1 - 20 / n_words)
+
+
+toy_sentences = [["<bos>"] * 3 + list(pair.target) + ["<eos>"] for pair in toy_corpus(1000)]
+vocabulary = sorted({word for words in toy_sentences for word in words})
+numbers = {word: i for i, word in enumerate(vocabulary)}
+coded = [[numbers[word] for word in words] for words in toy_sentences]
+contexts = torch.tensor([ids[i : i + 3] for ids in coded for i in range(len(ids) - 3)])
+following = torch.tensor([ids[i + 3] for ids in coded for i in range(len(ids) - 3)])
+tails = {s: [small_model_tails(s, seed) for seed in range(3)] for s in (0.0, 0.1)}
+print(f"{len(vocabulary)} words; outside the best twenty, for three seeds:")
+for smoothing, runs in tails.items():
+    found = ", ".join(f"{100 * tail:.1f}%" for tail, _ in runs)
+    print(f"  smoothing {smoothing}: {found}   (smoothing asks for {100 * runs[0][1]:.1f}%)")
+notebook.set_seed(0)
+for (plain, _), (smoothed_tail, wanted) in zip(tails[0.0], tails[0.1], strict=True):
+    assert 0.5 * wanted < smoothed_tail - plain < 1.5 * wanted
+
+# %% [markdown]
+# Smoothing adds to the tail about what it asks for, with every seed. (The rest of the tail is honest:
+# in this corpus more than twenty words can follow *the*.) In our translator the tail is only half as
+# large as the target's, so a model doesn't always follow its target all the way.
+#
+# ## Does a sampler draw what it should?
+#
+# Count. 20,000 draws from five tokens, against their probabilities:
+
+
+# %%
+def constant_model(prefix, rows=None):
+    return logits.expand(len(prefix), -1)
+
+
+generator = torch.Generator().manual_seed(0)
+many_draws = decoding.sample(constant_model, 20_000, 0, -1, max_len=1, generator=generator)
+frequency = torch.bincount(torch.tensor(many_draws).flatten(), minlength=5) / 20_000
+print("drawn:", [f"{f:.3f}" for f in frequency.tolist()])
+print("asked:", [f"{p:.3f}" for p in logits.softmax(-1).tolist()])
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.015, rtol=0)
+
+# %% [markdown]
+# ## A filter of your own
+#
+# *Min-p* keeps every token whose probability is at least a fraction of the likeliest one's. Write it as
+# a filter. Then compare it with top-p along the caption of section 4: how many tokens does each keep at
+# the full stop?
+#
 # ## Myth or fact?
 #
-# **"The final softmax outputs log-probabilities."** A myth. Its outputs are positive and sum to one;
-# log-probabilities are never positive. Section 1 asserted both.
+# **"The final softmax outputs log-probabilities."** A myth. Its outputs are positive and sum to 1, while
+# log-probabilities are never positive. The first table of this lesson shows both.
 #
-# **"With a causal mask the targets need no shift."** A myth. Section 2: without the shift, every
-# single target could be read off the inputs.
+# **"With a causal mask the targets need no shift."** A myth. Without the shift, the dice were
+# "predicted" with a loss of 0.
+#
+# **"A model writes one word for each input word."** A myth. It writes until `<eos>`, one token per
+# *output* position:
+
+# %%
+n_source = [len(tokenizer.encode(text)) for text in french]
+n_written = [len(tokenizer.encode(text)) for text in greedy_texts]
+same = sum(s == w for s, w in zip(n_source, n_written, strict=True))
+print(f"as many tokens written as read: {same} of {len(french)} captions")
+
+# %% tags=["hide-input"]
+assert same < len(french) / 2
 
 # %% [markdown]
-# ## Summary
-#
-# - $(B, T, D) \to (B, T, V)$: logits; softmax: probabilities; log-softmax: their logarithms.
-# - Training: one pass, mask *and* shift. Writing: one pass for each token.
-# - Greedy takes the best token, a beam the best few beginnings, sampling draws; temperature, top-k and
-#   top-p shape what it draws from.
-# - The cache keeps keys and values, of the tokens written and of the source; every position is computed once.
-#
-# The translator came trained. **Lesson 09** trains one.
-#
 # **References**
 #
-# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.4 and 6.1.
+# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.4, 5.4 and 6.1.
 # - Press, Wolf (2017), "Using the Output Embedding to Improve Language Models", arXiv:1608.05859.
-# - Wu et al. (2016), "Google's Neural Machine Translation System", arXiv:1609.08144.
+# - Szegedy, Vanhoucke, Ioffe, Shlens, Wojna (2016), "Rethinking the Inception Architecture for Computer
+#   Vision", arXiv:1512.00567: label smoothing.
+# - Wu et al. (2016), "Google's Neural Machine Translation System", arXiv:1609.08144: length penalty.
 # - Fan, Lewis, Dauphin (2018), "Hierarchical Neural Story Generation", arXiv:1805.04833: top-k.
 # - Holtzman, Buys, Du, Forbes, Choi (2020), "The Curious Case of Neural Text Degeneration",
 #   arXiv:1904.09751: top-p.

@@ -1,6 +1,6 @@
 """Questions of lesson 08, decoding."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -141,5 +141,202 @@ QUESTIONS = [
         "For which of these would you sample: a translation of a contract, a chat partner, test sentences for a program, subtitles? With which dials?",
         "open",
         answer="Contract and subtitles: no sampling; greedy or a small beam, since one right answer is wanted and surprises are errors. Chat: sample, with top-p around 0.9 and a temperature a little below 1, for variety without nonsense. Test sentences: sample, perhaps with a higher temperature, since variety is the purpose.",
+    ),
+    Question(
+        "likeliest_sentence",
+        "In the tree with A and B, what is the probability of the likeliest sentence?",
+        "number",
+        [
+            wrong(
+                "0.216",
+                "That is A A, the sentence of whoever always takes the best token. There is a likelier one.",
+            ),
+            wrong("0.18", "That is A alone: 0.6 × 0.3. There is a likelier one."),
+            wrong(
+                "0.6",
+                "That is only the first token. A sentence is complete with <eos>, and its probability is a product.",
+            ),
+            wrong("0.9", "That is the last step alone. Multiply by the probability of B, 0.4."),
+            wrong("0.204", "That is A B: 0.6 × 0.34 × 1. There is a likelier one."),
+        ],
+        answer=0.36,
+        why="B and then the end: 0.4 × 0.9.",
+        tolerance=0.01,
+    ),
+    Question(
+        "what_smoothing_asks_for",
+        "Label smoothing with ε = 0.1 over 1,000 tokens. How much probability does the target give to one particular wrong token?",
+        "number",
+        [
+            wrong("0.1", "That's what all tokens share. One of the 1,000 gets a thousandth of it."),
+            wrong("0", "That's the target without smoothing."),
+            wrong("0.9", "That's nearly what the right token gets."),
+            wrong("0.001", "ε = 0.1 is shared, not 1."),
+        ],
+        answer=0.0001,
+        why="0.1 / 1,000: ε is spread evenly over the vocabulary.",
+        tolerance=0.01,
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "perfect_as_probabilities",
+        "A model predicts perfectly: probability 1 for the right token and 0 for the other 3,999. We pass these *probabilities* to `F.cross_entropy`. What comes back?",
+        options={
+            "zero": (
+                "0, because −log 1 = 0",
+                "It would be 0 if the function took the probabilities as they are. It applies a softmax first, to 1 and 3,999 zeros, and each of those zeros still counts e⁰ = 1.",
+            ),
+            "small": (
+                "a little more than 0, because the softmax inside blurs the 1 somewhat",
+                "Right that there is a softmax inside. But among 3,999 zeros, each counting e⁰ = 1, a single e¹ disappears.",
+            ),
+            "large": (
+                "more than 7, nearly as bad as guessing at random",
+                "Yes: the softmax inside sees e¹ among 3,999 times e⁰, so the right token gets less than a thousandth.",
+            ),
+            "error": (
+                "an error, because the function needs logits",
+                "It does need logits, but any numbers can be logits. It can't tell.",
+            ),
+        },
+        recall="logits_or_probabilities",
+    ),
+    Prediction(
+        "one_pass_or_many",
+        "The same trained model, the same English sentence: once all twelve prefixes in a single pass, once a separate pass per prefix. How do the two sets of logits compare?",
+        options={
+            "same": (
+                "the same everywhere, up to rounding",
+                "Yes. With the mask, nothing at a position depends on what comes after it.",
+            ),
+            "early": (
+                "they differ at the early positions, where the single pass has later words beside them",
+                "The later words are in the same tensor, but the mask keeps every earlier position from attending to them. Feed-forward layers and norms work on each position by itself.",
+            ),
+            "late": (
+                "they differ more and more towards the end, because the small differences add up",
+                "There are no differences to add up: each pass gets the true words as its prefix, not its own.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "loss_on_dice",
+        "Each token is the throw of a die with 20 sides, so nobody can honestly get below log 20 = 3.0. Which small models end far below it?",
+        options={
+            "neither": (
+                "neither of the two: mask or shift alone is enough",
+                "Each of the two closes one way to the answer. The other way stays open, and training finds it.",
+            ),
+            "no_mask": (
+                "only the one without the mask: it can look ahead",
+                "It can. But look at the other one as well: without the shift, input t is target t, and the mask allows a position to attend to itself.",
+            ),
+            "no_shift": (
+                "only the one without the shift: it can copy",
+                "It can. But the one without a mask reads target t as well: it's the next input.",
+            ),
+            "both": (
+                "both of them",
+                "Yes. Without the shift the answer is at the position itself, and without the mask it's one position further on.",
+            ),
+        },
+        recall="mask_and_shift",
+        ask_why=True,
+    ),
+    Prediction(
+        "does_the_beam_find_it",
+        "A beam of 4 ranks whole sentences by their log-probability, for the caption with the station. What will it write?",
+        options={
+            "station": (
+                "a sentence with *station*: the second-best token gets its chance",
+                "It did get its chance, and lost. The model gives the sentence with *station* a lower probability.",
+            ),
+            "same": (
+                "exactly what greedy writes",
+                "Yes: here greedy had already found the sentence that the model likes best, so searching harder doesn't help.",
+            ),
+            "other": (
+                "another sentence without *station*",
+                "It has several of those in its list, but none of them ends up first.",
+            ),
+        },
+        ask_why=True,
+        recall="likelier_is_not_better",
+    ),
+    Prediction(
+        "captions_that_change",
+        "We translate our twenty captions greedily, then with a beam of 4 and the length penalty. In how many of them will the text differ?",
+        slider=True,
+        low=0,
+        high=20,
+        unit="captions",
+        close=0.05,
+        too_low="A few captions do have two wordings of nearly the same probability.",
+        too_high="At most steps this model is so sure that nothing overtakes its first choice.",
+    ),
+    Prediction(
+        "outside_the_top_twenty",
+        "At half of the positions the best token gets 90% or more. Of the 4,000 tokens, how much probability do all those *outside the best twenty* get together, on average?",
+        slider=True,
+        low=0,
+        high=20,
+        unit="%",
+        step=0.5,
+        close=0.05,
+        too_low="Each of them gets nearly nothing, but there are 3,980 of them.",
+        too_high="There are 3,980 of them, but the best twenty get most of it.",
+    ),
+    Prediction(
+        "captions_with_a_rare_token",
+        "We let the model write 200 captions by drawing from all 4,000 tokens. What share of these captions will contain at least one token from outside the best twenty?",
+        unit="%",
+        low=0,
+        high=100,
+        close=0.2,
+        too_low="A caption has about twelve tokens, so it gives a rare token a dozen chances.",
+        too_high="At each single step a rare token is still unlikely.",
+        recall="what_temperature_does",
+    ),
+    Prediction(
+        "kept_at_the_full_stop",
+        "Top-p with p = 0.95, at a position where the full stop alone has 92%. How many of the 4,000 tokens are kept?",
+        options={
+            "few": (
+                "two or three: the full stop and whatever else is plausible",
+                "That's what we'd like. But after the full stop no single token has more than a fraction of a percent, so it takes very many to collect the missing 3%.",
+            ),
+            "some": (
+                "about twenty",
+                "After the full stop no single token has more than a fraction of a percent, so it takes many more than twenty to collect the missing 3%.",
+            ),
+            "many": (
+                "several hundred",
+                "Yes. The missing 3% has to be collected from the flat tail, a tiny bit at a time.",
+            ),
+        },
+        recall="top_p_keeps",
+    ),
+    Prediction(
+        "what_the_cache_saves",
+        "For 128 tokens, 64 times as many positions go through the decoder without the cache as with it. How many times as fast is writing with the cache?",
+        options={
+            "hardly": (
+                "less than twice, because attention has to read all keys in either case",
+                "Reading the old keys is the small part of the work. The projections and the feed-forward layers are the large one, and the cache saves those for all old positions.",
+            ),
+            "several": (
+                "between 2 and 30 times",
+                "Yes. A pass over 128 positions takes longer than a pass over one, but not 128 times as long, because the processor handles many positions at once.",
+            ),
+            "all": (
+                "about 64 times",
+                "That would be so if every position took the same time. In one large matrix product, many positions together cost much less than one after the other.",
+            ),
+        },
+        explain="How much exactly depends on the machine; the number below is yours.",
+        recall="what_the_cache_keeps",
     ),
 ]
