@@ -4,7 +4,8 @@
 # *Eight heads are eight ideas about the same word, right?* Some of the questions below are meant for the
 # breakout of a first lecture, and others are what's still open in the notes people take home. Read one, say
 # your answer aloud in a sentence or two, and only then read ours. Each answer ends with the place in the
-# course that shows it, and some have a few lines to run right here.
+# course that shows it, and some have a few lines to run right here. If a link opens a lesson at its beginning,
+# click it once more: JupyterLab finds the section when the lesson is already open.
 #
 # At the end of the page are the people we owe examples to, and where to read on.
 
@@ -40,7 +41,7 @@ notebook.set_seed(0)
 # the writing, because each of their steps needs the one before. Only a model without recurrence gets rid of
 # that.
 #
-# **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?)
+# **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
 # ### Why not simply make the context vector bigger?
 #
@@ -50,7 +51,7 @@ notebook.set_seed(0)
 # constraint. In lesson 02 it costs 14% more parameters, and after the same number of rounds the long
 # sentences come out right.
 #
-# **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?)
+# **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
 #
 # ### Can sentiment, or a missing word, really be "predict the next token"?
 #
@@ -59,7 +60,7 @@ notebook.set_seed(0)
 # film reviews at the same time, and you can try both. Of course the model still has to see such lines
 # in training, because writing a task as text doesn't teach it the answer.
 #
-# **Shown in** [lesson 01, Everything is next-token prediction](01_sequence_to_sequence.ipynb#Everything-is-next-token-prediction)
+# **Shown in** [lesson 01, Everything is next-token prediction](01_sequence_to_sequence.ipynb#Everything-is-next-token-prediction).
 
 # %% [markdown]
 # ## Lesson 02: Bahdanau attention
@@ -81,17 +82,17 @@ assert math.isclose(weights.sum(), 1, abs_tol=1e-6)
 torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, states)))
 
 # %% [markdown]
-# **Shown in** [lesson 02, Which word do I need now?](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?)
+# **Shown in** [lesson 02, Which word do I need now?](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?).
 #
 # ### Is attention the same thing as alignment?
 #
 # Not quite. An alignment says which word translates which, while a weight says how much of a state goes into
 # the mixture. The two often agree, because the word you need is usually the one you're translating. But the
-# model of lesson 02 gets about a quarter of the links wrong, and its translations are right all the same.
-# One reason is that an encoder state also contains its neighbours, so a model that looks next door can still
-# find what it needs.
+# model of lesson 02 gets about a quarter of the links wrong and still translates almost every sentence
+# without a mistake. One reason is that an encoder state also contains information about its neighbours, so a
+# model that looks next door can still find what it needs.
 #
-# **Shown in** [lesson 02, Where did it look?](02_bahdanau_attention.ipynb#2.-Where-did-it-look?)
+# **Shown in** [lesson 02, Where did it look?](02_bahdanau_attention.ipynb#2.-Where-did-it-look?).
 #
 # ### What's the real difference between Bahdanau's attention and Luong's?
 #
@@ -101,7 +102,7 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 # lesson 02 a model with practically the same formula that looks after the step has less than half the
 # alignment error, although each model was trained only once.
 #
-# **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores)
+# **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
 # ### Why mix all the words, instead of picking the best one?
 #
@@ -121,7 +122,7 @@ print("picking, any gradient at all:", values[scores.argmax()].requires_grad)
 assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires_grad
 
 # %% [markdown]
-# **Shown in** [lesson 02, Hard attention](02_bahdanau_attention.ipynb#Hard-attention)
+# **Shown in** [lesson 02, Hard attention](02_bahdanau_attention.ipynb#Hard-attention).
 
 # %% [markdown]
 # ## Lesson 03: Self-attention with vectors
@@ -133,7 +134,7 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 # look for its adjectives without the adjectives looking back. The value is there for another reason. What
 # makes *red* match is that it's an adjective, and what it should pass on is the colour.
 #
-# **Shown in** [lesson 03, Why three projections, and why small ones?](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?)
+# **Shown in** [lesson 03, Why three projections, and why small ones?](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?).
 #
 # ### Who tells *car* to look for adjectives?
 #
@@ -142,7 +143,7 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 # to look. In five runs out of five, most of the noun's weight ends up on its two adjectives. "Looking for" is our way
 # of describing the result.
 #
-# **Shown in** [lesson 03, Nobody makes these vectors up](03_self_attention_vectors.ipynb#3.-Nobody-makes-these-vectors-up)
+# **Shown in** [lesson 03, Nobody makes these vectors up](03_self_attention_vectors.ipynb#3.-Nobody-makes-these-vectors-up).
 #
 # ### Does the layer have to know how long the sentence is?
 #
@@ -162,7 +163,7 @@ assert layer(x, x, x)[0].shape == (1, 300, 16)
 assert all(max(p.shape) == 16 for p in layer.parameters())
 
 # %% [markdown]
-# **Shown in** [lesson 03, Every word asks at once](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once)
+# **Shown in** [lesson 03, Every word asks at once](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once).
 
 # %% [markdown]
 # ## Lesson 04: Self-attention with matrices
@@ -204,7 +205,7 @@ for hidden in (0.0, -math.inf):
 assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 
 # %% [markdown]
-# **Shown in** [lesson 04, Who is allowed to attend to whom?](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?)
+# **Shown in** [lesson 04, Who is allowed to attend to whom?](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?).
 #
 # ### If attention costs n², why is it called fast?
 #
@@ -213,7 +214,7 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 # few large matrix products in which no position waits for another. A recurrent layer has to take its $n$ steps
 # one after the other. For long enough sequences the n² wins in the end, and then attention is neither.
 #
-# **Shown in** [lesson 04, Attention against recurrence](04_self_attention_matrices.ipynb#Attention-against-recurrence)
+# **Shown in** [lesson 04, Attention against recurrence](04_self_attention_matrices.ipynb#Attention-against-recurrence).
 
 # %% [markdown]
 # ## Lesson 05: Positional encoding
@@ -225,7 +226,7 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 # to the right means a different amount in every sentence. Sinusoids avoid both problems: no entry ever leaves
 # −1 to 1, and a step means the same rotation everywhere.
 #
-# **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves)
+# **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves).
 #
 # ### Why a sine *and* a cosine?
 #
@@ -234,7 +235,7 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 # Moving on by $k$ positions then turns the hand by the same angle wherever you start, so one matrix can do it.
 # With the sine alone no such matrix exists, because $\sin(a + b)$ depends on $\cos a$ as well.
 #
-# **Shown in** [lesson 05, Moving is rotating](05_positional_encoding.ipynb#3.-Moving-is-rotating)
+# **Shown in** [lesson 05, Moving is rotating](05_positional_encoding.ipynb#3.-Moving-is-rotating).
 #
 # ### Is it concatenated or added?
 #
@@ -254,7 +255,7 @@ print("the same result:", torch.allclose(concatenated, added, atol=1e-5))
 torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 
 # %% [markdown]
-# **Shown in** [lesson 05, Is it added or concatenated?](05_positional_encoding.ipynb#Is-it-added-or-concatenated?)
+# **Shown in** [lesson 05, Is it added or concatenated?](05_positional_encoding.ipynb#Is-it-added-or-concatenated?).
 #
 # ### Doesn't adding the position destroy the word?
 #
@@ -263,7 +264,7 @@ torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 # and the exact position among 40 most of the time. At width 64 it loses a lot. So adding
 # isn't free, but in the widths that people use it's cheap.
 #
-# **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added)
+# **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added).
 
 # %% [markdown]
 # ## Lesson 06: Multi-head attention
@@ -290,8 +291,9 @@ assert weights.shape == (1, 8, 5, 5)
 # ### Who decides what a head does?
 #
 # Training does, and chance. No head is assigned a job. All of them start with different random matrices, and
-# each is pushed wherever the loss falls fastest from there. The random start matters: two heads that
-# began with the same matrices, in $W_O$ too, would get the same gradient at every step and stay twins for ever.
+# each is pushed wherever the loss falls fastest from there. The random start matters, because two heads
+# that began with the same matrices, in $W_O$ too,
+# would get the same gradient at every step and stay twins for ever. Here are two such heads:
 
 # %%
 twins = MultiHeadAttention(d_model=8, n_heads=2)
@@ -314,7 +316,7 @@ print("after 20 training steps the twins are still equal:", same)
 assert same
 
 # %% [markdown]
-# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+# What trained heads do, and how to find out, is the subject of [lesson 06](06_multi_head_attention.ipynb).
 #
 # ### Are the heads concatenated or added?
 #
@@ -380,7 +382,7 @@ assert 0.6 < size / total < 0.7
 # but there's only one memory, the output of the whole encoder. What differs between decoder layers is what
 # they make of it, because each has its own $W_K$ and $W_V$.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb)
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
 #
 # ### Why six layers? Why 512?
 #
@@ -389,7 +391,7 @@ assert 0.6 < size / total < 0.7
 # have the same structure, but each has weights of its own. The translator in this course has three layers on
 # each side.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb)
+# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
 
 # %% [markdown]
 # ## Lesson 08: Decoding
@@ -498,7 +500,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # and since there's no source to read, it has no cross-attention: each layer is masked self-attention and a
 # feed-forward network.
 #
-# **Shown in** [lesson 00, What did you just see?](00_start_here.ipynb#What-did-you-just-see?)
+# **Shown in** [lesson 00, What did you just see?](00_start_here.ipynb#What-did-you-just-see?).
 
 # %% [markdown]
 # ## Credits
