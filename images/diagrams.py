@@ -88,20 +88,44 @@ def masks():
 
 
 def heads_concatenated():
-    """The contexts of several heads, each (T, D_v), stand side by side as (T, H · D_v) and are
-    multiplied by W_O, (H · D_v, D), which gives the output (T, D).
+    """X, of shape (T, D), goes into eight heads. Each head has its own W_Q, W_K and W_V, of shape
+    (D, K), and computes its own Q, K and V, of shape (T, K). Attention turns them into the head's
+    result Z, (T, K). The eight results side by side, (T, H · K), times W_O, (H · K, D), give the
+    output, (T, D).
     """
-    sheet = Sheet(WIDE, 230)
-    for h in range(4):
-        box(sheet, 40 + 84 * h, 50, 84, 90, f"head {h + 1}", PURPLE)
-        sheet.text(82 + 84 * h, 170, "(T, D_v)", INK, 16, "middle")
-    sheet.text(208, 204, "side by side: (T, H · D_v)", PURPLE, 16, "middle", bold=True)
-    sheet.text(412, 102, "·", INK, 26, "middle", bold=True)
-    box(sheet, 446, 20, 170, 150, "W_O", GREY, bold=True)
-    sheet.text(531, 204, "(H · D_v, D)", INK, 16, "middle")
-    sheet.text(654, 102, "=", INK, 24, "middle", bold=True)
-    box(sheet, 694, 50, 170, 90, "output", PURPLE, bold=True)
-    sheet.text(779, 204, "(T, D)", INK, 16, "middle")
+    sheet, n, top, step = Sheet(WIDE, 470), 8, 62, 46
+    middle = top + n * step / 2
+    colours = (BLUE, ORANGE, GREEN)
+    titles = [
+        (56, "X", "(T, D)"),
+        (214, "eight W_Q, W_K, W_V", "(D, K) each"),
+        (410, "Q, K, V", "(T, K) each"),
+        (563, "Z", "(T, K)"),
+        (686, "side by side", "(T, H · K)"),
+        (781, "W_O", "(H · K, D)"),
+        (874, "output", "(T, D)"),
+    ]
+    for x, name, shape in titles:
+        sheet.text(x, 26, name, INK, 16, "middle", bold=True)
+        sheet.text(x, 462, shape, INK, 16, "middle")
+    box(sheet, 24, middle - 70, 64, 140, "X", GREY, bold=True, size=20)
+    for h in range(n):
+        y = top + step * (h + 0.5)
+        elbow(sheet, [(88, middle), (106, middle), (106, y), (134, y)], GREY, 1.5)
+        for i, (colour, letter) in enumerate(zip(colours, "QKV", strict=True)):
+            box(sheet, 138 + 52 * i, y - 17, 48, 34, f"W{'₁₂₃₄₅₆₇₈'[h]}", colour)
+            box(sheet, 340 + 48 * i, y - 14, 44, 28, f"{letter}{'₁₂₃₄₅₆₇₈'[h]}", colour)
+        sheet.arrow(296, y, 335, y, GREY)
+        sheet.arrow(484, y, 532, y, PURPLE)
+        box(sheet, 536, y - 14, 54, 28, f"Z{'₁₂₃₄₅₆₇₈'[h]}", PURPLE, bold=True)
+        sheet.path([(590, y), (612, y), (612, middle)], PURPLE, 1.5)
+        box(sheet, 638 + 12 * h, middle - 45, 12, 90, "", PURPLE)
+    sheet.text(508, 48, "attention", PURPLE, 16, "middle")
+    sheet.arrow(612, middle, 634, middle, PURPLE)
+    sheet.text(742, middle + 7, "·", INK, 24, "middle", bold=True)
+    box(sheet, 752, middle - 48, 60, 96, "W_O", GREY, bold=True)
+    sheet.text(827, middle + 7, "=", INK, 20, "middle", bold=True)
+    box(sheet, 842, middle - 45, 64, 90, "output", GREY)
     return sheet
 
 

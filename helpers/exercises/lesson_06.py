@@ -33,6 +33,28 @@ def silence_head(w_o, head, n_heads):
     return silent
 
 
+def one_unit_each(scores, values):
+    """One answer per row of scores: (H, S), (S, K) -> (H, K)."""
+    weights = scores.softmax(-1)
+    return weights @ values
+
+
+def mixed_up_heads(x, w_q, w_k, w_v, n_heads):
+    """Attend with every head, and put the contexts side by side: (B, T, D) -> (B, T, D)."""
+    query, key, value = (
+        (x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_q, w_k, w_v)
+    )
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    context = scores.softmax(-1) @ value  # (B, H, T, K)
+    return context.transpose(1, 2).flatten(-2)
+
+
+def head_contributions(context, w_o):
+    """What each head adds to the output: (B, H, T, K), (D, D) -> (B, H, T, D)."""
+    rows = w_o.unflatten(0, (context.shape[1], -1))  # (D, D) -> (H, K, D)
+    return context @ rows
+
+
 # The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
@@ -86,6 +108,37 @@ def _draw_layer(generator):
     return cases
 
 
+def _draw_rows(generator):
+    """Rows of scores and values; H, S and K all differ."""
+    return [
+        (torch.randn(h, s, generator=generator), torch.randn(s, k, generator=generator))
+        for h, s, k in [(2, 3, 1), (2, 4, 3), (3, 5, 2)]
+    ]
+
+
+def _draw_bug(generator):
+    """Sentences and three matrices; B, T, H and K all differ, so that no slip fits by accident."""
+    return [
+        (
+            torch.randn(batch, length, width, generator=generator),
+            *(torch.randn(width, width, generator=generator) / math.sqrt(width) for _ in range(3)),
+            n_heads,
+        )
+        for batch, length, width, n_heads in [(1, 3, 4, 2), (2, 4, 6, 3), (2, 5, 12, 3)]
+    ]
+
+
+def _draw_contributions(generator):
+    """Contexts and W_O; H and K differ, so that interleaved rows give other numbers."""
+    return [
+        (
+            torch.randn(batch, n_heads, length, width, generator=generator),
+            torch.randn(n_heads * width, n_heads * width, generator=generator),
+        )
+        for batch, n_heads, length, width in [(1, 2, 3, 1), (2, 2, 4, 3), (3, 4, 5, 2)]
+    ]
+
+
 def _draw_silence(generator):
     sizes = [(4, 1, 2), (6, 0, 3), (6, 2, 3), (12, 1, 3), (8, 3, 8)]
     return [(torch.randn(d, d, generator=generator), head, n) for d, head, n in sizes]
@@ -133,6 +186,40 @@ def _by_head(x, n_heads):
     return x.unflatten(-1, (n_heads, -1))
 
 
+def _answers_in_a_loop(scores, values):
+    rows = []
+    for row in scores:
+        shares = row.exp() / row.exp().sum()
+        rows.append((shares[:, None] * values).sum(0))
+    return torch.stack(rows)
+
+
+def _in_own_columns(context):
+    """Put each head's context into its own columns and zeros elsewhere, (B, H, T, D)."""
+    batch, n_heads, length, width = context.shape
+    padded = torch.zeros(batch, n_heads, length, n_heads * width)
+    for head in range(n_heads):
+        padded[:, head, :, head * width : (head + 1) * width] = context[:, head]
+    return padded
+
+
+def _without_w_o(context, w_o):
+    return _in_own_columns(context)
+
+
+def _own_columns_only(context, w_o):
+    return head_contributions(context, w_o) * _in_own_columns(torch.ones_like(context))
+
+
+def _contributions_in_a_loop(context, w_o):
+    width = context.shape[-1]
+    parts = [
+        context[:, head] @ w_o[head * width : (head + 1) * width]
+        for head in range(context.shape[1])
+    ]
+    return torch.stack(parts, dim=1)
+
+
 def _split_with(function):
     """Spell the edits that replace split_heads for query, key and value."""
     names = ("query", "key", "value")
@@ -149,6 +236,48 @@ BEGINS = "Another head is silent: head h begins at row h · K, counted from 0."
 
 # fmt: off
 EXERCISES = [
+    Exercise(
+        name="one_unit_each",
+        title="one unit each",
+        task="Turn every row of scores into weights of its own, and mix the values with each row.",
+        minutes=2, difficulty=1, importance=4,
+        reference=one_unit_each,
+        draw=_draw_rows,
+        mistakes=[
+            Mistake("rows compete", "softmax(-1)", "softmax(0)",
+                    "The softmax runs down the columns, so the rows compete for each word. Each row has one unit of weight of its own: softmax(-1)."),
+            Mistake("one unit for all rows", "scores.softmax(-1)", "scores.flatten().softmax(0).reshape(scores.shape)",
+                    "All rows together share one unit of weight. Each row needs a unit of its own: softmax(-1)."),
+            Mistake("no softmax", "scores.softmax(-1)", "scores",
+                    "The scores mix the values as they are. A softmax turns them into weights that are positive and sum to 1."),
+            Mistake("not normalised", "scores.softmax(-1)", "scores.exp()",
+                    "The exponentials aren't divided by their sum, so the weights of a row don't sum to 1."),
+            Mistake("answers added up", "return", "result.sum(0)",
+                    "The rows' answers were added up. Keep one answer per row: (H, K)."),
+            Mistake("answers averaged", "return", "result.mean(0)",
+                    "The rows' answers were averaged. Keep one answer per row: (H, K)."),
+            Mistake("first row only", "return", "result[0]",
+                    "This is the first row's answer. There is one per row: (H, K)."),
+            Mistake("weights returned", "return", "weights",
+                    "These are the weights. Use them to mix the values: weights @ values."),
+            Mistake("transposed", "return", "result.T",
+                    "This is (K, H). The rows of the result are the answers: (H, K)."),
+            Mistake("every row gets the average", "weights @ values", "weights.mean(0, keepdim=True).expand_as(weights) @ values",
+                    "The rows' weights were averaged before mixing, so all answers are the same. Each row mixes with its own weights."),
+            Mistake("scaled", "scores.softmax(-1)", "(scores / math.sqrt(values.shape[-1])).softmax(-1)",
+                    "The scores were divided by a square root. Here they are given as they are, so the softmax comes first."),
+        ],
+        also_right=[
+            _answers_in_a_loop,
+            lambda scores, values: torch.einsum("hs,sk->hk", torch.softmax(scores, dim=1), values),
+        ],
+        hints=[
+            "Along which dimension does the softmax run, so that each row sums to 1?",
+            "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
+            "scores.softmax(-1) @ values",
+        ],
+        look_at="Nothing in it says how many rows there are. Two questions cost one more row.",
+    ),
     Exercise(
         name="split_heads",
         title="split into heads",
@@ -213,6 +342,98 @@ EXERCISES = [
             "x.transpose(1, 2).flatten(-2)",
         ],
         look_at="The order matters. Flattening first would join the words of one head.",
+    ),
+    Exercise(
+        name="mixed_up_heads",
+        title="find the bug: mixed-up heads",
+        task="Several heads attend, and their contexts are put side by side. Read the print-out below the function, then mend the two mistakes: one in how the heads are merged, one in how the scores are scaled.",
+        minutes=4, difficulty=3, importance=5,
+        reference=mixed_up_heads,
+        draw=_draw_bug,
+        mistakes=[
+            Mistake("merged without transposing", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
+                    "The reshape joins vectors of different words, because the heads come before the words in (B, H, T, K). Swap back with transpose(1, 2), then flatten(-2)."),
+            Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
+                    "The scores are divided by √D, the model's width. The vectors in the dot product belong to one head and are K wide: query.shape[-1]."),
+            Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
+                    "The scores aren't divided by √d_k any more. Divide by math.sqrt(query.shape[-1])."),
+            Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
+                    "The scores are divided by the width of a head instead of its square root."),
+            Mistake("divided by √H", "math.sqrt(query.shape[-1])", "math.sqrt(n_heads)",
+                    "The scores are divided by the square root of the number of heads. What counts is the width of one head's query."),
+            Mistake("divided by √T", "math.sqrt(query.shape[-1])", "math.sqrt(query.shape[-2])",
+                    "The scores are divided by the square root of the number of words. The width is the last dimension: query.shape[-1]."),
+            Mistake("heads interleaved", "context.transpose(1, 2).flatten(-2)", "context.permute(0, 2, 3, 1).flatten(-2)",
+                    "The heads' features alternate. All features of the first head come first, then those of the second."),
+            Mistake("not flattened", ".flatten(-2)", "",
+                    "The result is (B, T, H, K). Join the last two dimensions with flatten(-2)."),
+            Mistake("heads summed", "context.transpose(1, 2).flatten(-2)", "context.sum(1)",
+                    "The heads were added up. They should be put side by side."),
+            Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
+                    "The softmax runs over the queries. Each query's weights sum to 1 over the keys: softmax(-1)."),
+            Mistake("softmax over the heads", "softmax(-1)", "softmax(1)",
+                    "The softmax runs over the heads, so they compete. Each head has one unit of weight of its own: softmax(-1)."),
+            Mistake("mixes the keys", "@ value", "@ key",
+                    "The weights mix the keys here. They belong on the values."),
+        ],
+        also_right=[
+            lambda x, w_q, w_k, w_v, n_heads: multi_head_attention(
+                x, w_q, w_k, w_v, torch.eye(x.shape[-1]), n_heads
+            ),
+            lambda x, w_q, w_k, w_v, n_heads: _list_of_heads(
+                x, w_q, w_k, w_v, torch.eye(x.shape[-1]), n_heads
+            ),
+        ],
+        hints=[
+            "In the print-out, every row should be 1, 2, 3, 4. Which numbers are where they belong, and which have moved to another word?",
+            "context is (B, H, T, K). To put the heads side by side per word, T has to come before H.",
+            "context.transpose(1, 2).flatten(-2), and math.sqrt(query.shape[-1]) for the scale.",
+        ],
+        look_at="Neither mistake raises an error. The check that tells is one whose right answer you know beforehand.",
+    ),
+    Exercise(
+        name="head_contributions",
+        title="what each head adds",
+        task="Multiply each head's context by its own K rows of W_O. Added over the heads, the results give the layer's output.",
+        minutes=4, difficulty=3, importance=4,
+        reference=head_contributions,
+        draw=_draw_contributions,
+        mistakes=[
+            Mistake("W_O transposed", "w_o.unflatten", "w_o.T.unflatten",
+                    "These are columns of W_O. The concatenated heads are multiplied as rows times matrix, so a head meets its own rows."),
+            Mistake("rows interleaved", "w_o.unflatten(0, (context.shape[1], -1))", "w_o.unflatten(0, (-1, context.shape[1])).transpose(0, 1)",
+                    "Each head got every H-th row of W_O. The heads are concatenated one after the other, so a head's K rows lie together: (H, K), not (K, H)."),
+            Mistake("heads added up", "return", "result.sum(1)",
+                    "This is already the sum over the heads. The exercise asks for each head's part, (B, H, T, D)."),
+            Mistake("heads added up, dimension kept", "return", "result.sum(1, keepdim=True)",
+                    "This is the sum over the heads with a dimension of size 1. The exercise asks for each head's part, (B, H, T, D)."),
+            Mistake("heads averaged", "return", "result.mean(1)",
+                    "This is the average over the heads. The exercise asks for each head's part, (B, H, T, D)."),
+            Mistake("first head's rows for all", "context @ rows", "context @ rows[0]",
+                    "Every head was multiplied by the first K rows of W_O. Each head has rows of its own."),
+            Mistake("rows in reverse", "context @ rows", "context @ rows.flip(0)",
+                    "The first head met the last K rows of W_O. Head h begins at row h · K."),
+            Mistake("next head's rows", "context @ rows", "context @ rows.roll(1, 0)",
+                    "Each head met the rows of the head beside it. Head h begins at row h · K."),
+            Mistake("words before heads", "return", "result.transpose(1, 2)",
+                    "This is (B, T, H, D). The heads come before the words: (B, H, T, D)."),
+            Mistake("divided by the number of heads", "return", "result / context.shape[1]",
+                    "The parts were divided by the number of heads, so their sum is too small. Heads are added up, not averaged."),
+            Mistake("without W_O", _without_w_o,
+                    "Each head's context sits in its own columns, with zeros elsewhere. That is the concatenation before W_O; multiply by the head's rows of W_O."),
+            Mistake("own columns only", _own_columns_only,
+                    "Each head adds to its own K columns only. A row of W_O is D wide, so a head can add to every column."),
+        ],
+        also_right=[
+            lambda context, w_o: torch.einsum("bhtk,hkd->bhtd", context, w_o.unflatten(0, (context.shape[1], -1))),
+            _contributions_in_a_loop,
+        ],
+        hints=[
+            "The D rows of W_O belong to the heads in turn: the first K to the first head, the next K to the second.",
+            "unflatten(0, (H, K)) cuts the rows into heads and leaves the columns alone. The number of heads is context.shape[1], and -1 lets PyTorch work out K.",
+            "w_o.unflatten(0, (context.shape[1], -1)), then context @ rows.",
+        ],
+        look_at="(B, H, T, K) @ (H, K, D): the matrix product runs once per head, and broadcasting repeats it over the batch.",
     ),
     Exercise(
         name="multi_head_attention",
@@ -285,7 +506,7 @@ EXERCISES = [
     Exercise(
         name="silence_head",
         title="silence a head",
-        task="Return W_O (rows times matrices) with which one head contributes nothing. Heads are counted from 0.",
+        task="Change W_O (rows times matrices) so that one head adds nothing to the output. Heads are counted from 0.",
         minutes=4, difficulty=2, importance=3,
         reference=silence_head,
         plain=_silenced,

@@ -1,6 +1,6 @@
 """Questions of lesson 06, multi-head attention."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -117,6 +117,183 @@ QUESTIONS = [
         "how_many_heads",
         "Michel et al. found that after training most heads, one at a time, can be removed at hardly any cost. Then why not train with one head?",
         "open",
-        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and hardly anything is saved: the parameters and the products are the same, only the maps are fewer.",
+        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and hardly anything is saved: the parameters and the products are the same, and only the maps are fewer.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "both_at_once",
+        "Among the 72 rows of *it*, is there one that gives at least a third of its weight to *animal* and at least a third to *tired*?",
+        options={
+            "several": (
+                "yes, several",
+                "It would be useful, and a row could do it. But each of these rows that gives much to one of the two words gives little to the other.",
+            ),
+            "one": (
+                "yes, exactly one",
+                "It would be a natural job for one specialist. The model shares it out between two.",
+            ),
+            "none": (
+                "no, none",
+                "Right. A row could split its weight between the two words, but none of these comes anywhere near.",
+            ),
+        },
+        ask_why=True,
+        recall="what_a_map_shows",
+    ),
+    Prediction(
+        "torn_split",
+        "Six words of width 8, two heads. `all_queries.reshape(1, 2, 6, 4)` has the right shape, (B, H, T, K). What does the second head hold?",
+        options={
+            "columns": (
+                "the last four columns of all six words",
+                "That is what it should hold. A reshape reads the numbers in the order in which they are stored, word after word, so its first half is the first three words.",
+            ),
+            "words": (
+                "the last three words, each cut into two rows",
+                "Right: a reshape reads the numbers word after word, so the second half of the numbers is the second half of the words.",
+            ),
+            "alternate": (
+                "every second column of all six words",
+                "That would be heads which are interleaved. A reshape doesn't skip any numbers: it reads them word after word.",
+            ),
+        },
+        recall="order_of_split_and_transpose",
+    ),
+    Prediction(
+        "eight_heads_or_one",
+        "At width 512, compare eight heads of width 64 with a single head of width 512. Which layer has more parameters, W_O included?",
+        options={
+            "eight": (
+                "the one with eight heads",
+                "It has eight times as many small matrices, but each of them is an eighth as wide.",
+            ),
+            "single": (
+                "the one with a single wide head",
+                "Its matrices are eight times as wide, but there are only an eighth as many.",
+            ),
+            "equal": (
+                "neither, they have the same number",
+                "Right: eight times as many matrices, each an eighth as wide.",
+            ),
+        },
+        recall="parameters_of_heads",
+    ),
+    Prediction(
+        "where_a_head_writes",
+        "The translator is 256 wide and has four heads per layer. After training, which share of what a head adds to the output lies *outside* its own 64 columns? (Measured by the squares of the numbers in its rows of W_O.)",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="There is nothing that ties a head to the columns of its own number. W_O is learned like every other matrix, and each of its rows is as wide as the model.",
+        too_high="A head doesn't avoid its own columns either. They are a quarter of all columns, and they get about a quarter.",
+        ask_why=True,
+        recall="shape_of_w_o",
+    ),
+    Prediction(
+        "when_the_street_is_too_wide",
+        "In the head that led from *it* to *animal*, what does *it* do when the sentence ends in *too wide*?",
+        options={
+            "street": (
+                "it gives more weight to *street* than to *animal*",
+                "That is what we would do, and it's the story that is usually told with this pair of sentences. This head changes in the right direction, but doesn't get there.",
+            ),
+            "less": (
+                "it gives less weight to *animal* than before, but still more than to *street*",
+                "Right, and the weight that *animal* loses mostly goes to [CLS].",
+            ),
+            "same": (
+                "it gives *animal* about the same weight as before",
+                "By layer 4, *it* has already taken up information from the end of the sentence, so one other word can change the whole row.",
+            ),
+        },
+        recall="what_a_map_shows",
+    ),
+    Prediction(
+        "the_far_layer",
+        "In one of the six layers, every head looks at least 2.5 words away on average. Which one?",
+        options={
+            "first": (
+                "the first",
+                "The first layer has heads for everything, including the one that looks nearest of all: it attends to the previous word.",
+            ),
+            "fourth": (
+                "the fourth",
+                "Some heads of the fourth layer look far, but others look at words close by.",
+            ),
+            "last": (
+                "the last",
+                "Right: all the heads that look at neighbouring words are in earlier layers.",
+            ),
+        },
+    ),
+    Prediction(
+        "cheap_heads",
+        "Switch off one of the translator's 36 heads, only that one, and measure the loss. For how many of the 36 does it rise by less than a tenth?",
+        low=0,
+        high=36,
+        unit="heads",
+        too_low="Each head was trained together with all the others, and much of what one head does, another one does as well.",
+        too_high="A few heads can't be replaced, most of them in the cross-attention, through which the French reaches the English.",
+        recall="how_many_heads",
+    ),
+    Prediction(
+        "a_sharp_head",
+        "We switch off this head. How does the loss change? With all heads it is about 0.4 nats per token.",
+        options={
+            "much": (
+                "it rises by more than a tenth",
+                "With a map like this, one would expect it. But the translator gets the same information through other heads.",
+            ),
+            "some": (
+                "it rises, but by less than a tenth",
+                "Less than that. The translator gets the same information through other heads.",
+            ),
+            "nothing": (
+                "it changes by less than 0.01 nats, if at all",
+                "Right. However clear the map is, nothing depends on this head alone.",
+            ),
+        },
+        ask_why=True,
+        recall="what_a_map_shows",
+    ),
+    Prediction(
+        "eighteen_heads",
+        "Take the 18 heads that cost least when they are switched off one at a time. Alone, each of them costs less than a hundredth of a nat. What does it cost to switch off all 18 together?",
+        options={
+            "nothing": (
+                "nothing: the loss stays the same, or even falls a little",
+                "That is what the 18 single changes add up to. But each of them was measured while the other 17 heads were there to stand in.",
+            ),
+            "little": (
+                "less than a tenth of the loss",
+                "It's far more. Each single change was measured while the other 17 heads were there to stand in.",
+            ),
+            "much": (
+                "more than half of the loss",
+                "Right: while one head is off, others do its work, and now those are off as well.",
+            ),
+        },
+    ),
+    Prediction(
+        "other_reasons",
+        "The best head of 72 was chosen on eight reasons. With eight other reasons, what becomes of its share of right nouns?",
+        options={
+            "same": (
+                "it stays within two points",
+                "It would if the choice had been made on other data. We picked the best of 72, and the best of many is partly lucky.",
+            ),
+            "falls": (
+                "it falls, but stays above one half",
+                "Right: what was chosen on some data looks worse on other data.",
+            ),
+            "chance": (
+                "it falls to one half",
+                "It isn't only luck: more than half of its lead survives.",
+            ),
+        },
     ),
 ]
