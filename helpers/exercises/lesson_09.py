@@ -15,6 +15,26 @@ def perplexity(mean_losses, counts):
     return mean.exp()
 
 
+def token_losses(logits, targets):
+    """Say what each target costs in nats: logits (T, V) and ids (T,) -> (T,)."""
+    log_probs = logits.log_softmax(-1)
+    picked = log_probs.gather(-1, targets[:, None]).squeeze(-1)
+    return -picked
+
+
+def unigram_entropy(counts):
+    """Tell what a model loses that knows only how often each word occurs: (V,) -> nats."""
+    shares = counts / counts.sum()
+    return -(shares * shares.log()).sum()
+
+
+def flattering_loss(log_probs, targets, pad_id):
+    """Average −log p of the targets over real tokens: (B, T, V), (B, T), an id -> nats."""
+    picked = log_probs.gather(-1, targets[..., None]).squeeze(-1)
+    real = targets != pad_id
+    return -(picked * real).sum() / real.sum()
+
+
 # The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
@@ -45,6 +65,31 @@ def _perplexity(mean_losses, counts):
     total = (mean_losses * counts).sum()
     mean = total / counts.sum()
     return mean.exp()
+
+
+def _draw_tokens(generator):
+    """Logits and targets of one sentence; T and V differ."""
+    shapes = [(2, 4), (5, 3), (4, 7)]
+    return [
+        (
+            torch.randn(length, size, generator=generator) * 2,
+            torch.randint(0, size, (length,), generator=generator),
+        )
+        for length, size in shapes
+    ]
+
+
+def _draw_counts(generator):
+    return [
+        (torch.tensor([1, 3]),),
+        (torch.tensor([5, 2, 9]),),
+        (torch.randint(1, 20, (6,), generator=generator),),
+    ]
+
+
+def _draw_log_probs(generator):
+    """As for `cross_entropy`, with log-probabilities."""
+    return [(logits.log_softmax(-1), *rest) for logits, *rest in _draw_loss(generator)]
 
 
 def _draw_loss(generator):
@@ -126,10 +171,138 @@ LIKE_F = (
 # fmt: off
 EXERCISES = [
     Exercise(
+        name="token_losses",
+        title="one loss per token",
+        task="Return −log p of the right word at each position. gather is there already: it picks one number per row, at the target's column.",
+        minutes=4, difficulty=2, importance=5,
+        reference=token_losses,
+        draw=_draw_tokens,
+        mistakes=[
+            Mistake("sign forgotten", "-picked", "picked",
+                    "These are the log-probabilities, which are negative. A loss is minus that, so that less is better."),
+            Mistake("softmax instead of log_softmax", "log_softmax", "softmax",
+                    "The logarithm is missing, so this is minus the probability. Use log_softmax."),
+            Mistake("no softmax", ".log_softmax(-1)", "",
+                    "The logits are used as if they were log-probabilities. log_softmax(-1) makes log-probabilities of them."),
+            Mistake("softmax over the positions", "log_softmax(-1)", "log_softmax(0)",
+                    "The softmax runs over the positions. At each position the words of the vocabulary share the probability, so it runs along the last dimension."),
+            Mistake("softmax twice", "logits.log_softmax", "logits.softmax(-1).log_softmax",
+                    "The logits go through a softmax and then through log_softmax, which contains one already. Pass it the logits."),
+            Mistake("averaged", "return", "result.mean()",
+                    "This is the mean over the sentence. The exercise asks for one loss per token, without averaging."),
+            Mistake("summed", "return", "result.sum()",
+                    "This is the sum over the sentence. The exercise asks for one loss per token."),
+            Mistake("in bits", "return", "result / math.log(2)",
+                    "The logarithm has base 2, so these are bits. The course counts in nats, with the natural logarithm."),
+            Mistake("probability of the right word", "-picked", "picked.exp()",
+                    "These are the probabilities of the right words. The loss is minus their logarithm."),
+            Mistake("one over the probability", "return", "result.exp()",
+                    "This is one over the probability, the perplexity of each token. Leave out the exponential."),
+            Mistake("one minus the probability", "-picked", "1 - picked.exp()",
+                    "This is 1 − p, which is never more than 1. The loss is −log p, which grows without limit as p goes to 0."),
+            Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[:, None]).squeeze(-1)", "log_probs.amax(-1)",
+                    "This takes the likeliest word of each row, right or wrong. It should be the target's."),
+        ],
+        also_right=[
+            lambda logits, targets: F.cross_entropy(logits, targets, reduction="none"),
+            lambda logits, targets: logits.exp().sum(-1).log() - logits[torch.arange(len(targets)), targets],
+        ],
+        hints=[
+            "The first gap turns logits into log-probabilities, along the words of the vocabulary. Lesson 08 has a function for it.",
+            "The second gap needs only a sign: a factor of 1 or −1.",
+            "log_probs = logits.log_softmax(-1), and in the end -1 * what gather picked.",
+        ],
+        look_at="log_softmax is safer than a softmax followed by a logarithm: a very small probability would be rounded to 0, and its logarithm would be −∞.",
+    ),
+    Exercise(
+        name="unigram_entropy",
+        title="unigram entropy",
+        task="Turn counts into shares that sum to 1, and return −Σ f log f in nats. Every count is at least 1.",
+        minutes=3, difficulty=2, importance=3,
+        reference=unigram_entropy,
+        draw=_draw_counts,
+        mistakes=[
+            Mistake("sign forgotten", "-(", "(",
+                    "The sign is missing. Logarithms of shares are negative, and the entropy is minus their weighted mean."),
+            Mistake("counts not normalised", "counts / counts.sum()", "counts.float()",
+                    "The counts are used as they are. Divide them by their sum first, so that they become shares."),
+            Mistake("not weighted", "(shares * shares.log()).sum()", "shares.log().mean()",
+                    "Every word has the same weight here. Words that occur often cost more often: multiply each logarithm by its share, then sum."),
+            Mistake("mean instead of sum", ".log()).sum()", ".log()).mean()",
+                    "The shares are already weights that sum to 1, so a sum is the weighted mean. You divided by V once more."),
+            Mistake("in bits", "return", "result / math.log(2)",
+                    "The logarithm has base 2, so this is in bits. Use the natural logarithm."),
+            Mistake("perplexity", "return", "result.exp()",
+                    "This is the perplexity, the exponential of the entropy. Leave out the exp."),
+            Mistake("log V", "return", "torch.tensor(float(len(counts))).log()",
+                    "This is log V, the landmark of a model that doesn't even know how frequent the words are."),
+            Mistake("softmax of the counts", "counts / counts.sum()", "counts.float().softmax(-1)",
+                    "A softmax exaggerates the differences between the counts. Shares are counts divided by their sum."),
+            Mistake("not summed", ".log()).sum()", ".log())",
+                    "This is one number per word. The entropy is their sum."),
+            Mistake("no logarithm", "shares.log()", "shares",
+                    "The logarithm is missing. A word with the share f costs −log f each time it occurs."),
+            Mistake("divided by the number of words in the vocabulary", "counts / counts.sum()", "counts / len(counts)",
+                    "The counts are divided by how many different words there are. Divide by the sum of all counts."),
+        ],
+        also_right=[
+            lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy(),
+            lambda counts: counts.sum().log() - (counts * counts.log()).sum() / counts.sum(),
+        ],
+        hints=[
+            "shares = counts / counts.sum() sums to 1.",
+            "A word with the share f costs −log f, and it occurs with the share f.",
+            "-(shares * shares.log()).sum()",
+        ],
+        look_at="With equal counts it is log V, and any other counts give less. So the second landmark never lies above the first.",
+    ),
+    Exercise(
+        name="flattering_loss",
+        title="find the bug: a loss that flatters",
+        task="It should be the mean of −log p of the targets over the real tokens. Read the two printed numbers, then mend the two mistakes.",
+        minutes=4, difficulty=3, importance=5,
+        reference=flattering_loss,
+        draw=_draw_log_probs,
+        mistakes=[
+            Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
+                    "amax picks the model's favourite word, right or wrong, so a model that is sure of nonsense has hardly any loss. Pick the target's log-probability, with gather."),
+            Mistake("divided by all positions", ".sum() / real.sum()", ".mean()",
+                    "Padding is set to zero, but mean() still divides by all positions, so more padding gives a lower loss. Divide the sum by real.sum()."),
+            Mistake("sign forgotten", "-(", "(",
+                    "The sign is missing: log-probabilities are negative, and a loss is minus their mean."),
+            Mistake("padding counted", "targets != pad_id", "torch.ones_like(targets)",
+                    "Padding counts as if it were a word. Only positions with targets != pad_id are real."),
+            Mistake("only padding counted", "!= pad_id", "== pad_id",
+                    "The mask is the wrong way round, so this is the loss of the padding alone."),
+            Mistake("not divided", " / real.sum()", "",
+                    "This is the sum over the real tokens. Divide it by how many there are, real.sum()."),
+            Mistake("padding taken to be 0", "!= pad_id", "!= 0",
+                    "The targets are compared with 0 instead of pad_id, which might be another number."),
+            Mistake("averaged by sentence first", "return", "-((picked * real).sum(1) / real.sum(1)).mean()",
+                    "Each sentence is averaged first, then the sentences, so a word in a short sentence counts for more. Take one mean over all real tokens."),
+            Mistake("padding in the sum", "(picked * real).sum()", "picked.sum()",
+                    "You divide by the number of real tokens, but padding is still in the sum. Multiply by real first."),
+            Mistake("all words of the vocabulary averaged", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.mean(-1)",
+                    "This averages the log-probabilities of all words. Only the target's counts."),
+            Mistake("the least likely word", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amin(-1)",
+                    "This picks the least likely word of each position. It should be the target."),
+        ],
+        also_right=[
+            lambda log_probs, targets, pad: F.nll_loss(log_probs.flatten(0, 1), targets.flatten(), ignore_index=pad),
+            lambda log_probs, targets, pad: -log_probs.gather(-1, targets[..., None]).squeeze(-1)[targets != pad].mean(),
+        ],
+        hints=[
+            "The model is sure of a wrong word and the loss is nearly 0. Which word's log-probability does the first line pick?",
+            "With three times as many columns the loss is a third. By what does mean() divide?",
+            "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks the targets', and the sum is divided by real.sum().",
+        ],
+        look_at="Two counts have to agree: what is in the sum and what you divide by. Both are the real tokens.",
+    ),
+    Exercise(
         name="cross_entropy",
         title="cross-entropy over real tokens",
         task="Average −log p(target) over the positions that aren't padding. The input is logits.",
-        minutes=8, difficulty=3, importance=5,
+        minutes=6, difficulty=3, importance=5,
         reference=losses.cross_entropy,
         plain=_loss,
         draw=_draw_loss,

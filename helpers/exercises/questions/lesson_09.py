@@ -1,6 +1,6 @@
 """Questions of lesson 09, loss and training."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -118,9 +118,8 @@ QUESTIONS = [
             "compute the gradients",
             "clip the gradients if their norm is too large",
             "take the optimiser's step",
-            "clear the gradients for the next step",
         ],
-        why="Forward, loss, backward, clip, step, clear. Clipping after the optimiser's step would clip nothing.",
+        why="Forward, loss, backward, clip, step. Clipping after the optimiser's step would clip nothing. Clearing the gradients isn't on the list because it has two right places: at the very beginning or at the very end.",
     ),
     Question(
         "perplexity_and_loss",
@@ -145,5 +144,187 @@ QUESTIONS = [
         "Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. Somebody says that B is better. What would you ask first?",
         "open",
         answer="Whether the losses can be compared at all: same vocabulary and tokenizer, both without label smoothing in the number that is shown, padding left out of both. With label smoothing the loss is higher and BLEU often better. Then how BLEU was computed: with sacrebleu, on the same references, the same decoding and beam. Then how large chance is: 0.7 BLEU on a thousand sentences is about what another seed can do, so train each with a few seeds, or resample the test sentences. And lastly, read some translations of both.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "share_of_real_words",
+        "The model is right at 65% of all positions. At how many of the real tokens, words and <eos>, is it right?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="It has learned a little English: which words are frequent, and that a sentence often starts with *the*.",
+        too_high="The positions that raise the average aren't words. About half of all positions are padding, and there the model is always right.",
+        ask_why=True,
+        recall="padding_in_the_loss",
+    ),
+    Prediction(
+        "bold_or_careful",
+        "A gives the right token 0.6 five times. B gives it 0.9 four times and 0.01 once. Which model has the lower cross-entropy?",
+        options={
+            "careful": (
+                "model A",
+                "The logarithm makes B's single miss very expensive.",
+            ),
+            "bold": (
+                "model B, which gives the right tokens more probability on average",
+                "Its average probability is higher, 0.72 against 0.6. But we average logarithms, and −log 0.01 is huge.",
+            ),
+            "equal": (
+                "they are equal to within 0.05",
+                "It would be a strange coincidence. Compare −log 0.01 with the sum of A's five losses.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "a_tenth_of_a_nat",
+        "How many times as probable does the new model find the right sentence of 40 tokens?",
+        options={
+            "little": (
+                "about 1.1 times",
+                "That's the factor for one token. The probabilities of 40 tokens are multiplied.",
+            ),
+            "five": (
+                "about 5 times",
+                "The factor 1.1 comes 40 times, but factors multiply: 1.1 to the power of 40 is far more than 40 tenths.",
+            ),
+            "fifty": (
+                "about 50 times",
+                "Yes: 40 times 0.1 nats are 4 nats, and e to the power of 4 is about 55.",
+            ),
+        },
+        recall="perplexity_and_loss",
+    ),
+    Prediction(
+        "first_loss_of_a_transformer",
+        "log V is 4.98 and the unigram entropy is 4.13. What was the loss of the untrained Transformer, at the first step of a correct run?",
+        options={
+            "below": (
+                "near the unigram entropy, because of its random weights",
+                "Random weights can't know which words are frequent.",
+            ),
+            "at": (
+                "near log V, because it knows nothing",
+                "That holds for a model that knows nothing and gives every word the same probability. An untrained model can also be sure of something wrong.",
+            ),
+            "above": (
+                "at least 1 nat above log V",
+                "You can only be above log V by being sure of wrong words.",
+            ),
+        },
+        ask_why=True,
+        recall="landmark_log_v",
+    ),
+    Prediction(
+        "step_of_the_unigram",
+        "At about which of the 1,900 steps does the curve of the Transformer fall below the unigram entropy?",
+        options={
+            "20": ("about step 20", "Frequencies are the easiest thing to learn in a text."),
+            "200": (
+                "about step 200",
+                "Frequencies are easier than that: every batch of some 80 sentences shows nearly all of them at once.",
+            ),
+            "1000": (
+                "about step 1,000",
+                "That would leave half of the training for everything else. Frequencies are far easier to learn than that.",
+            ),
+        },
+    ),
+    Prediction(
+        "harm_of_counting_padding",
+        "Measured on real words: how does the model that was trained with padding counted compare with the other one?",
+        options={
+            "worse": (
+                "far worse, by more than 0.5 nats",
+                "So one would think after section 3. But once padding is learned, it hardly contributes to the gradient.",
+            ),
+            "a bit": (
+                "somewhat worse, by 0.15 to 0.5 nats",
+                "A good guess. In so short a run you'd expect to see the detour through padding. It's over after a few steps.",
+            ),
+            "same": (
+                "about the same, within 0.15 nats",
+                "Yes. Once padding is learned, it hardly contributes to the gradient.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "gradients_never_cleared",
+        "Nobody clears the gradients. What does the loss of the tiny Transformer do in 60 steps of Adam?",
+        options={
+            "same": (
+                "it falls to nearly zero as before, because Adam divides by the gradient's size",
+                "Adam makes up for the size of the gradient, but not for its direction, which is mostly that of old gradients.",
+            ),
+            "stuck": (
+                "it falls at first, then stays far above the other run's",
+                "Yes, because each step follows the sum of all gradients so far.",
+            ),
+            "nan": (
+                "the gradients grow until the loss is NaN",
+                "They do grow. Adam divides by their size, though, so the steps stay finite.",
+            ),
+        },
+        ask_why=True,
+        recall="order_of_training_step",
+    ),
+    Prediction(
+        "floor_of_smoothing",
+        "ε = 0.1 and 37,000 tokens: which loss does a model show that matches the smoothed target perfectly?",
+        options={
+            "zero": (
+                "0",
+                "That takes all the probability on one word, and then the smoothed target, which asks for some on every word, isn't met.",
+            ),
+            "tenth": (
+                "about 0.1",
+                "That's −log 0.9, the part of the right word. The other words get only 0.1 together, but each of them costs a lot of nats.",
+            ),
+            "third": (
+                "about 0.4",
+                "That's the value with six words. With more words each share of ε gets smaller, and its logarithm larger.",
+            ),
+            "high": (
+                "about 1.4",
+                "Yes. A tenth of the weight is on words with a target of about 0.0000027 each, and −log of that is 12.8.",
+            ),
+        },
+        recall="smoothed_target",
+    ),
+    Prediction(
+        "rate_at_the_end",
+        "Warm-up ends at step 4,000 and training at step 100,000. How much of the peak learning rate is left at the end?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.04,
+        too_low="After the warm-up it falls as one over the square root of the step, which is much slower than 1/step or an exponential.",
+        too_high="There are 25 times as many steps, and the rate falls with the square root of that.",
+        recall="shape_of_the_rate",
+    ),
+    Prediction(
+        "longest_round",
+        "Which of the three models needed the most time for a round of training, on one CPU core?",
+        options={
+            "gru": (
+                "the GRU, which computes one word after the other",
+                "It does, but each of its steps is small, and one core couldn't have computed them side by side anyway.",
+            ),
+            "additive": (
+                "the GRU with attention, which has the loop and the attention",
+                "A good guess. Attention doubles the GRU's time. But one more model has far more to multiply.",
+            ),
+            "transformer": (
+                "the Transformer",
+                "It has the most parameters, and on one core having no loop is worth little.",
+            ),
+        },
+        ask_why=True,
     ),
 ]
