@@ -69,8 +69,8 @@ def train_briefly(measure, steps=20, seed=0):
 
 
 # %% [markdown] tags=["notes"]
-# **48 minutes.** Hook, warm-up and the first prediction 6 · 1 one number 11 · 2 landmarks 8 · 3 padding 11 ·
-# 4 one step 4 · 5 the paper's two additions 5 · 6 the table and the map 3.
+# **45 minutes.** Hook, warm-up and the first prediction 5 · 1 one number 9 · 2 landmarks 7 · 3 padding 13 ·
+# 4 one step 4 · 5 the paper's two additions 4 · 6 the table and the map 3.
 #
 # **Say first**: lesson 08 made a distribution per position. Today we measure how good it is, and from
 # that one number everything else follows. Don't repeat softmax and logits; the warm-up brings them back.
@@ -171,12 +171,9 @@ careful = torch.tensor([0.6] * 5)
 bold = torch.tensor([0.9, 0.9, 0.9, 0.9, 0.01])
 costs = {name: -p.log().mean().item() for name, p in (("careful", careful), ("bold", bold))}
 exercises.reveal("bold_or_careful", measured=min(costs, key=costs.get))
-print(
-    "nats per token, A:",
-    (-careful.log()).round(decimals=2).tolist(),
-    f"mean {costs['careful']:.2f}",
-)
-print("nats per token, B:", (-bold.log()).round(decimals=2).tolist(), f"mean {costs['bold']:.2f}")
+for name, p in (("A", careful), ("B", bold)):
+    each = "  ".join(f"{nats:.2f}" for nats in -p.log())
+    print(f"nats per token, {name}: {each}   mean {-p.log().mean():.2f}")
 assert costs["careful"] < costs["bold"] and bold.mean() > careful.mean()
 
 # %% [markdown]
@@ -198,8 +195,8 @@ exercises.reveal("a_tenth_of_a_nat", measured="fifty" if 40 < times < 70 else "o
 print(f"per token {math.exp(0.1):.2f} times as probable, for 40 tokens {times:.1f} times")
 
 # %% [markdown]
-# Each token becomes 1.11 times as probable, and over 40 tokens this multiplies up to 55. That's why
-# people who train large models are pleased with a hundredth of a nat.
+# Each token becomes 1.11 times as probable, and over 40 tokens this multiplies up to 55. So a
+# difference that looks small in a log can be a large one.
 #
 # ## 2. Is 1.8 a good loss?
 #
@@ -286,7 +283,7 @@ notebook.figure(
 # the easiest thing to learn. The GRU starts at $\log V$. The Transformer starts *above* it, so it must
 # be sure of something wrong. Its output matrix is its embedding matrix (lesson 08), and the residual
 # path carries the word just read up to the end. So an untrained model predicts the word it has just read
-# once more, which is hardly ever right. (*Going deeper* counts how often.)
+# once more, which is hardly ever right. *Going deeper* counts how often.
 #
 # When your own curve starts far from $\log V$, find out why before you train on.
 #
@@ -337,6 +334,8 @@ for extra in (0, 6):
         0,
     )
     print(f"sure of a wrong word, {extra} columns of padding: {found:.3f} nats")
+
+# %% tags=["hide-input"]
 exercises.check("flattering_loss", flattering_loss)
 
 # %% [markdown]
@@ -382,6 +381,7 @@ torch.testing.assert_close(quick, theirs)
 # %%
 exercises.predict("harm_of_counting_padding")
 
+
 # %% tags=["hide-input"]
 def mean_of_real_positions(logits, targets):
     return losses.cross_entropy(logits, targets, PAD)
@@ -419,8 +419,8 @@ assert max(v for n, v in shown if n == "counted") < 0.75 * means["counted"]
 # %% [markdown]
 # It did almost no harm to the *model*. By step 20 our first model was right at all the padding, and what is
 # right and sure has hardly any gradient left. The real words remain, divided by a larger number, and
-# Adam rescales gradients anyway. (With plain gradient descent the larger number would act like a
-# smaller learning rate.) All the harm was done to the *number*. The log says about 1.3 where the truth is 2.7, and
+# Adam rescales gradients anyway. With plain gradient descent the larger number would act like a
+# smaller learning rate. All the harm was done to the *number*. The log says about 1.3 where the truth is 2.7, and
 # two runs whose batches are padded differently can't be compared.
 #
 # The same error hides in averages of averages, because a batch of 3 tokens mustn't count as much as one
