@@ -360,7 +360,7 @@ exercises.check("cross_entropy", cross_entropy)
 notebook.show_source(losses.cross_entropy)
 
 # %% [markdown]
-# This is the loss of the course. Our training loop calls a faster form of it,
+# This is the loss of the course. Its last argument, `epsilon`, waits for section 5. Our training loop calls a faster form of it,
 # `fast.cross_entropy_sum`, which never stores the log-probabilities. Both agree with PyTorch:
 
 # %%
