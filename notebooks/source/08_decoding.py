@@ -566,7 +566,8 @@ exercises.check("top_k_filter", top_k_filter)
 
 # %% [markdown]
 # Top-k keeps $k$ tokens whether the model is sure or not, while top-p adapts. That sounds like the
-# better idea. Let's see what it does at the end of our caption, where the full stop is nearly certain.
+# better idea. Let's see what it does at the end of *A little girl in a red coat is playing with a black
+# dog*, where the full stop is nearly certain.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -591,10 +592,9 @@ assert at_the_stop > 200 and min(counts) < 20
 assert abs(girl_logits[-2].softmax(-1).max() - 0.92) < 0.01
 
 # %% [markdown]
-# The two likeliest tokens would have been enough here. But the model was trained to leave some
-# probability to every token, so a $p$ above 0.9 lets the tail in. Turn the dials yourself.
-# Set the method to *sample*, temperature 1.1 and seed 3, and find the largest top-p that writes no
-# wrong words.
+# The model was trained to leave some probability to every token, so a $p$ above 0.9 lets the tail in.
+# Turn the dials yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p
+# with which it writes no wrong words.
 
 # %%
 DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
@@ -806,7 +806,7 @@ assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
 assert table["beam 4"][1] < table["beam 4, no length penalty"][1]
 
 # %% [markdown]
-# The beam with the length penalty writes longer sentences, and the model likes them a little less than
+# The beam with the length penalty writes longer sentences, with a slightly lower probability than
 # greedy's. Raw samples are much less likely than anything else, and every filter brings them back.
 #
 # Don't rank the ways by this table. Twenty captions are far too few for that: here the beam is several
@@ -861,9 +861,9 @@ for (plain, _), (smoothed_tail, wanted) in zip(tails[0.0], tails[0.1], strict=Tr
     assert 0.5 * wanted < smoothed_tail - plain < 1.5 * wanted
 
 # %% [markdown]
-# Smoothing adds to the tail about what it asks for, with every seed. (The rest of the tail is honest:
-# in this corpus more than twenty words can follow *the*.) In our translator the tail is only half as
-# large as the target's, so a model doesn't always follow its target all the way.
+# With every seed, smoothing adds about as much to the tail as it asks for. Even without smoothing some
+# 5% lie outside the best twenty, so smoothing isn't the only cause of a tail. And our translator has
+# only half of what its target asks for, so a model doesn't always follow its target all the way.
 #
 # ## Does a sampler draw what it should?
 #
