@@ -35,8 +35,8 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.shape_tracer import ShapeTracer
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up, the picture 10 · 1 paths 6 · 2 norm 12 · 3 feed-forward 7 ·
-# 4 depth and width 6 · 5 decoder 9.
+# **45 minutes.** Hook, warm-up, the picture 8 · 1 paths 5 · 2 norm 13 · 3 feed-forward 6 ·
+# 4 depth and width 5 · 5 decoder 8.
 #
 # **Say first**: today nothing new happens between words. Everything today is about what happens around
 # attention, and why six layers of it can be trained at all.
@@ -74,7 +74,7 @@ def own_share(x):
 exercises.predict("attention_alone")
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 @torch.no_grad()
 def through(layers, x, path):
     """Send x through attention layers: -> share of its own and typical size, after each of them"""
@@ -89,7 +89,7 @@ def through(layers, x, path):
 
 shares_alone, _ = through(layers, words, path=False)
 exercises.reveal("attention_alone", measured=round(100 * shares_alone[4], 2))
-for n in (0, 1, 2, 3, 4):
+for n in (0, 1, 2, 3):
     print(
         f"after {n} layer{'s' if n != 1 else ''}: {100 * shares_alone[n]:.2g}% of each vector is its own"
     )
@@ -140,7 +140,7 @@ exercises.warm_up(7)
 #
 # so that $x$ itself travels past the sublayer, along the blue lines of the picture. It's called a
 # **residual path**, or *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that
-# a word already knew. It only has to compute what to *add*.
+# a word's vector already held. It only has to compute what to *add*.
 #
 # ### Your turn (2 min)
 
@@ -166,7 +166,7 @@ exercises.check("skip_paths", skip_paths)
 # %%
 exercises.predict("size_after_twelve")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 shares_with, sizes_with = through(layers, words, path=True)
 largest = sizes_with[12]
 exercises.reveal(
@@ -191,6 +191,7 @@ for panel in (left, right):
 assert largest > 10 and shares_with[4] > 0.5 and shares_with[12] > 0.05
 assert all(later > earlier for earlier, later in zip(sizes_with, sizes_with[1:], strict=False))
 assert sizes_with[12] / sizes_with[11] > 1.2 > sizes_with[1]
+assert sizes_with[12] * (sizes_with[12] / sizes_with[11]) ** 18 > 1000
 notebook.figure(
     figure,
     alt="Two panels. Left: with paths, the share that is a word's own falls slowly over twelve layers "
@@ -200,15 +201,15 @@ notebook.figure(
 
 # %% [markdown]
 # The words stay apart, because $x$ itself is never lost. But each layer adds something in proportion to
-# what it reads, so the vectors grow faster and faster. After a few dozen layers the numbers would be
-# astronomical. That's the next problem.
+# what it reads, so the vectors grow faster and faster. At this rate, a
+# stack of thirty layers would return numbers in the thousands. That's the next problem.
 #
 # ## 2. How do we keep the size in check?
 #
 # We could divide every vector by its size before a sublayer reads it. **Layer normalisation** does nearly
 # that (Ba et al. 2016). Take *one* word's vector, subtract the mean of its entries, and divide by their
 # standard deviation. Now the entries have mean 0 and size 1, whatever came in. Then two learned vectors,
-# a *gain* and a *bias*, allow each entry to choose another scale and another centre.
+# a *gain* and a *bias*, give each entry a scale and a centre that suit the next sublayer.
 #
 # $$\mathrm{LayerNorm}(x) = \text{gain} \cdot \frac{x - \text{mean}}{\sqrt{\text{variance} + \varepsilon}} + \text{bias}$$
 #
@@ -288,7 +289,7 @@ exercises.check("residual_pre_norm", residual_pre_norm)
 notebook.show_source(Residual.forward)
 
 # %% [markdown]
-# ## 3. Who works on what attention has collected?
+# ## 3. What happens after attention?
 #
 # Attention moves information *between* words. Yet once *bank* has collected *river*, something still has
 # to draw the conclusion, and a weighted average can't do that. This is the job of the **feed-forward
@@ -733,7 +734,7 @@ exercises.quiz("is_it_a_cnn")
 # %% [markdown]
 # # Going deeper
 #
-# Optional, about half an hour. Nothing later depends on it.
+# Optional, about a quarter of an hour. Nothing later depends on it.
 #
 # ## Two layer norms that are nearly right
 #
@@ -869,7 +870,7 @@ for name, (layers, outputs) in fresh.items():
         assert own[1] > 0.5 and own[11] > 0.02
 
 # %% [markdown]
-# With paths each word keeps something of its own. After twelve fresh layers it's almost half in pre-norm
+# With paths each word's vector keeps something of its own. After twelve fresh layers it's almost half in pre-norm
 # and a twentieth in post-norm. The path slows the mixing down without stopping it.
 #
 # ## Post-norm, pre-norm and the warm-up
