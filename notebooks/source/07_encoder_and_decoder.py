@@ -201,8 +201,8 @@ notebook.figure(
 
 # %% [markdown]
 # The words stay apart, because $x$ itself is never lost. But each layer adds something in proportion to
-# what it reads, so the vectors grow faster and faster. At this rate, a
-# stack of thirty layers would return numbers in the thousands. That's the next problem.
+# what it reads, so the vectors grow faster and faster. At this rate, a stack of thirty
+# layers would return numbers in the thousands. That's the next problem.
 #
 # ## 2. How do we keep the size in check?
 #
@@ -823,8 +823,8 @@ fresh = {
     "pre-norm, no paths": run_stack(True, False),
 }
 gradients = {
-    name: [layer.feed_forward.linear_1.weight.grad.norm().item() for layer in layers]
-    for name, (layers, _) in fresh.items()
+    name: [layer.feed_forward.linear_1.weight.grad.norm().item() for layer in stack]
+    for name, (stack, _) in fresh.items()
 }
 post, pre = gradients["post-norm"], gradients["pre-norm"]
 ratio = post[-1] / pre[-1]
@@ -858,8 +858,8 @@ notebook.figure(
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(" " * 20, "gradient at W_Q, W_K    own share after layers 2, 4, 12")
-for name, (layers, outputs) in fresh.items():
-    attention = layers[-1].self_attention
+for name, (stack, outputs) in fresh.items():
+    attention = stack[-1].self_attention
     gradient = attention.query_proj.weight.grad.norm() + attention.key_proj.weight.grad.norm()
     own = [own_share(x) for x in outputs]
     print(f"{name:>20}  {gradient:18.0e} {own[1]:20.2g} {own[3]:8.2g} {own[11]:8.2g}")
