@@ -396,6 +396,8 @@ def suspiciously_good(query, key, value):
 notebook.set_seed(3)
 exercises_input = torch.randn(3, 4, 8).unbind(0)
 print(suspiciously_good(*exercises_input)[1].round(decimals=2))
+
+# %% tags=["hide-input"]
 exercises.check("suspiciously_good", suspiciously_good)
 
 # %% [markdown]

@@ -66,7 +66,7 @@ assert not any("Conv" in type(part).__name__ for part in model.modules())
 # %% [markdown]
 # **3 · "Attention reduces the distance to a logarithm."** Dilated convolutions do that. With attention the
 # distance between any two words is one step, whatever the length.
-# [Lesson 01](01_sequence_to_sequence.ipynb#The-other-way-out:-convolutions) measures both.
+# [Lesson 01](01_sequence_to_sequence.ipynb#An-alternative-to-the-loop:-convolutions) measures both.
 #
 # **4 · "A model writes one word for each word it reads."** It writes one word per *output* position, and the
 # two sentences often differ in length. [Lesson 01](01_sequence_to_sequence.ipynb#Do-both-sides-have-the-same-length?)
