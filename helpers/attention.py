@@ -342,13 +342,22 @@ class KeyValueCache:
         key, value : Tensor of shape (B, H, S, K)
             Of all positions so far.
         """
-        if self.key is None:
-            self.key, self.value = attention.project_key_value(key, value)
-        elif self.grows:
-            new_key, new_value = attention.project_key_value(key, value)
-            self.key = torch.cat([self.key, new_key], dim=2)  # (B, H, S, K) -> (B, H, S + new, K)
-            self.value = torch.cat([self.value, new_value], dim=2)
+        if self.grows or self.key is None:
+            return self.append(*attention.project_key_value(key, value))
         return self.key, self.value
+
+    def append(self, key, value):
+        """Add new keys and values, (B, H, new, K) each, and return all of them, (B, H, S, K)."""
+        if self.key is not None:
+            key = torch.cat([self.key, key], dim=2)
+            value = torch.cat([self.value, value], dim=2)
+        self.key, self.value = key, value
+        return key, value
+
+    @property
+    def length(self):
+        """Positions already cached."""
+        return 0 if self.key is None else self.key.shape[2]
 
     def reorder(self, rows):
         """Let row i hold what row ``rows[i]`` held before."""

@@ -5,6 +5,7 @@ paper's. B batch, T target length, S source length, D model width, H heads, K he
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -50,6 +51,13 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
+ACTIVATIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+}
+
+
 class FeedForward(nn.Module):
     """Linear, ReLU, linear, at every position separately and identically (section 3.3, eq. (2)).
 
@@ -57,14 +65,15 @@ class FeedForward(nn.Module):
     ----------
     d_model, d_ff : int
         Width of the input and output, and of the hidden layer.
-    activation : {"relu", "gelu"}, default="relu"
+    activation : {"relu", "gelu", "gelu_tanh"}, default="relu"
+        The last one is GPT-2's approximation of the GELU (Hendrycks and Gimpel 2016, section 2).
     """
 
     def __init__(self, d_model, d_ff, activation="relu"):
         super().__init__()
         self.linear_1 = nn.Linear(d_model, d_ff)
         self.linear_2 = nn.Linear(d_ff, d_model)
-        self.activation = getattr(F, activation)
+        self.activation = ACTIVATIONS[activation]
         # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.linear_1, self.linear_2):
             nn.init.xavier_uniform_(linear.weight)

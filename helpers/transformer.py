@@ -172,7 +172,7 @@ class Transformer(nn.Module):
         -------
         x : Tensor of shape (B, T, D)
         """
-        self._check_ids(ids, embedding, start)
+        check_ids(ids, embedding.num_embeddings, self.config.max_len, start)
         positions = self.positions[start : start + ids.shape[1]]
         return self.dropout(embedding(ids) * math.sqrt(self.config.d_model) + positions)
 
@@ -267,20 +267,36 @@ class Transformer(nn.Module):
             *(torch.stack(one, dim=1) for one in (encoder, decoder[0::2], decoder[1::2]))
         )
 
-    def _check_ids(self, ids, embedding, start):
-        if ids.numel() == 0:
-            raise ValueError(f"got no tokens: ids of shape {tuple(ids.shape)}.")
-        if start + ids.shape[1] > self.config.max_len:
-            raise ValueError(
-                f"the sentence has {start + ids.shape[1]} tokens, the model has positions for "
-                f"max_len={self.config.max_len}. Split it, or build with a larger max_len."
-            )
-        lowest, highest = (x.item() for x in ids.aminmax())
-        if lowest < 0 or highest >= embedding.num_embeddings:
-            raise ValueError(
-                f"token ids must lie in 0 … {embedding.num_embeddings - 1}; got "
-                f"{lowest} … {highest}. Do model and tokenizer belong together?"
-            )
+
+def check_ids(ids, vocab_size, max_len, start=0):
+    """Refuse token ids (B, T) that a model can't take.
+
+    Parameters
+    ----------
+    ids : integer Tensor of shape (B, T)
+    vocab_size, max_len : int
+        Those of the model.
+    start : int, default=0
+        Position of the first id.
+
+    Raises
+    ------
+    ValueError
+        If there are none, too many for the model's positions, or one is outside the vocabulary.
+    """
+    if ids.numel() == 0:
+        raise ValueError(f"got no tokens: ids of shape {tuple(ids.shape)}.")
+    if start + ids.shape[1] > max_len:
+        raise ValueError(
+            f"the sentence has {start + ids.shape[1]} tokens, the model has positions for "
+            f"max_len={max_len}. Split it, or build with a larger max_len."
+        )
+    lowest, highest = (x.item() for x in ids.aminmax())
+    if lowest < 0 or highest >= vocab_size:
+        raise ValueError(
+            f"token ids must lie in 0 … {vocab_size - 1}; got {lowest} … {highest}. Do model and "
+            f"tokenizer belong together?"
+        )
 
 
 class DecoderCache:

@@ -1,0 +1,299 @@
+"""GPT: the decoder alone, built from the same layers as our Transformer.
+
+Without a source there is no cross-attention, and a decoder layer without cross-attention is an
+encoder layer under a causal mask. B batch, T length, D model width, H heads, K head width, V
+vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from helpers.attention import (
+    KeyValueCache,
+    MultiHeadAttention,
+    recorded_weights,
+    scaled_dot_product_attention,
+)
+from helpers.fast import fused_attention
+from helpers.layers import Dropout, EncoderLayer, inference
+from helpers.masks import causal_mask
+from helpers.positions import LearnedPositions, rotate_positions
+from helpers.transformer import check_ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """The sizes and choices that make a GPT; the default sizes are those of the small GPT-2.
+
+    Parameters
+    ----------
+    vocab_size, d_model, n_heads, n_layers, max_len : int
+    d_ff : int, default=None
+        Hidden width of the feed-forward network; None means four times `d_model`.
+    positions : {"learned", "rotary"}, default="learned"
+        A table added to the embeddings, as in GPT-2, or a rotation of queries and keys.
+    n_kv_heads : int, default=None
+        Heads of keys and values. Fewer than `n_heads` is grouped-query attention, 1 is multi-query
+        attention; None means one per query head.
+    dropout : float, default=0.1
+    tie_embeddings : bool, default=True
+        Whether the output layer shares its matrix with the embedding.
+    activation : {"relu", "gelu", "gelu_tanh"}, default="gelu_tanh"
+        GPT-2 approximates the GELU with a tanh.
+    norm_eps : float, default=1e-5
+
+    Raises
+    ------
+    ValueError
+        If a choice is unknown, or the heads of keys do not divide those of queries.
+    """
+
+    vocab_size: int = 50257
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int | None = None
+    max_len: int = 1024
+    positions: str = "learned"
+    n_kv_heads: int | None = None
+    dropout: float = 0.1
+    tie_embeddings: bool = True
+    activation: str = "gelu_tanh"
+    norm_eps: float = 1e-5
+
+    def __post_init__(self):
+        if self.positions not in ("learned", "rotary"):
+            raise ValueError(f'positions must be "learned" or "rotary"; got {self.positions!r}.')
+        if self.n_heads % (self.n_kv_heads or self.n_heads):
+            raise ValueError(
+                f"every key head serves equally many query heads, so n_kv_heads must divide "
+                f"n_heads; got n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}."
+            )
+
+
+class CausalSelfAttention(MultiHeadAttention):
+    """Multi-head self-attention with two choices that the paper did not have yet.
+
+    Parameters
+    ----------
+    d_model, n_heads : int
+    n_kv_heads : int, default=None
+        Heads of keys and values, each shared by ``n_heads / n_kv_heads`` heads of queries.
+    rotary : bool, default=False
+        Rotate queries and keys by their positions.
+
+    Source
+    ------
+    Ainslie et al. (2023), "GQA", arXiv:2305.13245, section 2.2; Su et al. (2021), "RoFormer",
+    arXiv:2104.09864, section 3.4.2.
+    """
+
+    def __init__(self, d_model, n_heads, n_kv_heads=None, rotary=False):
+        super().__init__(d_model, n_heads)
+        self.n_kv_heads, self.rotary = n_kv_heads or n_heads, rotary
+        if self.n_kv_heads != n_heads:
+            d_kv = d_model // n_heads * self.n_kv_heads
+            self.key_proj, self.value_proj = nn.Linear(d_model, d_kv), nn.Linear(d_model, d_kv)
+
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
+        start = 0 if cache is None else cache.length
+        q, k, v = self.query_proj(query), self.key_proj(key), self.value_proj(value)
+        q = self.split_heads(q)  # (B, T, D) -> (B, H, T, K)
+        k, v = (x.unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2) for x in (k, v))
+        if self.rotary:
+            q, k = rotate_positions(q, start), rotate_positions(k, start)
+        if cache is not None:
+            k, v = cache.append(k, v)  # the cache holds only n_kv_heads of them
+        if self.n_kv_heads != self.n_heads:
+            k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, 1) for x in (k, v))
+        if need_weights:
+            context, weights = scaled_dot_product_attention(q, k, v, mask)
+        else:
+            context, weights = fused_attention(q, k, v, mask), None
+        return self.out_proj(self.merge_heads(context)), weights
+
+
+class GPTLayer(EncoderLayer):
+    """An encoder layer in pre-norm whose self-attention takes a causal mask and a cache.
+
+    Parameters
+    ----------
+    config : GPTConfig
+
+    Source
+    ------
+    Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.3.
+    """
+
+    def __init__(self, config):
+        c = config
+        d_ff = c.d_ff or 4 * c.d_model
+        super().__init__(c.d_model, c.n_heads, d_ff, c.dropout, True, c.activation, c.norm_eps)
+        self.self_attention = CausalSelfAttention(
+            c.d_model, c.n_heads, c.n_kv_heads, c.positions == "rotary"
+        )
+
+    def forward(self, x, mask=None, cache=None):
+        """Map (B, T, D) to (B, T, D); with a `cache`, T counts the new positions only."""
+        x = self.residual_1(x, lambda h: self.self_attention(h, h, h, mask, cache=cache)[0])
+        return self.residual_2(x, self.feed_forward)
+
+
+class GPT(nn.Module):
+    """Predict every next token from the tokens before it.
+
+    Parameters
+    ----------
+    config : GPTConfig
+
+    Source
+    ------
+    Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training"; Radford
+    et al. (2019), section 2.3, for the order of the norms and the initialisation.
+    """
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = c = config
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model)
+        self.positions = (
+            LearnedPositions(c.max_len, c.d_model) if c.positions == "learned" else None
+        )
+        self.dropout = Dropout(c.dropout)
+        self.layers = nn.ModuleList(GPTLayer(c) for _ in range(c.n_layers))
+        self.norm = nn.LayerNorm(c.d_model, c.norm_eps)
+        self.output_proj = nn.Linear(c.d_model, c.vocab_size, bias=False)
+        self._initialise()
+        if c.tie_embeddings:
+            self.output_proj.weight = self.embedding.weight
+
+    def _initialise(self):
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+        # Each layer adds to the residual stream twice, so what it adds starts smaller in a deep
+        # model (Radford et al. 2019, section 2.3).
+        for layer in self.layers:
+            for last in (layer.self_attention.out_proj, layer.feed_forward.linear_2):
+                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
+
+    def forward(self, ids):
+        """Compute the logits of every next token.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+
+        Returns
+        -------
+        logits : Tensor of shape (B, T, V)
+
+        Raises
+        ------
+        ValueError
+            If there are no tokens, more than `max_len`, or one is outside the vocabulary.
+        """
+        return self.output_proj(self.decode(ids))
+
+    def decode(self, ids, cache=None):
+        """Compute the last layer's output, from which the output layer makes logits.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+        cache : GPTCache, default=None
+            Filled with what this call computes. The next call computes only later positions.
+
+        Returns
+        -------
+        hidden : Tensor of shape (B, T, D), or of the new positions only
+        """
+        start = 0 if cache is None else cache.length
+        caches = [None] * len(self.layers) if cache is None else cache.layers
+        check_ids(ids, self.config.vocab_size, self.config.max_len)
+        x = self.embedding(ids[:, start:])  # (B, new) -> (B, new, D)
+        if self.positions is not None:
+            x = x + self.positions(ids.shape[1] - start, start)
+        x = self.dropout(x)
+        # The newest token is allowed to attend to all earlier ones, so alone it needs no mask.
+        mask = None if x.shape[1] == 1 else causal_mask(ids.shape[1], ids.device)[start:]
+        for layer, layer_cache in zip(self.layers, caches, strict=True):
+            x = layer(x, mask, layer_cache)
+        return self.norm(x)
+
+    def decoder_step(self, prompt, cached=True):
+        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
+
+        The begin-of-sentence token with which every prefix starts stands for the whole prompt. A
+        sequence that outgrows `max_len` goes on from its last half.
+
+        Parameters
+        ----------
+        prompt : integer Tensor of shape (N, P)
+            One prompt per sequence, all equally long.
+        cached : bool, default=True
+            Keep the keys and values of earlier positions instead of computing them again.
+
+        Returns
+        -------
+        step : function (prefix (N, t), rows (N,) or None) -> logits (N, V)
+        """
+        cache = GPTCache(len(self.layers)) if cached else None
+        start, max_len = 0, self.config.max_len
+
+        def step(prefix, rows=None):
+            nonlocal prompt, cache, start
+            if rows is not None:
+                prompt = prompt[rows]
+                if cache is not None:
+                    cache.reorder(rows)
+            ids = torch.cat([prompt, prefix[:, 1:].to(prompt.device)], dim=1)
+            if ids.shape[1] - start > max_len:
+                start = ids.shape[1] - max_len // 2
+                cache = GPTCache(len(self.layers)) if cached else None
+            with inference(self):
+                hidden = self.decode(ids[:, start:], cache)
+                return self.output_proj(hidden[:, -1])  # (N, D) -> (N, V)
+
+        return step
+
+    def attention_maps(self, ids):
+        """Return the attention weights of every head of every layer, with dropout off.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+
+        Returns
+        -------
+        weights : Tensor of shape (B, layers, H, T, T)
+        """
+        with inference(self), recorded_weights(self) as maps:
+            self.decode(ids)
+        return torch.stack(maps, dim=1)
+
+
+class GPTCache:
+    """What a GPT has computed so far, per layer.
+
+    Parameters
+    ----------
+    n_layers : int
+    """
+
+    def __init__(self, n_layers):
+        self.layers = [KeyValueCache(grows=True) for _ in range(n_layers)]
+
+    @property
+    def length(self):
+        """Positions already computed."""
+        return self.layers[0].length
+
+    def reorder(self, rows):
+        """Let row i hold what row ``rows[i]`` held before."""
+        for layer in self.layers:
+            layer.reorder(rows)

@@ -1,0 +1,195 @@
+"""GPT: equal to Hugging Face's GPT-2, cached and not; rotary positions and grouped heads."""
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from helpers.attention import MultiHeadAttention
+from helpers.decoding import greedy
+from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig
+from helpers.masks import causal_mask
+
+SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
+
+
+def make(**changed):
+    torch.manual_seed(1)
+    return GPT(GPTConfig(**(SMALL | {"dropout": 0.0} | changed))).double().eval()
+
+
+def twin_of(model):
+    """Make a GPT-2 of Hugging Face's with the weights of ours."""
+    c = model.config
+    sizes = {"vocab_size": c.vocab_size, "n_embd": c.d_model, "n_head": c.n_heads}
+    theirs = GPT2LMHeadModel(
+        GPT2Config(**sizes, n_layer=c.n_layers, n_positions=c.max_len, attn_pdrop=0, embd_pdrop=0)
+    ).double()
+    state = {
+        "transformer.wte.weight": model.embedding.weight,
+        "lm_head.weight": model.output_proj.weight,
+        "transformer.wpe.weight": model.positions.table,
+        "transformer.ln_f.weight": model.norm.weight,
+        "transformer.ln_f.bias": model.norm.bias,
+    }
+    for i, layer in enumerate(model.layers):
+        attention, network = layer.self_attention, layer.feed_forward
+        three = (attention.query_proj, attention.key_proj, attention.value_proj)
+        name = f"transformer.h.{i}"
+        # GPT-2's files hold the three projections as one matrix, and every matrix transposed.
+        state[f"{name}.attn.c_attn.weight"] = torch.cat([x.weight for x in three]).T
+        state[f"{name}.attn.c_attn.bias"] = torch.cat([x.bias for x in three])
+        for theirs_name, linear in (
+            ("attn.c_proj", attention.out_proj),
+            ("mlp.c_fc", network.linear_1),
+            ("mlp.c_proj", network.linear_2),
+        ):
+            state[f"{name}.{theirs_name}.weight"] = linear.weight.T
+            state[f"{name}.{theirs_name}.bias"] = linear.bias
+        for theirs_name, residual in (("ln_1", layer.residual_1), ("ln_2", layer.residual_2)):
+            state[f"{name}.{theirs_name}.weight"] = residual.norm.weight
+            state[f"{name}.{theirs_name}.bias"] = residual.norm.bias
+    theirs.load_state_dict(state)
+    return theirs.eval()
+
+
+def scrambled(model):
+    """Give norms and biases values of their own, so that a swapped one shows."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+def test_it_equals_gpt_2():
+    model = scrambled(make())
+    ids = torch.randint(50, (3, 17))
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids), twin_of(model)(ids).logits, rtol=1e-10, atol=1e-10)
+
+
+def test_cached_it_equals_gpt_2_with_a_cache():
+    model = scrambled(make())
+    theirs, ids = twin_of(model), torch.randint(50, (2, 12))
+    cache, past = GPTCache(3), None
+    with torch.no_grad():
+        for end in range(1, 13):
+            ours = model.output_proj(model.decode(ids[:, :end], cache)[:, -1])
+            out = theirs(ids[:, end - 1 : end], past_key_values=past, use_cache=True)
+            past = out.past_key_values
+            torch.testing.assert_close(ours, out.logits[:, -1], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("changed", [{"positions": "rotary"}, {"n_kv_heads": 2}, {"n_kv_heads": 1}])
+def test_the_cache_changes_nothing(changed):
+    model = scrambled(make(**changed))
+    ids = torch.randint(50, (2, 12))
+    with torch.no_grad():
+        whole, cache = model(ids), GPTCache(3)
+        for start, end in ((0, 5), (5, 6), (6, 12)):
+            new = model.output_proj(model.decode(ids[:, :end], cache))
+            torch.testing.assert_close(new, whole[:, start:end], rtol=1e-10, atol=1e-10)
+    assert cache.layers[0].key.shape == (2, changed.get("n_kv_heads", 4), 12, 6)
+
+
+def test_no_position_sees_a_later_token():
+    model = make(positions="rotary")
+    ids = torch.randint(50, (1, 10))
+    later = ids.clone()
+    later[0, 7] = (ids[0, 7] + 1) % 50
+    with torch.no_grad():
+        difference = (model(ids) - model(later)).abs().amax(-1)[0]
+    assert difference[:7].max() == 0
+    assert difference[7:].min() > 0
+
+
+def test_as_many_key_heads_as_query_heads_is_multi_head_attention():
+    torch.manual_seed(2)
+    grouped, plain = CausalSelfAttention(24, 4, 4), MultiHeadAttention(24, 4)
+    plain.load_state_dict(grouped.state_dict())
+    x = torch.randn(2, 9, 24)
+    mask = causal_mask(9)
+    torch.testing.assert_close(grouped(x, x, x, mask)[0], plain(x, x, x, mask)[0])
+
+
+def test_query_heads_of_a_group_share_their_keys_and_values():
+    torch.manual_seed(2)
+    grouped, plain = CausalSelfAttention(24, 4, 2), MultiHeadAttention(24, 4)
+    state = grouped.state_dict()
+    for name in ("key_proj", "value_proj"):
+        for kind in ("weight", "bias"):
+            two = state[f"{name}.{kind}"].unflatten(0, (2, 6))  # two heads of width 6
+            state[f"{name}.{kind}"] = two.repeat_interleave(2, 0).flatten(0, 1)
+    plain.load_state_dict(state)
+    x = torch.randn(2, 9, 24)
+    torch.testing.assert_close(grouped(x, x, x)[0], plain(x, x, x)[0])
+
+
+def test_rotary_scores_depend_on_the_distance_alone():
+    attention = CausalSelfAttention(24, 4, rotary=True).double()
+    x = torch.randn(1, 1, 24).double().expand(1, 8, 24)
+    weights = attention(x, x, x, None, need_weights=True)[1][0, 0].log()
+    # Equal tokens: the log-weights are the scores but for a constant per row.
+    scores = weights - weights.diagonal()[:, None]
+    torch.testing.assert_close(scores[2, 1], scores[6, 5])
+    assert not torch.isclose(scores[2, 1], scores[2, 0])
+
+
+def test_maps_are_causal_and_sum_to_one():
+    maps = make().attention_maps(torch.randint(50, (2, 7)))
+    assert maps.shape == (2, 3, 4, 7, 7)
+    torch.testing.assert_close(maps.sum(-1), torch.ones(2, 3, 4, 7).double())
+    assert maps.triu(1).max() == 0
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_greedy_decoding_goes_on_from_the_prompt(cached):
+    model, prompt = make(positions="rotary"), torch.randint(50, (2, 5))
+    found = greedy(model.decoder_step(prompt, cached), 2, 0, -1, 8)
+    ids = prompt
+    with torch.no_grad():
+        for _ in range(8):
+            ids = torch.cat([ids, model(ids)[:, -1:].argmax(-1)], 1)
+    assert found == ids[:, 5:].tolist()
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_a_text_longer_than_the_model_goes_on_from_its_last_half(positions):
+    model = make(positions=positions, max_len=8)
+    prompt = torch.randint(50, (1, 6))
+    with_cache = greedy(model.decoder_step(prompt), 1, 0, -1, 20)
+    assert with_cache == greedy(model.decoder_step(prompt, cached=False), 1, 0, -1, 20)
+    assert len(with_cache[0]) == 20
+    # The ninth token is predicted from the last four.
+    ids = torch.cat([prompt, torch.tensor(with_cache)[:, :3]], 1)
+    with torch.no_grad():
+        assert model(ids[:, 5:])[0, -1].argmax() == with_cache[0][3]
+
+
+def test_the_largest_gpt_3_has_175_billion_parameters():
+    with torch.device("meta"):
+        model = GPT(
+            GPTConfig(d_model=12_288, n_heads=96, n_layers=96, max_len=2048, vocab_size=50_257)
+        )
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(175e9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [({"positions": "sinusoidal"}, "positions must be"), ({"n_kv_heads": 3}, "must divide")],
+)
+def test_a_wrong_choice_is_refused(changed, words):
+    with pytest.raises(ValueError, match=words):
+        GPTConfig(**(SMALL | changed))
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (torch.zeros(1, 0, dtype=torch.long), "no tokens"),
+        (torch.zeros(1, 33, dtype=torch.long), "max_len=32"),
+        (torch.full((1, 3), 50), "0 … 49"),
+    ],
+)
+def test_ids_that_do_not_fit_are_refused(ids, words):
+    with pytest.raises(ValueError, match=words):
+        make()(ids)
