@@ -1,0 +1,187 @@
+"""Cheaper forms of attention, each held to the form that it replaces."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from helpers import efficient
+from helpers.attention import scaled_dot_product_attention
+from helpers.sha_rnn import SingleHeadedAttentionRNN
+
+few = settings(max_examples=40, deadline=None, derandomize=True)
+small = some.integers(1, 7)
+seeds = some.integers(0, 2**32)
+
+
+def normal(seed, *shape):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def quadratic(query, key, value, causal):
+    """Linear attention as it is defined: all the weights first."""
+    weights = efficient.feature_map(query) @ efficient.feature_map(key).transpose(-2, -1)
+    weights = weights.tril() if causal else weights
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+def test_the_cache_of_gpt_3_by_hand():
+    # 96 layers, keys and values of 12,288 numbers, 2 bytes each, 2,048 tokens
+    assert efficient.cache_size(2048, 96, 96, 128) == 2 * 96 * 12288 * 2 * 2048
+
+
+@few
+@given(*[some.integers(1, 50)] * 3)
+def test_the_cache_counts_what_a_cache_holds(n_tokens, n_heads, d_head):
+    keys = torch.zeros(1, n_heads, n_tokens, d_head, dtype=torch.float16)
+    held = 2 * keys.numel() * keys.element_size()
+    assert efficient.cache_size(n_tokens, 3, n_heads, d_head) == 3 * held
+
+
+def test_a_window_stops_the_cache_from_growing():
+    sizes = [efficient.cache_size(n, 2, 4, 8, window=10) for n in (5, 10, 1000)]
+    assert sizes[0] < sizes[1] == sizes[2]
+
+
+@few
+@given(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 1000]))
+def test_online_softmax_is_softmax(rows, columns, block, seed, scale):
+    scores = scale * normal(seed, rows, columns)
+    torch.testing.assert_close(efficient.online_softmax(scores, block), scores.softmax(-1))
+
+
+@few
+@given(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 300]))
+def test_tiled_attention_is_attention(n_queries, n_keys, block, seed, scale):
+    query = scale * normal(seed, 2, n_queries, 4)
+    key, value = normal(seed + 1, 2, n_keys, 4), normal(seed + 2, 2, n_keys, 3)
+    expected, _ = scaled_dot_product_attention(query, key, value)
+    torch.testing.assert_close(efficient.tiled_attention(query, key, value, block), expected)
+
+
+@few
+@given(small, small, seeds)
+def test_linear_attention_is_its_quadratic_form(n_queries, n_keys, seed):
+    query, key = normal(seed, 2, n_queries, 4), normal(seed + 1, 2, n_keys, 4)
+    value = normal(seed + 2, 2, n_keys, 3)
+    torch.testing.assert_close(
+        efficient.linear_attention(query, key, value), quadratic(query, key, value, causal=False)
+    )
+
+
+@few
+@given(some.integers(1, 12), some.integers(1, 14), seeds)
+def test_causal_linear_attention_is_its_quadratic_form_in_chunks_of_any_size(length, chunk, seed):
+    query, key, value = (normal(seed + i, 2, length, 4) for i in range(3))
+    torch.testing.assert_close(
+        efficient.causal_linear_attention(query, key, value, chunk),
+        quadratic(query, key, value, causal=True),
+    )
+
+
+@few
+@given(some.integers(1, 12), seeds)
+def test_causal_linear_attention_is_a_recurrence(length, seed):
+    query, key = normal(seed, 2, length, 4), normal(seed + 1, 2, length, 4)
+    value = normal(seed + 2, 2, length, 3)
+    state, total = normal(seed, 2, 4, 3) * 0, normal(seed, 2, 4) * 0
+    rows = []
+    for t in range(length):
+        row, state, total = efficient.linear_attention_step(
+            query[:, t], key[:, t], value[:, t], state, total
+        )
+        rows.append(row)
+    torch.testing.assert_close(
+        torch.stack(rows, 1), efficient.causal_linear_attention(query, key, value)
+    )
+
+
+def test_in_single_precision_the_three_forms_agree_to_a_millionth():
+    query, key, value = (normal(i, 1, 2, 256, 32).float() for i in range(3))
+    for causal in (False, True):
+        form = efficient.causal_linear_attention if causal else efficient.linear_attention
+        expected = quadratic(query, key, value, causal)
+        torch.testing.assert_close(form(query, key, value), expected, atol=1e-6, rtol=0)
+
+
+def dense_mixture(layer, x):
+    """All experts for all tokens, weighted by a softmax over the best k scores."""
+    scores = layer.router(x)
+    kept = scores.topk(layer.k, dim=-1).values[..., -1:]
+    gates = scores.masked_fill(scores < kept, -math.inf).softmax(-1)
+    return sum(gates[..., i, None] * expert(x) for i, expert in enumerate(layer.experts))
+
+
+@few
+@given(some.integers(1, 6), seeds)
+def test_a_mixture_is_the_weighted_sum_of_the_chosen_experts(k, seed):
+    torch.manual_seed(seed)
+    layer = efficient.MixtureOfExperts(8, 16, n_experts=6, k=k).double()
+    x = normal(seed, 2, 5, 8)
+    output, gates = layer(x)
+    torch.testing.assert_close(output, dense_mixture(layer, x))
+    assert ((gates > 0).sum(-1) == k).all()
+    torch.testing.assert_close(gates.sum(-1), torch.ones(2, 5, dtype=torch.float64))
+
+
+def test_a_token_passes_through_k_experts_only():
+    torch.manual_seed(0)
+    layer, seen = efficient.MixtureOfExperts(8, 16, n_experts=6, k=2), []
+    for expert in layer.experts:
+        expert.register_forward_hook(lambda _, inputs, __: seen.append(len(inputs[0])))
+    layer(torch.randn(3, 7, 8))
+    assert sum(seen) == 2 * 3 * 7
+
+
+def test_a_mixture_needs_a_possible_k():
+    with pytest.raises(ValueError, match="between 1 and the 4 experts; got 5"):
+        efficient.MixtureOfExperts(8, 16, n_experts=4, k=5)
+
+
+def test_gradients_of_a_mixture_reach_the_router_and_the_chosen_experts():
+    torch.manual_seed(0)
+    layer = efficient.MixtureOfExperts(8, 16, n_experts=4, k=2)
+    output, gates = layer(torch.randn(1, 8))
+    output.sum().backward()
+    for expert, gate in zip(layer.experts, gates[0], strict=True):
+        assert expert.linear_2.bias.grad.any() == (gate > 0)
+    assert layer.router.weight.grad.any()
+
+
+def test_importance_loss_is_zero_for_even_use_and_highest_for_one_expert():
+    even = torch.full((6, 4), 0.25)
+    one = torch.eye(4)[torch.zeros(6, dtype=torch.long)]
+    assert efficient.importance_loss(even) == 0
+    assert efficient.importance_loss(one).item() == pytest.approx(3)  # n_experts - 1
+
+
+def test_the_single_headed_model_does_not_look_ahead():
+    torch.manual_seed(0)
+    model = SingleHeadedAttentionRNN(11, 8, 2).double()
+    ids = torch.randint(11, (2, 6))
+    changed = ids.clone()
+    changed[:, 4] = (changed[:, 4] + 1) % 11
+    moved = (model(ids) != model(changed)).any(-1).any(0)
+    assert moved.tolist() == [False] * 4 + [True] * 2
+
+
+def test_the_single_headed_model_reads_every_parameter_and_learns():
+    torch.manual_seed(0)
+    model = SingleHeadedAttentionRNN(11, 16, 2)
+    ids = torch.randint(11, (4, 9))
+
+    def loss():
+        return torch.nn.functional.cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:])
+
+    optimiser, first = torch.optim.Adam(model.parameters(), 0.01), loss().item()
+    assert first < 4  # the tied output starts near the log of the vocabulary
+    for _ in range(40):
+        optimiser.zero_grad()
+        now = loss()
+        now.backward()
+        optimiser.step()
+    assert all(parameter.grad.any() for parameter in model.parameters())
+    assert now.item() < first / 2
