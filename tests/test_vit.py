@@ -1,0 +1,173 @@
+"""The Vision Transformer: patches, equality with Hugging Face's, rollout, errors, learning."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers import ViTConfig, ViTModel
+
+from helpers.vit import (
+    SmallCNN,
+    VisionTransformer,
+    VitConfig,
+    attention_rollout,
+    patchify,
+    unpatchify,
+)
+
+SIZES = {
+    "image_size": 12, "patch_size": 4, "n_channels": 2, "n_classes": 5, "d_model": 8,
+    "n_heads": 2, "n_layers": 2, "d_ff": 16,
+}  # fmt: skip
+
+
+def small(**changes):
+    return VisionTransformer(VitConfig(**(SIZES | changes))).double().eval()
+
+
+def pictures(n=3):
+    return torch.randn(
+        n, 2, 12, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+
+
+def test_patchify_cuts_row_by_row_like_a_loop():
+    images = torch.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
+    loop = [
+        [
+            image[:, top : top + 2, left : left + 2].flatten()
+            for top in range(0, 4, 2)
+            for left in range(0, 6, 2)
+        ]
+        for image in images
+    ]
+    patches = patchify(images, 2)
+    assert torch.equal(patches, torch.stack([torch.stack(row) for row in loop]))
+    assert torch.equal(unpatchify(patches, 2, n_rows=2), images)
+
+
+def test_a_convolution_that_strides_by_its_kernel_is_patchify_and_a_linear_layer():
+    images, weight, bias = pictures(), torch.randn(8, 2, 4, 4).double(), torch.randn(8).double()
+    convolved = F.conv2d(images, weight, bias, stride=4)  # (B, D, rows, columns)
+    ours = F.linear(patchify(images, 4), weight.flatten(1), bias)
+    torch.testing.assert_close(convolved.flatten(2).transpose(1, 2), ours, atol=1e-12, rtol=0)
+
+
+def twin(ours, attention):
+    """Hugging Face's ViTModel with our weights; its "eager" attention rounds to float32."""
+    c = ours.config
+    theirs = ViTModel(
+        ViTConfig(
+            image_size=c.image_size,
+            patch_size=c.patch_size,
+            num_channels=c.n_channels,
+            hidden_size=c.d_model,
+            num_hidden_layers=c.n_layers,
+            num_attention_heads=c.n_heads,
+            intermediate_size=c.d_ff,
+            hidden_act="gelu",
+            layer_norm_eps=c.norm_eps,
+            attn_implementation=attention,
+        ),
+        add_pooling_layer=False,
+    )
+    theirs = theirs.double().eval()
+    state = {
+        "embeddings.cls_token": ours.class_token[None, None],
+        "embeddings.position_embeddings": ours.positions.table[None],
+        "embeddings.patch_embeddings.projection.weight": ours.patch_proj.weight.unflatten(
+            1, (c.n_channels, c.patch_size, c.patch_size)
+        ),
+        "embeddings.patch_embeddings.projection.bias": ours.patch_proj.bias,
+        "layernorm.weight": ours.norm.weight,
+        "layernorm.bias": ours.norm.bias,
+    }
+    for i, layer in enumerate(ours.layers):
+        parts = {
+            "attention.q_proj": layer.self_attention.query_proj,
+            "attention.k_proj": layer.self_attention.key_proj,
+            "attention.v_proj": layer.self_attention.value_proj,
+            "attention.o_proj": layer.self_attention.out_proj,
+            "mlp.fc1": layer.feed_forward.linear_1,
+            "mlp.fc2": layer.feed_forward.linear_2,
+            "layernorm_before": layer.residual_1.norm,
+            "layernorm_after": layer.residual_2.norm,
+        }
+        for name, part in parts.items():
+            state[f"layers.{i}.{name}.weight"] = part.weight
+            state[f"layers.{i}.{name}.bias"] = part.bias
+    theirs.load_state_dict({name: tensor.detach() for name, tensor in state.items()})
+    return theirs
+
+
+def test_equals_hugging_face_s_vit_on_the_same_random_weights():
+    torch.manual_seed(0)
+    ours = small(norm_eps=0.1)
+    for parameter in ours.parameters():  # norms and biases too
+        parameter.data.normal_()
+    found = twin(ours, "sdpa")(pictures())
+    torch.testing.assert_close(ours.encode(pictures()), found.last_hidden_state, atol=1e-10, rtol=0)
+    found = twin(ours, "eager")(pictures(), output_attentions=True)
+    maps = ours.attention_maps(pictures())
+    torch.testing.assert_close(maps, torch.stack(found.attentions, 1), atol=1e-5, rtol=0)
+
+
+def test_the_default_is_vit_base_with_its_86_million_parameters():
+    with torch.device("meta"):
+        model = VisionTransformer(VitConfig())
+    assert sum(p.numel() for p in model.parameters()) == 86_567_656  # table 1: 86 million
+
+
+def test_without_positions_the_order_of_the_patches_does_not_matter():
+    model, images = small(), pictures()
+    order = torch.tensor([0, 8, 3, 1, 6, 2, 7, 5, 4])
+    mixed = unpatchify(patchify(images, 4)[:, order], 4, n_rows=3)
+    assert not torch.allclose(model(images), model(mixed))
+    model.positions.table.data.zero_()
+    torch.testing.assert_close(model(images), model(mixed), atol=1e-12, rtol=0)
+
+
+def test_rollout_of_one_layer_is_half_the_mean_of_its_heads_and_half_the_identity():
+    weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]]])
+    torch.testing.assert_close(
+        attention_rollout(weights), torch.tensor([[0.75, 0.25], [0.25, 0.75]])
+    )
+
+
+def test_rollout_follows_a_path_through_the_layers_in_their_order():
+    # Layer 1 moves token 0 to position 1; layer 2 moves position 1 to position 2.
+    weights = torch.eye(3).repeat(2, 1, 1, 1)
+    weights[0, 0, 1] = torch.tensor([1.0, 0, 0])
+    weights[1, 0, 2] = torch.tensor([0, 1.0, 0])
+    rollout = attention_rollout(weights)
+    torch.testing.assert_close(rollout[2], torch.tensor([0.25, 0.25, 0.5]))
+    torch.testing.assert_close(rollout.sum(-1), torch.ones(3))
+
+
+def test_rollout_takes_a_batch():
+    maps = small().attention_maps(pictures())
+    torch.testing.assert_close(attention_rollout(maps)[1], attention_rollout(maps[1]))
+
+
+@pytest.mark.parametrize("name", ["vit", "cnn"])
+def test_both_models_learn_to_tell_two_kinds_of_pictures_apart(name):
+    torch.manual_seed(0)
+    images, labels = torch.randn(32, 1, 12, 12) * 0.1, torch.arange(32) % 2
+    images[labels == 1, :, 3:6, 3:6] += 1
+    model = SmallCNN((4, 4, 4)) if name == "cnn" else small(n_channels=1).float()
+    optimizer = torch.optim.Adam(model.train().parameters(), lr=1e-2)
+    losses = []
+    for _ in range(40):
+        losses.append(F.cross_entropy(model(images), labels))
+        optimizer.zero_grad()
+        losses[-1].backward()
+        optimizer.step()
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_errors_are_clear():
+    with pytest.raises(ValueError, match="patch_size must divide image_size"):
+        VitConfig(image_size=28, patch_size=5)
+    with pytest.raises(ValueError, match="don't fill a picture of 12 × 12"):
+        patchify(pictures(), 5)
+    with pytest.raises(ValueError, match=r"expected pictures of shape \(B, 2, 12, 12\); got"):
+        small()(torch.zeros(1, 1, 12, 12))
