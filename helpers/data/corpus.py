@@ -124,16 +124,39 @@ def cached_file(name, address, sha256, n_bytes):
     return path
 
 
-def _download(address, path, sha256, n_bytes):
+def fetch(address, n_bytes, path):
+    """Download a file's bytes after saying what is fetched, how large it is and where it goes.
+
+    Parameters
+    ----------
+    address : str
+    n_bytes : int
+        Its size, for the message.
+    path : Path
+        Where the caller will keep it.
+
+    Returns
+    -------
+    content : bytes
+
+    Raises
+    ------
+    ConnectionError
+        If it cannot be fetched.
+    """
     print(f"Downloading {address} ({n_bytes / 1e6:.2f} MB) to {path}")
     try:
         with urllib.request.urlopen(address, timeout=30) as response:
-            content = response.read()
+            return response.read()
     except (OSError, http.client.HTTPException) as error:  # no network, or a garbled answer
         raise ConnectionError(
             f"could not fetch {address} ({error!r}). Try again. Without a network, copy "
             f"{path.name} to {path.parent}, or set {CACHE_VARIABLE} to a folder that holds it."
         ) from error
+
+
+def _download(address, path, sha256, n_bytes):
+    content = fetch(address, n_bytes, path)
     if fingerprint(content) != sha256:
         raise OSError(
             f"{address} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was kept. Try "
