@@ -39,8 +39,9 @@ class MovingAverage:
         decay = min(self.decay, (1 + step) / (10 + step))
         with torch.no_grad():
             state = self.model.state_dict()
-            averages = [self.weights[name] for name in state]
-            torch._foreach_lerp_(averages, list(state.values()), 1 - decay)
+            names = [name for name, tensor in state.items() if tensor.is_floating_point()]
+            averages = [self.weights[name] for name in names]
+            torch._foreach_lerp_(averages, [state[name] for name in names], 1 - decay)
 
     @contextlib.contextmanager
     def in_place(self):

@@ -1,0 +1,230 @@
+"""Training of picture classifiers: augmentation, and one loop for a ViT and a CNN alike."""
+
+import contextlib
+import math
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from tqdm.auto import tqdm
+
+from helpers.averages import MovingAverage
+from helpers.data.clothes import as_input
+from helpers.interruption import StopBetweenSteps
+from helpers.processes import Processes
+
+WARMUP = 0.05  # share of the training in which the learning rate rises
+
+
+def augment(images, shift=2, largest=12):
+    """Make other pictures of the same things: shifted, mirrored, with a part erased.
+
+    Parameters
+    ----------
+    images : uint8 Tensor of shape (N, 28, 28)
+    shift : int, default=2
+        Most pixels by which a picture moves along each axis; black moves in.
+    largest : int, default=12
+        Longest side of the black rectangle that every second picture gets.
+
+    Returns
+    -------
+    images : uint8 Tensor of shape (N, 28, 28)
+
+    Source
+    ------
+    Zhong et al. (2020), "Random Erasing Data Augmentation", arXiv:1708.04896, for the rectangle.
+    """
+    n, height, width = images.shape
+    windows = F.pad(images, [shift] * 4).unfold(1, height, 1).unfold(2, width, 1)
+    down, right = torch.randint(2 * shift + 1, (2, n))
+    images = windows[torch.arange(n), down, right]  # (N, 2·shift + 1, 2·shift + 1, …) -> (N, …)
+    mirrored = torch.rand(n) < 0.5
+    images = torch.where(mirrored[:, None, None], images.flip(-1), images)
+    rows, columns = (_stretch(n, length, largest) for length in (height, width))
+    erased = rows[:, :, None] & columns[:, None, :] & (torch.rand(n) < 0.5)[:, None, None]
+    return images.masked_fill(erased, 0)
+
+
+def _stretch(n, length, largest):
+    """Mark a random stretch of up to `largest` places in each of n rows, (n, length)."""
+    size = torch.randint(2, largest + 1, (n, 1))
+    start = (torch.rand(n, 1) * (length - size + 1)).long()
+    places = torch.arange(length)
+    return (places >= start) & (places < start + size)
+
+
+@torch.no_grad()
+def accuracy(model, images, labels, batch_size=250):
+    """Measure the share of pictures that a model classifies correctly.
+
+    Parameters
+    ----------
+    model : nn.Module
+    images : uint8 Tensor of shape (N, 28, 28)
+    labels : integer Tensor of shape (N,)
+    batch_size : int, default=250
+
+    Returns
+    -------
+    accuracy : float
+    """
+    was_training = model.training
+    model.eval()
+    parts = [model(as_input(part)).argmax(-1) for part in images.split(batch_size)]
+    model.train(was_training)
+    return (torch.cat(parts) == labels).float().mean().item()
+
+
+def train_pictures(
+    model,
+    pictures,
+    *,
+    epochs=None,
+    seconds=None,
+    peak_rate=1e-3,
+    batch_size=100,
+    weight_decay=0.05,
+    label_smoothing=0.1,
+    average_decay=0.0,
+    augmented=True,
+    bf16=False,
+    seed=0,
+    after_epoch=None,
+    progress=True,
+):
+    """Train a classifier with AdamW; the rate rises, then falls along a cosine to zero.
+
+    Stop it with Ctrl-C or the notebook's stop button whenever you like; the model stays usable.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Maps pictures (B, 1, 28, 28) to logits.
+    pictures : Pictures
+    epochs : int, default=None
+        Passes over the pictures; or
+    seconds : float, default=None
+        of processor time, all threads together, after which training ends wherever it is.
+    peak_rate : float, default=1e-3
+        Highest learning rate.
+    batch_size : int, default=100
+    weight_decay, label_smoothing : float, default=0.05, 0.1
+    average_decay : float, default=0.0
+        0.998 leaves the model with a moving average of its weights; 0 with its last ones.
+    augmented : bool, default=True
+        See `augment`.
+    bf16 : bool, default=False
+        Whether matrix products run with 16-bit floats.
+    seed : int, default=0
+        Of the batches, the augmentation and dropout.
+    after_epoch : function (epoch, mean loss) -> None, default=None
+        Called after every pass, counted from 1.
+    progress : bool, default=True
+        Whether to show a bar with the loss and the time left.
+
+    Returns
+    -------
+    losses : list of float
+        Mean loss of every pass, the last one perhaps cut short, in nats per picture.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of `epochs` and `seconds` is given.
+    FloatingPointError
+        If the loss stops being a number.
+
+    Source
+    ------
+    Loshchilov and Hutter (2017), "SGDR", arXiv:1608.03983, for the cosine.
+    """
+    if (epochs is None) == (seconds is None):
+        raise ValueError(f"give epochs or seconds; got epochs={epochs}, seconds={seconds}.")
+    run = _Run(model, peak_rate, weight_decay, label_smoothing, average_decay, bf16)
+    torch.manual_seed(seed * 1000 + run.processes.rank)
+    batches = _batches(pictures, batch_size, augmented, run.processes, seed)
+    return run.run(batches, epochs, seconds, after_epoch, progress)
+
+
+def _batches(pictures, batch_size, augmented, processes, seed):
+    """Yield, for one epoch after the other, a list of functions that make its batches."""
+    generator = torch.Generator().manual_seed(seed)  # the same order in every process
+    n = len(pictures.images)
+
+    def make(rows):
+        mine = rows[processes.rank :: processes.world]
+        images = pictures.images[mine]
+        return as_input(augment(images) if augmented else images), pictures.labels[mine]
+
+    while True:
+        parts = torch.randperm(n, generator=generator).split(min(batch_size, n))
+        # What is left over makes no batch, because batch norm can't do with a picture or two.
+        yield [lambda rows=rows: make(rows) for rows in parts if len(rows) == len(parts[0])]
+
+
+class _Run:
+    def __init__(self, model, peak_rate, weight_decay, label_smoothing, average_decay, bf16):
+        self.model, self.peak_rate, self.bf16 = model, peak_rate, bf16
+        self.label_smoothing = label_smoothing
+        self.processes = Processes(next(model.parameters()).device)
+        self.forward = self.processes.wrap(model)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=weight_decay, fused=True
+        )
+        self.average = MovingAverage(model, average_decay) if average_decay else None
+        self.step = 0
+
+    def run(self, batches, epochs, seconds, after_epoch, progress):
+        start, losses, done = time.process_time(), [], 0.0
+        show = progress and self.processes.rank == 0
+        form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
+        with StopBetweenSteps() as stop, tqdm(total=1.0, disable=not show, bar_format=form) as bar:
+            while not self.processes.any(done >= 1 or stop.asked):
+                epoch, found = next(batches), []
+                for make in epoch:
+                    found.append(self.train_step(*make(), done))
+                    spent = (time.process_time() - start) / seconds if seconds else 0.0
+                    before, done = done, min(1.0, spent or self.step / (epochs * len(epoch)))
+                    bar.update(done - before)
+                    if self.processes.any(done >= 1 or stop.asked):
+                        break
+                losses.append(self.mean(found))
+                bar.set_postfix(loss=f"{losses[-1]:.3f}")
+                if after_epoch:
+                    with self.average.in_place() if self.average else contextlib.nullcontext():
+                        after_epoch(len(losses), losses[-1])
+        if self.average:
+            self.model.load_state_dict(self.average.weights)
+        self.model.eval()
+        return losses
+
+    def mean(self, losses):
+        value = self.processes.mean(torch.stack(losses).mean())
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f"loss {value} after {self.step} steps. Usual cause: too high a learning rate."
+            )
+        return value
+
+    def train_step(self, images, labels, done):
+        """Take one step, `done` the share of the training before it; returns the loss."""
+        device = self.processes.device
+        self.model.train()
+        for group in self.optimizer.param_groups:
+            rising = min(1.0, (done + 1e-3) / WARMUP)
+            group["lr"] = self.peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.bf16):
+            logits = self.forward(images.to(device))
+        loss = F.cross_entropy(
+            logits.float(), labels.to(device), label_smoothing=self.label_smoothing
+        )
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.step += 1
+        if self.average:
+            self.average.update(self.step)
+        return loss.detach()
