@@ -302,3 +302,29 @@ def trace_encoder(model, ids, tokens, name):
         kept = run_layers(model.layers, entered)
     parts = embeddings, positions, entered, kept, kept[-1][-1].after
     return Trace(name, False, Stack(tokens, *map(_one, parts)))
+
+
+def trace_vision(model, images, tokens, name):
+    """Run a Vision Transformer on one picture and keep what it computes on the way.
+
+    Parameters
+    ----------
+    model : VisionTransformer
+    images : Tensor of shape (1, C, height, width)
+    tokens : list of str, length 1 + patches
+        What the class token and the patches are called.
+    name : str
+        Of the model, for people.
+
+    Returns
+    -------
+    trace : Trace
+        Without a decoder.
+    """
+    with inference(model):
+        entered = model.embed(images)
+        positions = model.positions(len(tokens))[None]
+        kept = run_layers(model.layers, entered)
+        output = model.norm(kept[-1][-1].after)
+    parts = entered - positions, positions, entered, kept, output
+    return Trace(name, True, Stack(tokens, *map(_one, parts)))

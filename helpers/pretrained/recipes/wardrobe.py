@@ -1,0 +1,191 @@
+"""The recipe of the bundled Vision Transformer and of its comparison with a CNN.
+
+``python -m helpers.pretrained.recipes.wardrobe`` trains it on 18,000 of the first 20,000 pictures
+of Fashion-MNIST, beside a CNN of equal size, and writes its weights over the bundled ones; under
+``torchrun`` on several processes. ``… comparison`` trains a small ViT and a small CNN on 300,
+3,000 and 20,000 pictures for equal times and writes what came of it.
+"""
+
+import argparse
+import json
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+from helpers.atomic_writes import whole_file
+from helpers.data.clothes import Pictures, clothes
+from helpers.picture_training import accuracy, train_pictures
+from helpers.pretrained.wardrobe import (
+    CNN_WIDTHS,
+    COMPARISON,
+    PATH,
+    Wardrobe,
+    small_pair,
+    wardrobe_config,
+)
+from helpers.vit import SmallCNN, VisionTransformer
+
+N_VALIDATION = 2_000  # the last ones of the 20,000
+N_PICTURES = 300, 3_000, 20_000
+SEEDS = 0, 1, 2
+SIZES = "d_model", "n_heads", "n_layers", "d_ff", "patch_size"
+
+
+def arguments(argv=None):
+    """Read the command line `argv`; the defaults are the bundled model's."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.wardrobe", description=__doc__
+    )
+    option, bundled = parser.add_argument, wardrobe_config()
+    parser.add_argument("what", nargs="?", choices=["model", "comparison"], default="model")
+    for name in SIZES:
+        option(f"--{name.replace('_', '-')}", type=int, default=getattr(bundled, name))
+    option("--dropout", type=float, default=bundled.dropout)
+    option("--epochs", type=int, default=25)
+    option("--cnn-epochs", type=int, default=10, help="of the CNN beside it; 0: none")
+    option("--peak-rate", type=float, default=2e-3)
+    option("--batch-size", type=int, default=100, help="of all processes together")
+    option("--weight-decay", type=float, default=0.05)
+    option("--label-smoothing", type=float, default=0.1)
+    option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
+    option("--precision", choices=["fp32", "bf16"], default="bf16")
+    option("--seconds", type=float, default=30, help="of processor time, per run of `comparison`")
+    option("--seed", type=int, default=1)
+    option("--limit", type=int, help="use only the first pictures, to try things out")
+    option("--dry", action="store_true", help="neither score on the test set nor write")
+    option("--quiet", action="store_true", help="no progress bar")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    """Train as `argv` says, and write the weights and their card, or the comparison."""
+    args = arguments(argv)
+    if args.what == "comparison":
+        compare(args)
+        return
+    if "WORLD_SIZE" in os.environ:
+        dist.init_process_group("gloo")
+    first = not dist.is_initialized() or dist.get_rank() == 0
+    train, validation = split_pictures(args.limit)
+    torch.manual_seed(args.seed)
+    sizes = {name: getattr(args, name) for name in SIZES}
+    model = VisionTransformer(wardrobe_config(**sizes, dropout=args.dropout))
+    card = {"sizes": sizes}
+    card |= fit(model, train, validation, args, args.epochs)
+    if args.cnn_epochs:
+        torch.manual_seed(args.seed)
+        cnn = SmallCNN(CNN_WIDTHS)
+        card["cnn"] = fit(cnn, train, validation, args, args.cnn_epochs)
+    if first and not args.dry:
+        test = clothes("test", 5_000)
+        card["test_accuracy"] = round(accuracy(model, *test), 4)
+        if args.cnn_epochs:
+            card["cnn"]["test_accuracy"] = round(accuracy(cnn, *test), 4)
+        names = (
+            "dropout",
+            "batch_size",
+            "weight_decay",
+            "label_smoothing",
+            "average_decay",
+            "precision",
+        )
+        card["settings"] = {name: getattr(args, name) for name in (*names, "peak_rate", "seed")}
+        Wardrobe(model, card).save(PATH)
+    if first:
+        print(json.dumps(card, indent=1))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def split_pictures(limit=None):
+    """Read 18,000 pictures to train on and 2,000 to choose by; `limit` takes fewer to train on."""
+    images, labels = clothes("train", 20_000)
+    last = len(images) - N_VALIDATION
+    train = Pictures(images[:last][:limit], labels[:last][:limit])
+    return train, Pictures(images[last:], labels[last:])
+
+
+def fit(model, train, validation, args, epochs):
+    """Train a model, say after every epoch how it does, and return what belongs on its card.
+
+    Parameters
+    ----------
+    model : nn.Module
+    train, validation : Pictures
+    args : argparse.Namespace
+        As `arguments` returns it.
+    epochs : int
+
+    Returns
+    -------
+    card : dict
+    """
+    start, scores = time.perf_counter(), []
+
+    def score(epoch, loss):
+        scores.append(round(accuracy(model, *validation), 4))
+        minutes = (time.perf_counter() - start) / 60
+        print(
+            f"epoch {epoch}: {loss:.3f}, validation {scores[-1]:.4f}, {minutes:.1f} min", flush=True
+        )
+
+    losses = train_pictures(
+        model,
+        train,
+        epochs=epochs,
+        peak_rate=args.peak_rate,
+        batch_size=args.batch_size,
+        weight_decay=args.weight_decay,
+        label_smoothing=args.label_smoothing,
+        average_decay=args.average_decay,
+        bf16=args.precision == "bf16",
+        seed=args.seed,
+        after_epoch=score,
+        progress=not args.quiet,
+    )
+    return {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "epochs": len(losses),
+        "seconds": round(time.perf_counter() - start),
+        "losses": [round(loss, 4) for loss in losses],
+        "validation_accuracies": scores,
+    }
+
+
+def compare(args):
+    """Train both small models on all sizes and seeds for equal times and write the runs.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As `arguments` returns it.
+    """
+    torch.set_num_threads(1)
+    images, labels = clothes("train", 20_000)
+    test, runs = clothes("test", 5_000), []
+    for seed in SEEDS:
+        for n in N_PICTURES[: 1 if args.limit else None]:
+            torch.manual_seed(seed)
+            chosen = torch.randperm(len(images))[:n]
+            pictures = Pictures(images[chosen], labels[chosen])
+            for name, model in zip(("vit", "cnn"), small_pair(), strict=True):
+                losses = train_pictures(
+                    model, pictures, seconds=args.seconds, peak_rate=args.peak_rate, seed=seed,
+                    progress=False,
+                )  # fmt: skip
+                parameters = sum(p.numel() for p in model.parameters())
+                runs.append({
+                    "model": name, "pictures": n, "seed": seed,
+                    "accuracy": round(accuracy(model, *test), 4), "epochs": len(losses),
+                    "parameters": parameters, "seconds": args.seconds,
+                })  # fmt: skip
+                print(runs[-1], flush=True)
+    if not args.dry:
+        with whole_file(COMPARISON) as partial:
+            partial.write_text(json.dumps({"runs": runs}, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

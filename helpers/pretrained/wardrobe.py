@@ -1,0 +1,179 @@
+"""The bundled Vision Transformer, which sorts pictures of clothes into ten classes."""
+
+import json
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from helpers.atomic_writes import whole_file
+from helpers.data.clothes import CLASSES, SIDE, as_input
+from helpers.layers import inference
+from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.trace import trace_vision
+from helpers.vit import SmallCNN, VisionTransformer, VitConfig
+
+PATH = WEIGHTS / "wardrobe.safetensors"
+COMPARISON = WEIGHTS / "wardrobe_comparison.json"
+RECIPE = "python -m helpers.pretrained.recipes.wardrobe"
+CNN_WIDTHS = (40, 80, 136)  # as many parameters as the Vision Transformer, within 5 %
+SMALL_CNN_WIDTHS = (24, 48, 84)
+
+
+class Wardrobe:
+    """A Vision Transformer for grey pictures of clothes, 28 × 28 pixels.
+
+    Parameters
+    ----------
+    model : VisionTransformer
+    card : dict, default=None
+        How it was trained and how well it does.
+    """
+
+    def __init__(self, model, card=None):
+        self.model, self.card = model.eval(), card or {}
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"Wardrobe({n_parameters:,} parameters, {len(CLASSES)} classes)"
+
+    def probabilities(self, images, batch_size=250):
+        """Compute the probability of every class.
+
+        Parameters
+        ----------
+        images : uint8 Tensor or array of shape (N, 28, 28)
+        batch_size : int, default=250
+
+        Returns
+        -------
+        probabilities : Tensor of shape (N, 10)
+            Every row sums to 1; the columns are in the order of `clothes.CLASSES`.
+
+        Raises
+        ------
+        ValueError
+            If the pictures have another shape or other numbers than bytes.
+        """
+        parts = _checked(images).split(batch_size)
+        with inference(self.model):
+            return torch.cat([self.model(as_input(part)).softmax(-1) for part in parts])
+
+    def classify(self, images):
+        """Name the likeliest class of every picture by its place in `clothes.CLASSES`.
+
+        Parameters
+        ----------
+        images : uint8 Tensor or array of shape (N, 28, 28)
+
+        Returns
+        -------
+        labels : integer Tensor of shape (N,)
+        """
+        return self.probabilities(images).argmax(-1)
+
+    def names(self, images):
+        """Name the likeliest class of every picture, uint8 (N, 28, 28), in words; a list."""
+        return [CLASSES[label] for label in self.classify(images)]
+
+    def attend(self, images):
+        """Return all attention weights on pictures.
+
+        Parameters
+        ----------
+        images : uint8 Tensor or array of shape (N, 28, 28)
+
+        Returns
+        -------
+        weights : Tensor of shape (N, layers, heads, 1 + patches, 1 + patches)
+            Token 0 is the class token; the patches follow row by row.
+        """
+        return self.model.attention_maps(as_input(_checked(images)))
+
+    def trace(self, image):
+        """Read one picture, uint8 (28, 28), and keep every number on its way for ``model_map``."""
+        images = _checked(torch.as_tensor(image)[None])
+        grid = range(1, self.model.config.grid + 1)
+        tokens = ["[CLS]", *(f"{row},{column}" for row in grid for column in grid)]
+        return trace_vision(self.model, as_input(images), tokens, "a ViT for clothes")
+
+    def save(self, path=PATH):
+        """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""
+        weights = {k: v.half().contiguous() for k, v in self.model.state_dict().items()}
+        with whole_file(path) as partial:
+            save_file(weights, partial, {"card": json.dumps(self.card)})
+        write_checksums(path)
+
+
+def _checked(images):
+    images = torch.as_tensor(images)
+    if images.dtype != torch.uint8 or images.dim() != 3 or images.shape[1:] != (SIDE, SIDE):
+        raise ValueError(
+            f"expected pictures as bytes (uint8) of shape (N, {SIDE}, {SIDE}); got "
+            f"{str(images.dtype).removeprefix('torch.')} of shape {tuple(images.shape)}."
+        )
+    if not len(images):
+        raise ValueError("got no pictures.")
+    return images
+
+
+def wardrobe_config(**changes):
+    """Return the sizes of the bundled model as a `VitConfig`, with some `changes`."""
+    sizes = {"patch_size": 4, "d_model": 96, "n_heads": 4, "n_layers": 5, "d_ff": 192}
+    about = {"image_size": SIDE, "n_channels": 1, "n_classes": len(CLASSES), "dropout": 0.1}
+    return VitConfig(**(about | sizes | changes))
+
+
+def small_pair():
+    """Make the two untrained models of the comparison, a ViT and a CNN with as many parameters.
+
+    Returns
+    -------
+    vit : VisionTransformer
+    cnn : SmallCNN
+    """
+    vit = VisionTransformer(wardrobe_config(d_model=64, n_layers=4, d_ff=128))
+    return vit, SmallCNN(SMALL_CNN_WIDTHS)
+
+
+def load_wardrobe():
+    """Load the bundled Vision Transformer.
+
+    Returns
+    -------
+    wardrobe : Wardrobe
+
+    Raises
+    ------
+    FileNotFoundError
+        If its file is missing.
+    ValueError
+        If its file is damaged.
+    """
+    if not PATH.exists():
+        raise FileNotFoundError(f"{PATH.name} is not there. Train it with: {RECIPE}")
+    try:
+        check_file(PATH)
+    except ValueError as error:
+        raise ValueError(
+            f"{PATH} is damaged ({error}). Restore it from the repository, or train it anew: "
+            f"{RECIPE}"
+        ) from error
+    with safe_open(PATH, "pt") as file:
+        card = json.loads(file.metadata()["card"])
+        state = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
+    model = VisionTransformer(wardrobe_config(**card["sizes"]))
+    model.load_state_dict(state)
+    return Wardrobe(model, card)
+
+
+def comparison():
+    """Read the runs of the bundled comparison of a ViT and a CNN.
+
+    Returns
+    -------
+    runs : list of dict
+        Each with "model" ("vit" or "cnn"), "pictures", "seed", "accuracy" on the 5,000 test
+        pictures, "epochs", "parameters" and "seconds" of processor time.
+    """
+    return json.loads(COMPARISON.read_text(encoding="utf-8"))["runs"]
