@@ -303,6 +303,20 @@ def test_minilm_attends_and_refuses_nothing(minilm):
         minilm.model(torch.ones(1, 513, dtype=torch.long))
 
 
+def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm):
+    texts = ["A dog runs.", "It rained all day, and the river rose.", "Yes"]
+    vectors = minilm.sentence_vectors(texts, batch_size=2)
+    torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(3))
+    for text, vector in zip(texts, vectors, strict=True):
+        with torch.inference_mode():
+            mean = minilm.model(minilm.encode([text]))[0].mean(0)
+        torch.testing.assert_close(vector, mean / mean.norm(), atol=1e-5, rtol=0)
+    near, far = minilm.sentence_vectors(["The dog is running.", "Stocks fell."]) @ vectors[0]
+    assert near > far + 0.3
+    with pytest.raises(ValueError, match="expected a list of texts"):
+        minilm.sentence_vectors("one text")
+
+
 def test_minilm_without_package_and_network(monkeypatch):
     import huggingface_hub
 

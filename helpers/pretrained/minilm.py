@@ -6,9 +6,11 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from tokenizers import Tokenizer
+from torch.nn.functional import normalize
 
 from helpers.bert import BertConfig, BertEncoder
 from helpers.fingerprints import fingerprint
+from helpers.layers import inference
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.trace import trace_encoder
 
@@ -55,6 +57,39 @@ class MiniLM:
     def tokens(self, text):
         """Show the pieces of one text; `##` marks the continuation of a word."""
         return self.tokenizer.encode(text).tokens
+
+    def sentence_vectors(self, texts, batch_size=16):
+        """Turn each text into one vector: the mean over its tokens, divided by its length.
+
+        The dot product of two such vectors is their cosine similarity. MiniLM was fine-tuned so
+        that it's high for texts of similar meaning.
+
+        Parameters
+        ----------
+        texts : list of str
+        batch_size : int, default=16
+            Texts read together.
+
+        Returns
+        -------
+        vectors : Tensor of shape (n_texts, D)
+            Every row has length 1.
+
+        Raises
+        ------
+        ValueError
+            If `texts` is not a list of texts, one is empty, or one has more than 512 tokens.
+        """
+        ids = self.encode(texts)
+        real = ids != self.model.config.pad_id
+        vectors = torch.zeros(len(ids), self.model.config.d_model)
+        with inference(self.model):  # texts of one length side by side: less padding
+            for rows in real.sum(1).argsort().split(batch_size):
+                longest = real[rows].sum(1).max()
+                hidden = self.model(ids[rows, :longest])  # (B, S, D)
+                counted = real[rows, :longest, None]
+                vectors[rows] = (hidden * counted).sum(1) / counted.sum(1)
+        return normalize(vectors, dim=-1)
 
     def attend(self, text):
         """Read one text and show where every head of every layer looked; an `Attention`."""
