@@ -1,8 +1,9 @@
-"""BERT's encoder, built from the same layers as our Transformer."""
+"""BERT: an encoder built from the same layers as our Transformer, and the heads it is used with."""
 
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from helpers.attention import recorded_weights
@@ -85,17 +86,179 @@ class BertEncoder(nn.Module):
             x = layer(x, mask)
         return x
 
-    def attention_maps(self, token_ids):
+    def attention_maps(self, token_ids, segment_ids=None):
         """Return the attention weights of every head of every layer, with dropout off.
 
         Parameters
         ----------
-        token_ids : integer Tensor of shape (B, S)
+        token_ids, segment_ids : integer Tensor of shape (B, S)
+            As in `forward`.
 
         Returns
         -------
         weights : Tensor of shape (B, layers, H, S, S)
         """
         with inference(self), recorded_weights(self) as maps:
-            self(token_ids)
+            self(token_ids, segment_ids)
         return torch.stack(maps, dim=1)
+
+
+class Pooler(nn.Module):
+    """Turn a text into one vector: a linear layer and tanh over its first position, [CLS].
+
+    Parameters
+    ----------
+    d_model : int
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 3.1 (there only as the vector C; the layer is in their
+    code).
+    """
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.dense = nn.Linear(d_model, d_model)
+
+    def forward(self, hidden):
+        """Map (B, S, D) to (B, D)."""
+        return torch.tanh(self.dense(hidden[:, 0]))
+
+
+def mean_pool(hidden, token_ids, pad_id=0):
+    """Average the vectors of a text's tokens, leaving the padding out.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (B, S, D)
+    token_ids : integer Tensor of shape (B, S)
+    pad_id : int, default=0
+
+    Returns
+    -------
+    pooled : Tensor of shape (B, D)
+    """
+    real = (token_ids != pad_id).unsqueeze(-1)  # (B, S, 1)
+    return (hidden * real).sum(1) / real.sum(1)
+
+
+class MaskedLanguageModel(nn.Module):
+    """Guess the tokens behind [MASK]: one logit per word of the vocabulary at every position.
+
+    Parameters
+    ----------
+    encoder : BertEncoder
+        Its embedding is also the output matrix.
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 3.1, task 1.
+    """
+
+    def __init__(self, encoder):
+        super().__init__()
+        c = encoder.config
+        self.encoder = encoder
+        self.dense = nn.Linear(c.d_model, c.d_model)
+        self.norm = nn.LayerNorm(c.d_model, c.norm_eps)
+        self.bias = nn.Parameter(torch.zeros(c.vocab_size))
+
+    def forward(self, token_ids, segment_ids=None):
+        """Map ids (B, S) to logits (B, S, V)."""
+        hidden = self.norm(F.gelu(self.dense(self.encoder(token_ids, segment_ids))))
+        return F.linear(hidden, self.encoder.embedding.weight, self.bias)
+
+
+class TextClassifier(nn.Module):
+    """Sort texts into classes: one vector per text, then a linear layer.
+
+    Parameters
+    ----------
+    encoder : BertEncoder
+    n_classes : int
+    pooling : {"pooler", "cls", "mean"}, default="pooler"
+        BERT's pooler, the vector of [CLS] as it is, or the mean over the text's tokens.
+
+    Raises
+    ------
+    ValueError
+        If `pooling` is none of the three.
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 4.1.
+    """
+
+    def __init__(self, encoder, n_classes, pooling="pooler"):
+        super().__init__()
+        if pooling not in ("pooler", "cls", "mean"):
+            raise ValueError(f"pooling must be 'pooler', 'cls' or 'mean'; got {pooling!r}.")
+        c = encoder.config
+        self.encoder, self.pooling = encoder, pooling
+        self.pooler = Pooler(c.d_model) if pooling == "pooler" else None
+        self.dropout = Dropout(c.dropout)
+        self.classifier = nn.Linear(c.d_model, n_classes)
+
+    def forward(self, token_ids, segment_ids=None):
+        """Map ids (B, S) to logits (B, n_classes)."""
+        hidden = self.encoder(token_ids, segment_ids)
+        return self.classifier(self.dropout(self.pool(hidden, token_ids)))
+
+    def pool(self, hidden, token_ids):
+        """Map (B, S, D) to (B, D), one vector per text."""
+        if self.pooling == "mean":
+            return mean_pool(hidden, token_ids, self.encoder.config.pad_id)
+        return self.pooler(hidden) if self.pooler else hidden[:, 0]
+
+
+class SpanReader(nn.Module):
+    """Point at an answer: one logit per token for where it starts, one for where it ends.
+
+    Parameters
+    ----------
+    encoder : BertEncoder
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 4.2.
+    """
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+        self.span = nn.Linear(encoder.config.d_model, 2)
+
+    def forward(self, token_ids, segment_ids=None):
+        """Map ids (B, S), question and text, to start and end logits, (B, S) each."""
+        start, end = self.span(self.encoder(token_ids, segment_ids)).unbind(-1)
+        return start, end
+
+
+def best_span(start, end, longest=30):
+    """Find the answer's first and last token: the valid pair with the highest sum of logits.
+
+    Valid means that the last token does not come before the first and is fewer than `longest`
+    tokens away. Two separate argmaxes do not know that.
+
+    Parameters
+    ----------
+    start, end : Tensor of shape (S,)
+        Logits of the text's tokens alone, without question and special tokens.
+    longest : int, default=30
+        Most tokens in an answer.
+
+    Returns
+    -------
+    first, last : int
+    logit : float
+        Their sum.
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 4.2.
+    """
+    sums = start[:, None] + end  # (S, S), rows are starts
+    valid = torch.ones_like(sums, dtype=torch.bool).triu().tril(longest - 1)
+    sums = sums.masked_fill(~valid, -torch.inf)
+    first, last = divmod(sums.argmax().item(), len(end))
+    return first, last, sums[first, last].item()

@@ -1,6 +1,8 @@
 """How good, how sure, how well aligned."""
 
 import math
+import re
+import string
 from collections import Counter
 
 import sacrebleu
@@ -193,3 +195,68 @@ def antecedent_accuracy(weights, antecedents, candidates=None):
     if not total:
         raise ValueError("no sentence has a pronoun; give sentences whose antecedents are known.")
     return right / total
+
+
+def normalise_answer(text):
+    """Make two answers comparable as SQuAD does: small letters, no punctuation, no article.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    text : str
+        Words with one space between them.
+
+    Source
+    ------
+    Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+    arXiv:1606.05250, section 6.1.
+    """
+    text = text.lower().translate(str.maketrans("", "", string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def answer_exact_match(answer, references):
+    """Tell whether an answer equals one of the references after normalising both; 0.0 or 1.0.
+
+    Parameters
+    ----------
+    answer : str
+    references : list of str
+        Right answers as different people marked them; none where the text has no answer, and
+        then the empty string is right.
+    """
+    references = references or [""]
+    return float(normalise_answer(answer) in map(normalise_answer, references))
+
+
+def answer_f1(answer, references):
+    """Measure how many words an answer shares with the closest reference; 0.0 to 1.0.
+
+    F1 is the harmonic mean of the share of the answer's words that are in the reference and the
+    share of the reference's words that are in the answer. A word counts as often as it occurs.
+
+    Parameters
+    ----------
+    answer, references
+        As in `answer_exact_match`.
+
+    Returns
+    -------
+    f1 : float
+
+    Source
+    ------
+    As in `normalise_answer`.
+    """
+    return max(_word_f1(answer, reference) for reference in references or [""])
+
+
+def _word_f1(answer, reference):
+    ours, theirs = (normalise_answer(text).split() for text in (answer, reference))
+    if not ours or not theirs:  # an answer where there is none, or none where there is one
+        return float(ours == theirs)
+    shared = (Counter(ours) & Counter(theirs)).total()
+    return 2 * shared / (len(ours) + len(theirs))

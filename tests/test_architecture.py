@@ -26,7 +26,7 @@ SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 # What the lessons teach: torch and each other, nothing else.
 MATHEMATICS = {
     "attention", "masks", "positions", "layers", "transformer", "bert", "seq2seq", "decoding",
-    "losses", "fast", "gpt", "patterns", "efficient", "sha_rnn", "vit",
+    "losses", "fast", "gpt", "patterns", "efficient", "sha_rnn", "vit", "lora",
 }  # fmt: skip
 LONGEST_FILE = 455  # lines; about 400 is the aim, and the few that are longer do not grow
 LONGEST_SCRIPT = 300  # lines of JavaScript

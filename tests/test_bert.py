@@ -1,11 +1,23 @@
-"""BERT's encoder: equal to PyTorch's layers, both directions, segments, and its limits."""
+"""BERT: equal to PyTorch's layers and to Hugging Face's models, segments, and its limits."""
 
 import pytest
 import torch
+import transformers
+from safetensors import safe_open
 from torch import nn
 from twins import copy_weights, layer_pairs
 
-from helpers.bert import BertConfig, BertEncoder
+from helpers.bert import (
+    BertConfig,
+    BertEncoder,
+    MaskedLanguageModel,
+    Pooler,
+    SpanReader,
+    TextClassifier,
+    best_span,
+    mean_pool,
+)
+from helpers.pretrained.minilm import bert_state, load_minilm, minilm_file
 
 IDS = torch.tensor([[5, 6, 7, 2], [8, 9, 0, 0]])
 SIZES = {"vocab_size": 12, "d_model": 8, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_len": 6}
@@ -62,3 +74,156 @@ def test_defaults_are_minilm_s_and_errors_are_clear():
     assert (config.vocab_size, config.max_len, config.norm_eps) == (30522, 512, 1e-12)
     with pytest.raises(ValueError, match="holds 6 positions"):
         small()(torch.ones(1, 7, dtype=torch.long))
+
+
+def theirs_of(name, config, **more):
+    """Build Hugging Face's model of that name in the size of ours, with random weights."""
+    c = config
+    hf = transformers.BertConfig(
+        vocab_size=c.vocab_size, hidden_size=c.d_model, num_hidden_layers=c.n_layers,
+        num_attention_heads=c.n_heads, intermediate_size=c.d_ff, hidden_act="gelu",
+        max_position_embeddings=c.max_len, layer_norm_eps=c.norm_eps, initializer_range=0.3, **more,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    return getattr(transformers, name)(hf).double().eval()
+
+
+def our_encoder(theirs, config):
+    bert = getattr(theirs, "bert", theirs)
+    encoder = BertEncoder(config).double()
+    encoder.load_state_dict(bert_state(bert.state_dict(), config.n_layers))
+    return encoder
+
+
+def assert_equal_heads(ours, theirs, ids, segments, tolerance):
+    """Compare outputs at the real tokens; each model returns one tensor or several."""
+    ours.eval()
+    with torch.no_grad():
+        found, expected = ours(ids, segments), theirs(ids, segments)
+    pairs = (
+        [(found, expected)]
+        if isinstance(found, torch.Tensor)
+        else zip(found, expected, strict=True)
+    )
+    for one, other in pairs:
+        if one.shape[:2] == ids.shape:
+            one, other = one[ids != 0], other[ids != 0]
+        torch.testing.assert_close(one, other, atol=tolerance, rtol=0)
+
+
+def heads_beside_theirs(config, dtype=torch.float64, encoder_state=None):
+    """Yield our model with a head and Hugging Face's with the same weights, for all four heads."""
+
+    def build(name, ours_of, copies, **more):
+        theirs = theirs_of(name, config, **more).to(dtype)
+        if encoder_state:
+            getattr(theirs, "bert", theirs).load_state_dict(encoder_state, strict=False)
+        ours = ours_of(our_encoder(theirs, config).to(dtype)).to(dtype)
+        for mine, other in copies(ours, theirs):
+            mine.load_state_dict(other.state_dict())
+        return ours, theirs
+
+    def call(theirs, *outputs):
+        def answer(ids, segments):
+            mask = (ids != 0).long()
+            found = theirs(input_ids=ids, token_type_ids=segments, attention_mask=mask)
+            found = tuple(getattr(found, name) for name in outputs)
+            return found if len(found) > 1 else found[0]
+
+        return answer
+
+    ours, theirs = build("BertModel", Pooled, lambda a, b: [(a.pooler.dense, b.pooler.dense)])
+    yield ours, call(theirs, "last_hidden_state", "pooler_output")
+
+    ours, theirs = build("BertForMaskedLM", MaskedLanguageModel, lambda a, b: [
+        (a.dense, b.cls.predictions.transform.dense),
+        (a.norm, b.cls.predictions.transform.LayerNorm),
+    ])  # fmt: skip
+    with torch.no_grad():
+        ours.bias.copy_(torch.randn(config.vocab_size))
+        theirs.cls.predictions.decoder.bias.copy_(ours.bias)
+    yield ours, call(theirs, "logits")
+
+    ours, theirs = build(
+        "BertForSequenceClassification",
+        lambda encoder: TextClassifier(encoder, 3),
+        lambda a, b: [(a.pooler.dense, b.bert.pooler.dense), (a.classifier, b.classifier)],
+        num_labels=3,
+    )
+    yield ours, call(theirs, "logits")
+
+    ours, theirs = build(
+        "BertForQuestionAnswering", SpanReader, lambda a, b: [(a.span, b.qa_outputs)]
+    )
+    yield ours, call(theirs, "start_logits", "end_logits")
+
+
+class Pooled(nn.Module):
+    """BERT as Hugging Face's BertModel gives it: all vectors, and the pooled one."""
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder, self.pooler = encoder, Pooler(encoder.config.d_model)
+
+    def forward(self, ids, segments):
+        hidden = self.encoder(ids, segments)
+        return hidden, self.pooler(hidden)
+
+
+def test_encoder_and_heads_equal_hugging_face_s_on_padded_pairs():
+    config = BertConfig(**(SIZES | {"norm_eps": 1e-12}))
+    segments = torch.tensor([[0, 0, 1, 1], [0, 1, 0, 0]])
+    for ours, theirs in heads_beside_theirs(config):
+        assert_equal_heads(ours, theirs, IDS, segments, 1e-10)
+
+
+def test_minilm_s_weights_give_the_same_numbers_up_to_512_positions_and_an_error_beyond():
+    minilm = load_minilm()
+    state = theirs_state(minilm)
+    ids = minilm.encode(["Where was it?", "word " * 510])
+    assert ids.shape == (2, 512)
+    segments = torch.zeros_like(ids)
+    segments[:, 3:] = (ids[:, 3:] != 0).long()
+    for ours, theirs in heads_beside_theirs(minilm.model.config, torch.float32, state):
+        assert_equal_heads(ours, theirs, ids, segments, 1e-5)
+    with pytest.raises(ValueError, match="holds 512 positions"):
+        minilm.model(minilm.encode(["word " * 511]))
+
+
+def theirs_state(minilm):
+    """MiniLM's tensors under Hugging Face's names, as its file has them."""
+    with safe_open(minilm_file("model.safetensors", 90.9), "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def test_minilm_brings_its_pooler():
+    minilm = load_minilm()
+    torch.testing.assert_close(
+        minilm.pooler.dense.weight, theirs_state(minilm)["pooler.dense.weight"], atol=0, rtol=0
+    )
+    hidden = torch.randn(2, 3, 384)
+    expected = torch.tanh(hidden[:, 0] @ minilm.pooler.dense.weight.T + minilm.pooler.dense.bias)
+    torch.testing.assert_close(minilm.pooler(hidden), expected)
+
+
+def test_mean_pooling_leaves_padding_out_and_cls_pooling_takes_the_first():
+    hidden = torch.randn(2, 4, 8)
+    pooled = mean_pool(hidden, IDS)
+    torch.testing.assert_close(pooled[0], hidden[0].mean(0))
+    torch.testing.assert_close(pooled[1], hidden[1, :2].mean(0))
+    encoder = small()
+    classifier = TextClassifier(encoder, 2, pooling="cls").double()
+    assert torch.equal(classifier.pool(encoder(IDS), IDS), encoder(IDS)[:, 0])
+    with pytest.raises(ValueError, match="'pooler', 'cls' or 'mean'; got 'max'"):
+        TextClassifier(encoder, 2, pooling="max")
+
+
+def test_best_span_is_the_best_valid_one():
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(50):
+        start, end = torch.randn(2, 9, generator=generator)
+        valid = [(i, j) for i in range(9) for j in range(i, min(i + 4, 9))]
+        expected = max(valid, key=lambda span: start[span[0]] + end[span[1]])
+        first, last, logit = best_span(start, end, longest=4)
+        assert (first, last) == expected
+        assert logit == pytest.approx((start[first] + end[last]).item())

@@ -268,7 +268,7 @@ def test_bleu_on_the_first_hundred_test_captions(translator):
 def test_minilm_equals_hugging_face(minilm):
     from transformers import BertModel
 
-    folder = pretrained_minilm._minilm_file("model.safetensors", 0).parent
+    folder = pretrained_minilm.minilm_file("model.safetensors", 0).parent
     theirs = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
     ids = minilm.encode(TEXTS)
     real = ids != 0

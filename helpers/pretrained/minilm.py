@@ -8,7 +8,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch.nn.functional import normalize
 
-from helpers.bert import BertConfig, BertEncoder
+from helpers.bert import BertConfig, BertEncoder, Pooler
 from helpers.fingerprints import fingerprint
 from helpers.layers import inference
 from helpers.pretrained.attended import Attention
@@ -29,6 +29,8 @@ class MiniLM:
     ----------
     model : BertEncoder
     tokenizer : tokenizers.Tokenizer
+    pooler : Pooler, default=None
+        BERT's layer over [CLS]. MiniLM was trained to be averaged instead, so it is left over.
 
     Source
     ------
@@ -36,8 +38,8 @@ class MiniLM:
     arXiv:1908.10084. Weights: sentence-transformers/all-MiniLM-L6-v2, Apache-2.0.
     """
 
-    def __init__(self, model, tokenizer):
-        self.model, self.tokenizer = model.eval(), tokenizer
+    def __init__(self, model, tokenizer, pooler=None):
+        self.model, self.tokenizer, self.pooler = model.eval(), tokenizer, pooler
 
     def __repr__(self):
         n_parameters = sum(p.numel() for p in self.model.parameters())
@@ -119,17 +121,20 @@ def load_minilm():
     OSError
         If a file is not the one that was published.
     """
-    with safe_open(_minilm_file("model.safetensors", 90.9), "pt") as file:
+    with safe_open(minilm_file("model.safetensors", 90.9), "pt") as file:
         theirs = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     model = BertEncoder(BertConfig())
     model.load_state_dict(bert_state(theirs, model.config.n_layers))
-    tokenizer = Tokenizer.from_file(str(_minilm_file("tokenizer.json", 0.5)))
+    pooler = Pooler(model.config.d_model)
+    pooler.load_state_dict({f"dense.{k}": theirs[f"pooler.dense.{k}"] for k in ("weight", "bias")})
+    tokenizer = Tokenizer.from_file(str(minilm_file("tokenizer.json", 0.5)))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return MiniLM(model, tokenizer)
+    return MiniLM(model, tokenizer, pooler.requires_grad_(False))
 
 
-def _minilm_file(name, megabytes):
+def minilm_file(name, megabytes):
+    """Find a file of MiniLM by its `name`; if it must be fetched, say how many `megabytes`."""
     package = importlib.util.find_spec(MINILM_PACKAGE)
     path = Path(package.origin).parent / "model" / name if package else _from_hub(name, megabytes)
     if fingerprint(path.read_bytes()) != MINILM_SHA256[name]:

@@ -1,0 +1,84 @@
+"""Files of adapters: what fine-tuning changed, without the model that it changed."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from helpers.atomic_writes import whole_file
+from helpers.fingerprints import fingerprint
+from helpers.lora import trainable_state
+from helpers.pretrained.checksums import write_checksums
+
+
+def base_fingerprint(model):
+    """Compute the fingerprint of a model's frozen weights, those that an adapter corrects."""
+    frozen = {
+        n.replace(".base.", "."): p for n, p in model.named_parameters() if not p.requires_grad
+    }
+    parts = [f"{n} {fingerprint(p.detach().numpy().tobytes())}" for n, p in sorted(frozen.items())]
+    return fingerprint("\n".join(parts))
+
+
+def save_adapter(model, path, card=None):
+    """Write a model's trainable weights as 16-bit floats, and the fingerprint of its frozen ones.
+
+    Parameters
+    ----------
+    model : nn.Module
+        After `add_lora`, with or without a new head.
+    path : path
+        Ends in ``.safetensors``. The checksum goes into the ``SHA256SUMS`` beside it.
+    card : dict, default=None
+        What is known of the training.
+    """
+    path = Path(path)
+    tensors = {name: t.half().contiguous() for name, t in trainable_state(model).items()}
+    metadata = {"base": base_fingerprint(model), "card": json.dumps(card or {})}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as partial:
+        save_file(tensors, partial, metadata)
+    write_checksums(path)
+
+
+@torch.no_grad()
+def load_adapter(model, path):
+    """Fill a model's trainable weights from a file, if they belong to its frozen ones.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With LoRA layers and head of the same sizes as when the file was written.
+    path : path
+
+    Returns
+    -------
+    card : dict
+
+    Raises
+    ------
+    ValueError
+        If the file was trained on another base, or for a model of other names or sizes.
+    """
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    own = trainable_state(model)
+    sizes, wanted = ({n: tuple(t.shape) for n, t in state.items()} for state in (tensors, own))
+    if sizes != wanted:
+        differ = sorted(n for n in sizes.keys() | wanted.keys() if sizes.get(n) != wanted.get(n))
+        raise ValueError(
+            f"{path} is an adapter for a model of another shape: it has {differ[0]} of shape "
+            f"{sizes.get(differ[0])}, this model {wanted.get(differ[0])}. Build the model with the "
+            f"rank and the layers that the adapter was trained with."
+        )
+    if metadata.get("base") != base_fingerprint(model):
+        raise ValueError(
+            f"{path} was trained on other base weights than this model has. An adapter only "
+            f"corrects the weights it was trained with; load those, or train a new adapter."
+        )
+    for name, tensor in tensors.items():
+        own[name].copy_(tensor)
+    return json.loads(metadata["card"])

@@ -1,0 +1,249 @@
+"""Answer a question from a text: MiniLM with an adapter that points at the answer."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from helpers.bert import SpanReader, best_span
+from helpers.layers import inference
+from helpers.lora import add_lora, merge_lora
+from helpers.pretrained.adapters import load_adapter
+from helpers.pretrained.attended import Attention
+from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.minilm import load_minilm
+
+READER = WEIGHTS / "reader.safetensors"
+RANK, ALPHA = 16, 32.0
+WINDOW, STRIDE = 256, 128
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A part of a text: ``text[start:end]``, as the reader was given it.
+
+    Parameters
+    ----------
+    text : str
+    start, end : int
+        In characters.
+    score : float
+        From 0 to 1: a softmax over this answer and "the text has none", so 0.5 is undecided.
+    """
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the reader computed for one question and one window of its text.
+
+    Parameters
+    ----------
+    tokens : list of str
+        Those of the text alone, T of them.
+    offsets : list of (int, int)
+        Where each token begins and ends in the text, in characters.
+    start, end : Tensor of shape (T,)
+        Logits of being the answer's first and last token.
+    no_answer : float
+        The same two logits at [CLS], added: where a question without answer is pointed to.
+    """
+
+    tokens: list
+    offsets: list
+    start: torch.Tensor
+    end: torch.Tensor
+    no_answer: float
+
+
+class Reader:
+    """A span model with its tokenizer: question and text in, a part of the text out.
+
+    Parameters
+    ----------
+    model : SpanReader
+    minilm : MiniLM
+        For its tokenizer.
+    card : dict, default=None
+        What is known of the training.
+    """
+
+    def __init__(self, model, minilm, card=None):
+        self.model, self.minilm, self.card = model.eval(), minilm, card or {}
+        # A text that is too long is cut into windows that overlap; a question never is.
+        minilm.tokenizer.enable_truncation(WINDOW, stride=STRIDE, strategy="only_second")
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"Reader({n_parameters:,} parameters)"
+
+    def answer(self, question, text, threshold=0.0, batch_size=16):
+        """Point at the answer to a question in a text.
+
+        Parameters
+        ----------
+        question, text : str or list of str
+            Two lists of one length, or a list and one string that goes with each of its items.
+        threshold : float, default=0.0
+            Answers with a lower score become None. 0 always gives an answer.
+        batch_size : int, default=16
+            Windows read together.
+
+        Returns
+        -------
+        answer : Answer or None; a list of them if a list was given
+
+        Raises
+        ------
+        ValueError
+            If a question or text is empty, the lists differ in length, or a question alone
+            nearly fills a window.
+        """
+        if isinstance(question, str) and isinstance(text, str):
+            return self.answer([question], [text], threshold, batch_size)[0]
+        questions, texts = _paired(question, text)
+        answers = []
+        for windows, whole in zip(self.read(questions, texts, batch_size), texts, strict=True):
+            found = _best(windows, whole)
+            answers.append(found if found.score >= threshold else None)
+        return answers
+
+    def read(self, questions, texts, batch_size=16):
+        """Compute the logits behind `answer`.
+
+        Parameters
+        ----------
+        questions, texts : list of str
+            Of one length.
+        batch_size : int, default=16
+
+        Returns
+        -------
+        windows : list of lists of Window
+            Per question one window, or several where the text is long.
+        """
+        encodings = self._encode(questions, texts)
+        flat = [(i, e) for i, windows in enumerate(encodings) for e in windows]
+        found = [[None] * len(windows) for windows in encodings]
+        places = [(i, j) for i, windows in enumerate(encodings) for j in range(len(windows))]
+        # Windows of one length side by side: less padding.
+        order = sorted(range(len(flat)), key=lambda k: len(flat[k][1].ids))
+        for at in range(0, len(order), batch_size):
+            rows = order[at : at + batch_size]
+            with inference(self.model):
+                start, end = self.model(*_batch([flat[k][1] for k in rows]))
+            for k, s, e in zip(rows, start, end, strict=True):
+                i, j = places[k]
+                found[i][j] = _window(flat[k][1], s, e)
+        return found
+
+    def attend(self, question, text):
+        """Show where every head of every layer looked while reading; an `Attention`.
+
+        Parameters
+        ----------
+        question, text : str
+            Only the first window of a long text.
+        """
+        encoding = self._encode([question], [text])[0][0]
+        ids, segments = _batch([encoding])
+        weights = self.model.encoder.attention_maps(ids, segments)[0]
+        return Attention(
+            {"encoder": (weights, encoding.tokens, encoding.tokens)}, encoding.tokens, []
+        )
+
+    def _encode(self, questions, texts):
+        """Tokenise pairs; per pair the list of its windows."""
+        for what, given in (("question", questions), ("text", texts)):
+            for one in given:
+                if not isinstance(one, str) or not one.strip():
+                    raise ValueError(f"expected a {what} that is not empty; got {one!r}.")
+        tokenizer = self.minilm.tokenizer
+        for question in questions:
+            length = len(tokenizer.encode(question, add_special_tokens=False).ids)
+            if length > WINDOW - STRIDE - 8:
+                raise ValueError(
+                    f"the question has {length} tokens and leaves too little room for the text in "
+                    f"a window of {WINDOW}; ask in at most {WINDOW - STRIDE - 8}."
+                )
+        encodings = tokenizer.encode_batch(list(zip(questions, texts, strict=True)))
+        return [[encoding, *encoding.overflowing] for encoding in encodings]
+
+
+def _paired(question, text):
+    """Make two lists of one length of a list and a list, or of a list and a string."""
+    if isinstance(question, str):
+        question = [question] * len(text)
+    if isinstance(text, str):
+        text = [text] * len(question)
+    if len(question) != len(text):
+        raise ValueError(
+            f"each question goes with one text; got {len(question)} questions and "
+            f"{len(text)} texts."
+        )
+    return list(question), list(text)
+
+
+def _batch(encodings):
+    """Pad ids and segments to the longest, (B, S) each."""
+    longest = max(len(e.ids) for e in encodings)
+    rows = [(e.ids + [0] * (longest - len(e.ids)), e.type_ids) for e in encodings]
+    return (
+        torch.tensor([ids for ids, _ in rows]),
+        torch.tensor([kinds + [0] * (longest - len(kinds)) for _, kinds in rows]),
+    )
+
+
+def _window(encoding, start, end):
+    """Keep of one window's logits, (S,) each, those of the text and those of [CLS]."""
+    of_text = [k for k, sequence in enumerate(encoding.sequence_ids) if sequence == 1]
+    return Window(
+        tokens=[encoding.tokens[k] for k in of_text],
+        offsets=[encoding.offsets[k] for k in of_text],
+        start=start[of_text],
+        end=end[of_text],
+        no_answer=(start[0] + end[0]).item(),
+    )
+
+
+def _best(windows, text):
+    """Choose the best span of all windows; the least sure window speaks for "no answer"."""
+    spans = [(*best_span(window.start, window.end), window) for window in windows]
+    first, last, logit, window = max(spans, key=lambda span: span[2])
+    start, end = window.offsets[first][0], window.offsets[last][1]
+    margin = logit - min(w.no_answer for w in windows)
+    return Answer(text[start:end], start, end, 1 / (1 + math.exp(-max(min(margin, 500), -500))))
+
+
+def build_reader(minilm):
+    """Put a new span head and fresh LoRA layers around a `minilm`'s encoder."""
+    return SpanReader(add_lora(minilm.model, RANK, ALPHA))
+
+
+def load_reader(path=READER):
+    """Load the bundled reader.
+
+    Parameters
+    ----------
+    path : path, default=the bundled one
+        A file that the recipe wrote.
+
+    Returns
+    -------
+    reader : Reader
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or trained on another base than MiniLM.
+    """
+    minilm = load_minilm()
+    model = build_reader(minilm)
+    check_file(path)
+    card = load_adapter(model, path)
+    merge_lora(model)
+    return Reader(model, minilm, card)

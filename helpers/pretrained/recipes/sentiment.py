@@ -1,0 +1,86 @@
+"""The recipe of the judge of reviews.
+
+``python -m helpers.pretrained.recipes.sentiment`` trains it anew on film reviews and writes its
+adapter over the bundled one.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from helpers.data.reviews import film_reviews, product_reviews
+from helpers.lora import merge_lora
+from helpers.pretrained.adapters import load_adapter, save_adapter
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.recipes.fine_tune import Example, batches, fine_tune
+from helpers.pretrained.sentiment import SENTIMENT, Sentiment, build_sentiment
+from helpers.training import TrainingSettings
+
+LONGEST = 80  # tokens; longer reviews are cut
+
+
+def examples_of(reviews, minilm):
+    """Tokenise `reviews` with the tokenizer of `minilm`; a list of `Example`."""
+    encodings = minilm.tokenizer.encode_batch([review.text for review in reviews])
+    return [
+        Example(ids=e.ids[:LONGEST], segments=[0] * len(e.ids[:LONGEST]), target=(review.label,))
+        for e, review in zip(encodings, reviews, strict=True)
+    ]
+
+
+def loss_of(model, ids, segments, targets):
+    """Compute the `model`'s mean loss in nats; ids and segments (B, S), targets (B, 1)."""
+    return F.cross_entropy(model(ids, segments).float(), targets[:, 0])
+
+
+def accuracy(sentiment, reviews):
+    """Measure the share of `reviews` whose label is found by `sentiment`."""
+    found = sentiment.classify([review.text for review in reviews])
+    return sum(label == r.label for (label, _), r in zip(found, reviews, strict=True)) / len(found)
+
+
+def main(arguments=None):
+    """Train the adapter and write its file.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.sentiment", description=__doc__
+    )
+    parser.add_argument("--out", type=Path, default=SENTIMENT)
+    parser.add_argument("--checkpoint", type=Path, default=Path("sentiment.checkpoint"))
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    chosen = parser.parse_args(arguments)
+    torch.manual_seed(chosen.seed)
+    minilm = load_minilm()
+    model = build_sentiment(minilm)
+    train = examples_of(film_reviews("train"), minilm)
+    settings = TrainingSettings(
+        epochs=chosen.epochs, peak_rate=chosen.rate, warmup_steps=40, decay="linear",
+        weight_decay=0.01, precision=chosen.precision, seed=chosen.seed,
+    )  # fmt: skip
+    epochs = [
+        lambda e=e: batches(train, 1536, 1000 * chosen.seed + e) for e in range(chosen.epochs)
+    ]
+    validation = film_reviews("validation")
+    judge = Sentiment(model, minilm)
+    card = fine_tune(
+        model, loss_of, epochs, lambda _: accuracy(judge, validation), settings, chosen.checkpoint
+    )
+    save_adapter(model, chosen.out, card)
+    load_adapter(model, chosen.out)  # what is scored is what is in the file: 16-bit numbers
+    judge = Sentiment(merge_lora(model), minilm)
+    print("film reviews, test:", accuracy(judge, film_reviews("test")))
+    print("product reviews:", accuracy(judge, product_reviews()))
+
+
+if __name__ == "__main__":
+    main()

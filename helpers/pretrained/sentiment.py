@@ -1,0 +1,108 @@
+"""Tell whether a review is positive: MiniLM with an adapter trained on film reviews."""
+
+import torch
+
+from helpers.bert import TextClassifier
+from helpers.layers import inference
+from helpers.lora import add_lora, merge_lora
+from helpers.pretrained.adapters import load_adapter
+from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.minilm import load_minilm
+
+SENTIMENT = WEIGHTS / "sentiment.safetensors"
+RANK, ALPHA = 16, 32.0
+
+
+class Sentiment:
+    """A text classifier with its tokenizer: 1 = positive, 0 = negative.
+
+    Parameters
+    ----------
+    model : TextClassifier
+    minilm : MiniLM
+        For its tokenizer.
+    card : dict, default=None
+        What is known of the training.
+    """
+
+    def __init__(self, model, minilm, card=None):
+        self.model, self.minilm, self.card = model.eval(), minilm, card or {}
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"Sentiment({n_parameters:,} parameters)"
+
+    def probabilities(self, texts, batch_size=32):
+        """Compute how likely each text is positive.
+
+        Parameters
+        ----------
+        texts : list of str
+            A text's words beyond the model's 512 positions are left out.
+        batch_size : int, default=32
+            Texts read together.
+
+        Returns
+        -------
+        positive : Tensor of shape (n_texts,)
+
+        Raises
+        ------
+        ValueError
+            If `texts` is not a list of texts, or one is empty.
+        """
+        ids = self.minilm.encode(texts)[:, : self.model.encoder.config.max_len]
+        lengths = (ids != self.model.encoder.config.pad_id).sum(1)
+        positive = torch.zeros(len(ids))
+        with inference(self.model):  # texts of one length side by side: less padding
+            for rows in lengths.argsort().split(batch_size):
+                logits = self.model(ids[rows, : lengths[rows].max()])
+                positive[rows] = logits.softmax(-1)[:, 1]
+        return positive
+
+    def classify(self, texts, batch_size=32):
+        """Sort texts into positive and negative ones.
+
+        Parameters
+        ----------
+        texts, batch_size
+            As in `probabilities`.
+
+        Returns
+        -------
+        labels : list of (int, float)
+            Per text 1 (positive) or 0 (negative), and the probability of that label.
+        """
+        positive = self.probabilities(texts, batch_size).tolist()
+        return [(int(p >= 0.5), max(p, 1 - p)) for p in positive]
+
+
+def build_sentiment(minilm):
+    """Put a new classification head and fresh LoRA layers around a `minilm`'s encoder."""
+    encoder = add_lora(minilm.model, RANK, ALPHA)
+    return TextClassifier(encoder, n_classes=2, pooling="mean")
+
+
+def load_sentiment(path=SENTIMENT):
+    """Load the bundled judge of reviews.
+
+    Parameters
+    ----------
+    path : path, default=the bundled one
+        A file that the recipe wrote.
+
+    Returns
+    -------
+    sentiment : Sentiment
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or trained on another base than MiniLM.
+    """
+    minilm = load_minilm()
+    model = build_sentiment(minilm)
+    check_file(path)
+    card = load_adapter(model, path)
+    merge_lora(model)
+    return Sentiment(model, minilm, card)
