@@ -10,10 +10,11 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab quick test notebooks minutes images bench colab format clean
+.PHONY: help lab class quick test notebooks minutes images bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
+	@echo "make class                  learner's and teacher's copies of every lesson"
 	@echo "make quick                  code style, the package and the exercises: a minute"
 	@echo "make test                   everything that CI checks: a few minutes"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
@@ -23,10 +24,15 @@ help:
 	@echo "make colab                  run lessons with the versions that Colab has"
 	@echo "make format                 let ruff tidy the code"
 
-# The whole course is in the file browser, not the notebooks alone: a lesson may point to its code.
+# Learners write in copies of their own, so a clone stays clean. The whole course is in the file
+# browser, not the copies alone: a lesson may point to its code.
 lab: $(STAMP)
+	$(PY) -m notebooks.copies lab
 	$(PY) -m jupyter lab $(AS_ROOT) $(if $(PORT),--port=$(PORT)) \
-		--ServerApp.root_dir="$(CURDIR)" notebooks/00_start_here.ipynb
+		--ServerApp.root_dir="$(CURDIR)" my_lessons/00_start_here.ipynb
+
+class: $(STAMP)
+	$(PY) -m notebooks.copies class
 
 quick: $(STAMP)
 	$(PY) tests/stages.py --quick

@@ -1,7 +1,8 @@
 """Turn ``notebooks/source/NN_name.py`` into executed ``notebooks/NN_name.ipynb``.
 
 ``make notebooks`` rebuilds what changed, ``make notebooks ONLY=03`` one lesson,
-``make notebooks FORCE=1`` all of them. For maintainers only: learners edit the ``.ipynb``.
+``make notebooks FORCE=1`` all of them. Where only text has changed, nothing is run again. For
+maintainers only: learners write in copies, see `copies.py`.
 
 A source is Python text in jupytext's percent format. Its cells carry tags; besides nbval's own
 (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this script knows:
@@ -38,6 +39,7 @@ from helpers.fingerprints import fingerprint
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOURCES = NOTEBOOKS / "source"
+PLACEHOLDER = "/your-name/"  # in the address, until somebody publishes the course
 CELL_TIMEOUT = 900  # seconds
 FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
 PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
@@ -67,7 +69,9 @@ def assemble(source):
     if not cells or not cells[0].source.startswith("# "):
         raise ValueError(f"{source.name}: the first cell has to be Markdown that starts '# Title'.")
     title, _, rest = cells[0].source.partition("\n")
-    cells[0].source = f"{title}\n\n[Open in Colab]({_colab_address(source.stem)})\n{rest}"
+    if is_published():
+        link = f"[Open in Colab]({_colab_address(source.stem)})"
+        cells[0].source = f"{title}\n\n{link}\n{rest}"
     _name_cells(cells)
     _fold_answers(cells)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=dict(METADATA))
@@ -87,6 +91,11 @@ def address():
         return tomllib.load(file)["project"]["urls"]["Repository"].removesuffix("/")
 
 
+def is_published():
+    """Tell whether the address is one of its own, so that links to it lead somewhere."""
+    return PLACEHOLDER not in address()
+
+
 def set_up_cell():
     """Make the set-up cell that every notebook shares.
 
@@ -100,7 +109,7 @@ def set_up_cell():
 
 def _colab_address(stem):
     path = address().removeprefix("https://github.com/")
-    return f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{stem}.ipynb"
+    return f"https://colab.research.google.com/github/{path}/blob/learners/{stem}.ipynb"
 
 
 def _assemble_cell(cell):
@@ -190,6 +199,39 @@ def is_fresh(notebook, target):
     return built.get("source_hash") == notebook.metadata["course"]["source_hash"]
 
 
+def keep_outputs(notebook, built):
+    """Take over the outputs of an earlier build, if no code has changed but the set-up cell's.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As `assemble` made it; changed in place.
+    built : NotebookNode
+        The earlier build.
+
+    Returns
+    -------
+    kept : bool
+        False if the code is not the same, and then nothing is changed.
+    """
+    ours, theirs = (
+        [cell for cell in one.cells if cell.cell_type == "code"] for one in (notebook, built)
+    )
+    if [_code(cell) for cell in ours] != [_code(cell) for cell in theirs]:
+        return False
+    seconds = built.metadata.get("course", {}).get("seconds", {})
+    renamed = {old.id: new.id for old, new in zip(theirs, ours, strict=True)}
+    notebook.metadata["course"]["seconds"] = {renamed[name]: s for name, s in seconds.items()}
+    for new, old in zip(ours, theirs, strict=True):
+        new.outputs, new.execution_count = old.outputs, old.execution_count
+    return True
+
+
+def _code(cell):
+    tags = cell.metadata.get("tags", [])
+    return "set-up" if "set-up" in tags else (cell.source, tags)
+
+
 def execute(notebook):
     """Run every cell and keep what learners see before they run anything themselves.
 
@@ -247,8 +289,11 @@ def build(source, force=False):
         print(f"{target.name}: unchanged", flush=True)
         return
     start = time.perf_counter()
-    print(f"{target.name}: running ...", end=" ", flush=True)
-    execute(notebook)
+    if not force and target.exists() and keep_outputs(notebook, nbformat.read(target, 4)):
+        print(f"{target.name}: the code is the same, so its outputs stay", end=", ", flush=True)
+    else:
+        print(f"{target.name}: running ...", end=" ", flush=True)
+        execute(notebook)
     nbformat.validate(notebook)
     with whole_file(target) as partial:
         nbformat.write(notebook, partial)

@@ -40,14 +40,19 @@ def lesson(tmp_path):
     return path
 
 
-def test_the_header_links_to_colab(lesson):
+def test_the_header_links_to_the_learners_copy_in_colab(lesson, monkeypatch):
+    monkeypatch.setattr(build, "address", lambda: "https://github.com/somebody/course")
     title, blank, link, *rest = build.assemble(lesson).cells[0].source.splitlines()
     assert (title, blank, rest) == ("# A lesson", "", ["", "What it asks."])
-    published = build.address().removeprefix("https://github.com/")
     assert link == (
-        f"[Open in Colab](https://colab.research.google.com/github/{published}"
-        f"/blob/main/notebooks/42_lesson.ipynb)"
+        "[Open in Colab](https://colab.research.google.com/github/somebody/course"
+        "/blob/learners/42_lesson.ipynb)"
     )
+
+
+def test_before_it_is_published_no_lesson_begins_with_a_dead_link(lesson, monkeypatch):
+    monkeypatch.setattr(build, "address", lambda: "https://github.com/your-name/course")
+    assert build.assemble(lesson).cells[0].source == "# A lesson\n\nWhat it asks."
 
 
 def test_the_set_up_cell_is_put_in_and_knows_the_address(lesson):
@@ -94,6 +99,36 @@ def test_a_build_is_fresh_until_its_source_changes(lesson, tmp_path):
     assert build.is_fresh(build.assemble(lesson), target)
     lesson.write_text(LESSON.replace("three", "four"), encoding="utf-8")
     assert not build.is_fresh(build.assemble(lesson), target)
+
+
+def built_by_hand(lesson):
+    notebook = build.assemble(lesson)
+    for i, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
+        cell.execution_count = i + 1
+        cell.outputs = [nbformat.v4.new_output("stream", text=str(i))]
+    notebook.metadata["course"]["seconds"] = {notebook.cells[-3].id: 7}
+    return notebook
+
+
+def test_where_only_text_has_changed_the_outputs_stay(lesson):
+    built = built_by_hand(lesson)
+    lesson.write_text(LESSON.replace("What it asks.", "What it really asks."), encoding="utf-8")
+    notebook = build.assemble(lesson)
+    assert build.keep_outputs(notebook, built)
+    assert "really" in notebook.cells[0].source
+    assert [c.outputs[0].text for c in notebook.cells if c.cell_type == "code"] == list("0123")
+    assert notebook.metadata["course"]["seconds"] == {notebook.cells[-3].id: 7}
+
+
+@pytest.mark.parametrize(
+    "change", [("three", "four"), (', "nbval-ignore-output"', ""), ('# %%\nprint("two")\n', "")]
+)
+def test_where_code_or_its_tags_have_changed_everything_is_run_again(lesson, change):
+    built = built_by_hand(lesson)
+    lesson.write_text(LESSON.replace(*change, 1), encoding="utf-8")
+    notebook = build.assemble(lesson)
+    assert not build.keep_outputs(notebook, built)
+    assert not any(c.get("outputs") for c in notebook.cells)
 
 
 def test_only_what_is_asked_for_is_built(lesson, monkeypatch):
@@ -172,3 +207,13 @@ def test_the_set_up_cell_fetches_the_course_once_and_says_so(course, tmp_path):
     assert said.endswith(str(elsewhere / "attention-course"))
     assert ready == "ready attention-course"
     assert run_set_up_cell(course, elsewhere) == ["ready attention-course"]
+
+
+def test_the_set_up_cell_says_in_one_sentence_what_to_do_without_a_network(tmp_path):
+    source = build.set_up_cell().replace(build.address(), (tmp_path / "nowhere").as_uri())
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", source], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("The course isn't on this machine and couldn't be fetched. Conn")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,237 @@
+"""Make learner's and teacher's copies of the lessons from the same cells.
+
+``make class`` writes both kinds into ``class/copies``: ``learners`` without outputs and without
+teacher's notes, ``teachers`` with outputs, with the notes open and with slides marked. ``make lab``
+opens learner's copies too, in ``my_lessons``, which git ignores: a clone stays clean, and no stored
+output tells an answer. When a lesson changes, the next ``make lab`` brings the change into the copy
+and leaves alone what the learner has written.
+"""
+
+import argparse
+import copy
+import shutil
+from pathlib import Path
+
+import nbformat
+
+from helpers.atomic_writes import whole_file
+from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh
+
+MY_LESSONS = ROOT / "my_lessons"
+ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
+PROGRESS = ".progress.json"
+
+
+def learners_copy(notebook):
+    """Leave out the teacher's notes, and everything that was ever computed.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As `build.assemble` made it.
+
+    Returns
+    -------
+    notebook : NotebookNode
+    """
+    made = copy.deepcopy(notebook)
+    made.cells = [cell for cell in made.cells if "notes" not in _tags(cell)]
+    for cell in made.cells:
+        cell.metadata.pop("collapsed", None)  # there is no output to fold
+        cell.metadata.get("jupyter", {}).pop("outputs_hidden", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return made
+
+
+def teachers_copy(built):
+    """Open the notes, show the outputs, and mark where each slide begins.
+
+    Parameters
+    ----------
+    built : NotebookNode
+        With its outputs.
+
+    Returns
+    -------
+    notebook : NotebookNode
+    """
+    made = copy.deepcopy(built)
+    part = ""
+    for cell in made.cells:
+        if "notes" in _tags(cell):
+            folded = f"<details>\n<summary>{FOLDED['notes']}"
+            cell.source = cell.source.replace(folded, folded.replace(">", " open>", 1), 1)
+        heading = cell.source.partition("\n")[0] if cell.cell_type == "markdown" else ""
+        if heading.startswith(("# ", "## ")):
+            part = heading.strip("# ")
+        cell.metadata["slideshow"] = {"slide_type": _slide(cell, heading, part)}
+    return made
+
+
+def _slide(cell, heading, part):
+    """Say how a slide show treats a cell: the core in slides, the rest left out."""
+    if part.startswith(("Practice", "Going deeper")) or {"set-up"} & set(_tags(cell)):
+        return "skip"
+    if "notes" in _tags(cell):
+        return "notes"
+    if heading.startswith(("# ", "## ")):
+        return "slide"
+    # What a cell draws needs the height of a slide of its own.
+    drawn = any("text/html" in out.get("data", {}) for out in cell.get("outputs", []))
+    return "subslide" if heading.startswith("### ") or drawn else "-"
+
+
+def _tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def merged(mine, original, new):
+    """Bring a changed lesson into a learner's copy.
+
+    A cell that the learner has not touched follows the lesson. One that they changed, ran or added
+    stays as it is, next to the cells that it stood beside.
+
+    Parameters
+    ----------
+    mine, original, new : NotebookNode
+        The learner's copy, what it looked like when it was made, and what it would be today.
+
+    Returns
+    -------
+    notebook : NotebookNode
+    """
+    before = {cell.id: cell for cell in original.cells}
+    own = {cell.id: cell for cell in mine.cells}
+    cells = [own[c.id] if c.id in own and _touched(own[c.id], c) else c for c in new.cells]
+    coming = {cell.id for cell in new.cells}
+    previous = None  # the cell of the result after which the learner's next own cell belongs
+    for cell in mine.cells:
+        if cell.id not in coming:
+            if cell.id in before and not _touched(cell, before[cell.id]):
+                continue  # the lesson has dropped it, or says it otherwise now
+            place = 0 if previous is None else _place(cells, previous) + 1
+            cells.insert(place, cell)
+        previous = cell.id
+    made = copy.deepcopy(new)
+    made.cells = cells
+    return made
+
+
+def _place(cells, name):
+    return next(i for i, cell in enumerate(cells) if cell.id == name)
+
+
+def _touched(cell, other):
+    return cell.source != other.source or bool(cell.get("outputs"))
+
+
+def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
+    """Make a learner's folder, or bring the lessons' changes into it.
+
+    Parameters
+    ----------
+    folder : Path, default: my_lessons
+    sources : Path, default: notebooks/source
+
+    Returns
+    -------
+    made, changed : list of str
+        Names of the lessons that are new in the folder, and of those that were brought up to date.
+    """
+    originals = folder / ORIGINALS
+    originals.mkdir(parents=True, exist_ok=True)
+    _take_progress_along(folder)
+    made, changed = [], []
+    for source in sorted(sources.glob("*.py")):
+        name = f"{source.stem}.ipynb"
+        new = learners_copy(assemble(source))
+        original = _read(originals / name)
+        same = original is not None and original.metadata == new.metadata
+        if same and (folder / name).exists():
+            continue
+        mine = _read(folder / name)
+        known = mine is not None and original is not None
+        _write(
+            merged(mine, original, new) if known else new, folder / name, keep=mine and not known
+        )
+        _write(new, originals / name)
+        (changed if known else made).append(source.stem)
+    return made, changed
+
+
+def _take_progress_along(folder):
+    """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
+    old, new = NOTEBOOKS / PROGRESS, folder / PROGRESS
+    if old.exists() and not new.exists():
+        shutil.copy2(old, new)
+
+
+def _read(path):
+    try:
+        return nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # whatever the JSON or the format lacks: nothing is overwritten
+        raise ValueError(
+            f"{path} can't be read as a notebook ({error}). Move it away, and a fresh copy comes."
+        ) from error
+
+
+def _write(notebook, path, keep=False):
+    if keep:  # a file of the learner's own that happens to have this name
+        path.replace(path.with_name(f"{path.stem} (mine).ipynb"))
+    with whole_file(path) as partial:
+        nbformat.write(notebook, partial)
+
+
+def write_class(out):
+    """Write the learner's and the teacher's copies of all lessons.
+
+    Parameters
+    ----------
+    out : Path
+        Gets the folders ``learners`` and ``teachers``.
+
+    Raises
+    ------
+    ValueError
+        If a notebook is not built from today's source.
+    """
+    for kind in ("learners", "teachers"):
+        (out / kind).mkdir(parents=True, exist_ok=True)
+    for source in sorted(SOURCES.glob("*.py")):
+        notebook, built = assemble(source), NOTEBOOKS / f"{source.stem}.ipynb"
+        if not is_fresh(notebook, built):
+            raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
+        _write(learners_copy(notebook), out / "learners" / built.name)
+        _write(teachers_copy(nbformat.read(built, 4)), out / "teachers" / built.name)
+
+
+def main(arguments=None):
+    """Make copies: ``lab`` for this machine's learner, ``class`` for a whole class.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(prog="python -m notebooks.copies", description=__doc__)
+    parser.add_argument("kind", choices=("lab", "class"))
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args(arguments)
+    if options.kind == "class":
+        out = options.out or ROOT / "class" / "copies"
+        write_class(out)
+        print(f"Learner's and teacher's copies are in {out}")
+        return
+    folder = options.out or MY_LESSONS
+    made, changed = bring_up_to_date(folder)
+    if made:
+        print(f"{len(made)} lessons copied to {folder.name}/, which is yours to write in.")
+    if changed:
+        print(f"Brought up to date, with everything you wrote: {', '.join(changed)}.")
+
+
+if __name__ == "__main__":
+    main()
