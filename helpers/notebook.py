@@ -213,6 +213,19 @@ def _demand_alt(alt, call):
         )
 
 
+def tell(text):
+    """Show what a measurement means, in the cell that makes it, so that nobody reads it before.
+
+    Parameters
+    ----------
+    text : str
+        Markdown; the indentation that it has in the code is taken off.
+    """
+    from IPython.display import Markdown, display
+
+    display(Markdown(inspect.cleandoc(text)))
+
+
 def show_source(thing, docstring=False):
     """Show the course's own code where the lesson talks about it.
 

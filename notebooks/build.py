@@ -14,7 +14,8 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
 an output when its cell is run. VS Code ignores this mark, so only a copy without outputs keeps
-the secret there.
+the secret there. Under a heading that says *find the bug*, what the check found in the given code
+is folded in the same way.
 
 What a learner waits for is kept in the notebook's metadata, for `minutes.py`: the seconds that each
 slow cell took, by its id.
@@ -44,6 +45,8 @@ CELL_TIMEOUT = 900  # seconds
 FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
 PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
 REVEAL = re.compile(r"""\bexercises\.reveal\(\s*["'](\w+)["']""")
+CHECK = re.compile(r"\bexercises\.check\(")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -166,8 +169,18 @@ def _fold_answers(cells):
         for cell in cells[ask + 1 : reveal + 1]:
             # What asks for another prediction in between tells nothing, and has to be seen.
             if cell.cell_type == "code" and not PREDICT.search(cell.source):
-                cell.metadata["collapsed"] = True  # the older of two names for the same mark
-                cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
+                _fold_output(cell)
+    heading = ""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            heading = (HEADING.findall(cell.source) or [heading])[-1]
+        elif "find the bug" in heading.lower() and CHECK.search(cell.source):
+            _fold_output(cell)
+
+
+def _fold_output(cell):
+    cell.metadata["collapsed"] = True  # the older of two names for the same mark
+    cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
 
 
 def _name_cells(cells):

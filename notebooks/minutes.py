@@ -6,7 +6,8 @@ writes the seconds of slow cells into the notebook) and is 0 without one.
 
 A lesson has up to three parts: the core, then what follows a heading that starts with *Practice*,
 then what follows one that starts with *Going deeper*. Folded text and folded code take no time:
-cells tagged ``notes``, ``answer``, ``set-up`` or ``hide-input``, and ``<details>``.
+cells tagged ``notes``, ``answer``, ``set-up`` or ``hide-input``, and ``<details>``. What a folded
+cell tells with `notebook.tell` is read, and counted.
 """
 
 import argparse
@@ -40,6 +41,7 @@ NOT_READ = re.compile(
     re.DOTALL,
 )
 WORD = re.compile(r"\w[\w'’.-]*")
+TOLD = re.compile(r"\bnotebook\.tell\(\s*[rf]{0,2}(\"{3}.*?\"{3})", re.DOTALL)
 EXERCISE = re.compile(r"\bexercises\.(?:heading|check)\(\s*[\"'](\w+)")
 CHECK = re.compile(r"\bexercises\.check\(\s*[\"'](\w+)")
 PREDICTION = re.compile(r"\bexercises\.predict\(")
@@ -143,6 +145,7 @@ def _count_code(part, source, folded, seen):
     part.questions += len(QUESTION.findall(source))
     part.warm_ups += ITEMS_PER_WARM_UP * len(WARM_UP.findall(source))
     part.figures += len(FIGURE.findall(source))
+    part.words += sum(len(WORD.findall(told)) for told in TOLD.findall(source))
     if not folded:
         lines = [line for line in source.splitlines() if line.strip()]
         part.lines += len(lines)

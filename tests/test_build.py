@@ -77,6 +77,27 @@ def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
     assert cell.metadata["jupyter"] == {"source_hidden": True}
 
 
+def test_what_a_check_finds_in_a_given_bug_is_folded(tmp_path):
+    checked = '# %%\nexercises.check("greet", greet)\n\n'
+    heading = "# %% [markdown]\n# ### {}\n\n"
+    path = tmp_path / "42_lesson.py"
+    path.write_text(
+        LESSON
+        + heading.format("Your turn (2 min)")
+        + checked
+        + heading.format("Your turn: find the bug (4 min)")
+        + "# %%\nprint(greet())\n\n"
+        + "# %% [markdown]\n# What does it print?\n\n"
+        + checked
+        + heading.format("What you take with you")
+        + checked,
+        encoding="utf-8",
+    )
+    cells = [cell for cell in build.assemble(path).cells if "greet" in cell.source]
+    folded = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in cells]
+    assert folded == [False, False, True, False]
+
+
 def test_ids_stay_when_other_cells_come_and_go(lesson):
     before = [cell.id for cell in build.assemble(lesson).cells]
     assert len(set(before)) == len(before)  # though two cells are alike

@@ -28,6 +28,8 @@ exercises.predict("one")
 # %% tags=["hide-input"]
 a = 1
 exercises.reveal("one", measured=a)
+notebook.tell(f\"\"\"It's {a}, as
+    predicted.\"\"\")
 notebook.figure(a, alt="A.")
 
 # %%
@@ -72,7 +74,7 @@ def lesson(tmp_path, monkeypatch):
 def test_what_is_on_show_is_counted_part_by_part(lesson):
     core, practice, deeper = minutes.measure(lesson)
     assert [part.name for part in (core, practice, deeper)] == ["Core", "Practice", "Going deeper"]
-    assert (core.words, practice.words, deeper.words) == (6, 3, 2)
+    assert (core.words, practice.words, deeper.words) == (10, 3, 2)
     assert (core.lines, practice.lines, deeper.lines) == (6, 2, 13)
     assert (core.cells, practice.cells, deeper.cells) == (5, 2, 2)
     assert (core.exercises, practice.exercises) == (["causal_mask"], [])
@@ -83,7 +85,7 @@ def test_what_is_on_show_is_counted_part_by_part(lesson):
 def test_the_minutes_are_the_sum_of_reading_answering_writing_and_waiting(lesson):
     core = minutes.measure(lesson)[0]
     writing = model.find("causal_mask").minutes
-    reading = 6 / 160 + 6 * 3 / 60
+    reading = 10 / 160 + 6 * 3 / 60
     assert core.minutes == pytest.approx(reading + 4 + writing + 7 / 60)
     assert core.first_code == pytest.approx(core.minutes - writing)
 

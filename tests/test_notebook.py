@@ -123,6 +123,17 @@ def test_picture_lists_what_there_is(images):
         notebook.picture("bax")
 
 
+def test_what_a_cell_tells_is_markdown_without_the_indentation_it_has_in_the_code(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    notebook.tell("""*Two* layers,
+        and no norm.
+
+        - $x$
+        """)
+    assert [text.data for text in shown] == ["*Two* layers,\nand no norm.\n\n- $x$"]
+
+
 def test_show_source_leaves_the_docstring_out_unless_asked():
     short = notebook.show_source(masks.padding_mask).data
     assert short.startswith("From `helpers/masks.py`:\n\n```python\ndef padding_mask(")

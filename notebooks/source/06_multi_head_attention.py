@@ -3,10 +3,10 @@
 #
 # *The animal didn't cross the street because **it** was too tired.*
 #
-# You need two words to understand *it*: *animal* tells you what it is, and *tired* tells you what is the
-# matter with it. Let's see how a trained model does that. MiniLM is a small BERT, an encoder that reads
-# English. It has 6 layers, and each of them holds not one attention map but 12. That makes 72 rows for
-# the word *it*, and every row is a softmax over the same sentence.
+# You need two words to understand *it*. *Animal* tells you what *it* refers to, and *tired* tells you what's
+# wrong with the animal. Let's see how a trained model deals with that. MiniLM is a small BERT, an encoder
+# that reads English. It has 6 layers with 12 attention maps each. So there are 72 maps, and each gives the
+# word *it* a row of weights over the same sentence.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -18,6 +18,7 @@ import itertools
 import math
 from contextlib import ExitStack
 
+from IPython.display import display
 import torch
 from torch import nn
 
@@ -39,17 +40,16 @@ from helpers.widgets.model_map import model_map
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
 # trained heads turn out to do.
 #
-# **If you are late**: leave out the find-the-bug exercise and let people do it at home; in section 4,
-# leave out the heads by distance.
+# **If you are late**: leave the find-the-bug exercise for home, and in section 4 skip the heads by distance.
 #
 # **Ask**: "Could a deeper network do it with one head per layer?" (Yes, one question after the other;
 # heads let one layer ask several at once.) · "16 heads of width 64 in a model of width 512: which shape
 # does $W_O$ have?" (1024 × 512; only with $K = D/H$ does the parameter count stay the same.) · before
 # section 5: "What would convince you that a head doesn't matter?"
 #
-# **Answers to expect**: people cut the embedding instead of the projection; they reshape without
-# transposing, or forget the transpose on the way back (the shape is right both times). The numbers of sections 3 to 5 are those of two trained models. Other models
-# have other heads.
+# **Mistakes to expect**: people cut up the embedding instead of the projection. They reshape without
+# transposing, or forget the transpose on the way back (the shape is right both times). The numbers of
+# sections 3 to 5 come from two trained models, and other models have other heads.
 
 # %%
 exercises.warm_up(6)
@@ -98,33 +98,36 @@ axes = plots.attention_heatmap(
 assert both.max() < 0.2 and animal_head == (3, 1) and tired_head == (2, 1)
 assert shown[0, tokens.index("animal")] > 0.6 and shown[1, tokens.index("tired")] > 0.6
 assert shown[0, tokens.index("tired")] < 0.05 and shown[1, tokens.index("animal")] < 0.1
-notebook.figure(
-    axes,
-    alt="Two rows of attention weights of the word it. In layer 4, head 2 the weight is on animal; in "
-    "layer 3, head 2 it is on tired.",
-    width=760,
+display(
+    notebook.figure(
+        axes,
+        alt="Two rows of attention weights of the word it. In layer 4, head 2 the weight is on animal; in "
+        "layer 3, head 2 it is on tired.",
+        width=760,
+    )
+)
+notebook.tell(
+    """Two different attention maps share the job. One gives 68% of its weight to *animal* and 2% to *tired*.
+    The other gives 71% to *tired* and 6% to *animal*."""
 )
 
 # %% [markdown]
-# Two different heads share the job. One gives 68% of its weight to *animal* and 2% to *tired*. The other
-# gives 71% to *tired* and 6% to *animal*.
-#
 # ## 1. Why not both in one row?
 #
-# Let's write down what a single row would need: a high score for both words.
+# To attend to both words, a single row would need a high score for each.
 
 # %%
 scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
 print(scores.softmax(-1))
 
 # %% [markdown]
-# Raise both scores as far as you like, and each word still gets half at most. Every row of a softmax sums
-# to 1, so any weight that *tired* gets is weight that *animal* can't have. What comes out is a single
-# vector, half of one value plus half of the other.
+# You can raise both scores as far as you like, but neither word gets more than half as long as the other
+# keeps up. Every row of a softmax sums to 1, so any weight that *tired* gets is weight that *animal* can't
+# have. And the result is a single vector, a blend of both values.
 #
 # ### Your turn (2 min)
 #
-# With two rows of scores, each row has a whole unit of weight, and the two answers stay apart.
+# Now use two rows of scores. Each row has its own weights, which sum to 1, so we get two separate answers.
 
 # %% tags=["hide-input"]
 exercises.heading("one_unit_each")
@@ -152,8 +155,8 @@ exercises.check("one_unit_each", one_unit_each)
 notebook.picture("heads_concatenated")
 
 # %% [markdown]
-# Each head has its own $W_Q$, $W_K$ and $W_V$, and they lead from the model's width $D$ down to a small
-# width $K = D/H$. The paper has $D = 512$ and $H = 8$ heads of width 64. We take $D = 8$ and $H = 2$.
+# Each head has its own $W_Q$, $W_K$ and $W_V$, which project from the model's width $D$ down to a smaller
+# width $K = D/H$. The paper has $D = 512$ and $H = 8$ heads of width 64. We'll use $D = 8$ and $H = 2$.
 
 # %%
 D, H, K = 8, 2, 4
@@ -168,9 +171,9 @@ for head in heads:
 by_list = torch.cat(contexts, dim=-1) @ w_o  # (1, 6, 8) @ (8, 8) -> (1, 6, 8)
 
 # %% [markdown]
-# That's the whole idea, as a list of heads. A loop over heads is slow, though, for the same reason as a
-# loop over words. If we put the $W_Q$ of all heads next to each other, one product makes all queries, and
-# then we only have to split its columns into heads.
+# That's multi-head attention, written as a loop over a list of heads. The loop is slow, though, for the same
+# reason as a loop over words. If we put the $W_Q$ of all heads next to each other, a single product computes
+# all the queries. Then we only have to split its columns into heads.
 
 # %%
 w_q, w_k, w_v = (torch.cat([head[name] for head in heads], dim=1) for name in "qkv")  # (D, H·K)
@@ -179,8 +182,8 @@ all_queries = x @ w_q  # (1, 6, 8): columns 0 to 3 belong to the first head, 4 t
 # %% [markdown]
 # ### Your turn (5 min)
 #
-# Attention works on the last two dimensions, and these have to be words and features. So the heads move
-# to the front, next to the batch.
+# Attention works on the last two dimensions, which have to be words and features. So we move the heads to the
+# front, next to the batch dimension.
 
 # %% tags=["hide-input"]
 exercises.heading("split_heads")
@@ -223,9 +226,9 @@ assert words == [4, 5, 6] and len(columns) == 8
 assert (right_way % 10 > 4).all() and (right_way // 10 == torch.arange(1, 7)[:, None]).all()
 
 # %% [markdown]
-# So we split the last dimension first, and swap dimensions second. On the way back it's the other way
-# round: swap first, then flatten. In between, the attention of lesson 04 runs unchanged. To it, heads are
-# just one more batch dimension.
+# So we split the last dimension first and swap dimensions second. On the way back we swap first and flatten
+# second. In between, lesson 04's attention runs unchanged, because it treats the heads as one more batch
+# dimension.
 
 
 # %%
@@ -269,8 +272,8 @@ print("list = split = einsum = helpers.attention.MultiHeadAttention = nn.Multihe
 #
 # ### Your turn: find the bug (4 min)
 #
-# Here's somebody's layer. To test it, they set $W_Q$ and $W_K$ to zero. Then all scores are equal, every
-# word gets the average of the sentence, and all rows of the output should be the same: 1, 2, 3, 4.
+# Somebody wrote the layer below. To test it, they set $W_Q$ and $W_K$ to zero, which makes all scores equal.
+# Every word should then get the average of the sentence, so all rows of the output should be 1, 2, 3, 4.
 
 # %% tags=["hide-input"]
 exercises.heading("mixed_up_heads")
@@ -316,11 +319,12 @@ exercises.reveal(
 print(f"8 heads of 64: {eight:,} parameters   1 head of 512: {single:,}")
 assert eight == single == 4 * (512 * 512 + 512)
 assert 3 * 8 * 512 * 64 == 3 * 512 * 512
+notebook.tell(
+    """The number of parameters doesn't change, and neither does the number of multiplications in the
+    projections. You just get eight attention maps instead of one."""
+)
 
 # %% [markdown]
-# The number is the same, and so are the multiplications in the projections. What grows is the number of
-# attention maps.
-#
 # **Pencil (1 min).** With the paper's numbers, write down the shapes of one head's $W_Q$, of the eight
 # results side by side, and of $W_O$.
 
@@ -333,9 +337,9 @@ exercises.quiz("what_a_head_sees")
 # %% [markdown]
 # ## 3. What is $W_O$ for?
 #
-# We could stop after putting the heads side by side. The result has the right shape already. Let's
-# see what would be missing. We change what the *first* head found, and look at which of the eight
-# numbers of a word's output move.
+# Why not stop once the heads are side by side? The result already has the right shape. To see what would be
+# missing, let's change the output of the *first* head and look at which of the eight numbers in a word's
+# vector change.
 
 # %%
 side_by_side = context.transpose(1, 2).flatten(-2)  # (1, 6, 8)
@@ -349,10 +353,10 @@ assert (changed != side_by_side)[0, 0].tolist() == [True] * K + [False] * K
 assert (changed @ w_o != side_by_side @ w_o).all()
 
 # %% [markdown]
-# Without $W_O$, whatever the first head finds stays in its own four coordinates. With $W_O$ it can reach
-# every coordinate of the word's vector. To see how, cut $W_O$ into rows: the first $K$ rows belong to the
-# first head, the next $K$ rows to the second. So the product with $W_O$ is a *sum over the heads*, and
-# each head adds its own contribution:
+# Without $W_O$, the first head's output stays in its own four coordinates. With $W_O$, it can reach every
+# coordinate of the word's vector. To see how, cut $W_O$ into blocks of rows: the first $K$ rows belong to the
+# first head, the next $K$ rows to the second. So the product with $W_O$ is a *sum over the heads*, and each
+# head adds its own contribution:
 #
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
@@ -372,8 +376,8 @@ def head_contributions(context, w_o):
 exercises.check("head_contributions", head_contributions)
 
 # %% [markdown]
-# A head *can* write anywhere, then. Does a trained one use that, or does it stick to its own columns? The
-# course's translator is 256 wide, with four heads per layer.
+# So a head *can* write to every coordinate. Does a trained head do so, or does it stick to its own columns?
+# The course's translator has width 256 and four heads per layer.
 
 # %%
 exercises.predict("where_a_head_writes")
@@ -398,20 +402,22 @@ elsewhere = torch.stack([share_elsewhere(layer) for _, layer in layers])  # (9 l
 exercises.reveal("where_a_head_writes", measured=100 * elsewhere.mean().item())
 print(f"the 36 heads one by one: from {elsewhere.min():.0%} to {elsewhere.max():.0%}")
 assert 0.72 < elsewhere.mean() < 0.78 and elsewhere.min() > 0.65
+notebook.tell(
+    """About three quarters of what a head writes goes to the other heads' columns. That's just what you'd get
+    if a head had no preference, because its own columns are a quarter of the 256. So "head 2 owns
+    coordinates 65 to 128" isn't true once $W_O$ has been applied."""
+)
 
 # %% [markdown]
-# About three quarters, which is just what you'd get if a head had no home at all, since its own columns
-# are a quarter of 256. So "head 2 owns coordinates 65 to 128" isn't true once $W_O$ has been applied.
-#
-# Do the heads overwrite each other, then? There is plenty of room. A head writes $K$ directions into a
-# space of $D$ dimensions, a **subspace**, and lesson 05 showed that random directions in a large space
-# are nearly at right angles. *Going deeper* measures it. So the contributions largely stay out of
-# each other's way, although they are added up.
+# Do the heads overwrite each other, then? Mostly not. A head can only write along $K$ directions of the
+# $D$-dimensional space. Those directions span a **subspace**, and lesson 05 showed that random directions in
+# a large space are nearly at right angles. So although the contributions are added up, they largely stay out
+# of each other's way. *Going deeper* measures how far.
 #
 # ## 4. What do trained heads do?
 #
-# Back to MiniLM. One thing to know about it: it was fine-tuned as a *sentence-embedding* model, to
-# turn a sentence into one vector. Nobody ever trained it on pronouns. Now we change the last word:
+# Let's go back to MiniLM. It was fine-tuned as a *sentence-embedding* model, to turn a sentence into one
+# vector, and nobody trained it on pronouns in particular. Now change the last word of our sentence:
 #
 # *The animal didn't cross the street because it was too **wide**.*
 
@@ -434,21 +440,21 @@ print(f"layer 3, head 2, too wide: it → wide {on_wide:.0%}")
 assert before["animal"] > 0.6 and now["animal"] < 0.35
 assert now["animal"] > now["street"] > before["street"]
 assert on_wide > 0.8 and link(wide, "[CLS]")[animal_head] > 0.3
+notebook.tell(
+    """Changing one word at the end of the sentence takes more than half of the weight away from *animal*. Most
+    of that weight doesn't go to *street*, though. It goes to [CLS], the special token in front of every
+    text. The other head does the same as before and gives 87% of its weight to *wide*."""
+)
 
 # %% [markdown]
-# One word at the end of the sentence takes more than half of the weight away from *animal*. Most of it
-# doesn't go to *street*, though, but to [CLS], the special token in front of every text. The other head does
-# the same as before: it gives 87% of the weight to *wide*.
-#
-# Click *it*, then walk through the heads. Can you find another one that points at *animal*?
+# Click *it*, then step through the heads. Can you find another head that attends to *animal*?
 
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
 
 # %% [markdown]
-# We can also sort heads by *how far* they look. Take twenty captions, and for each head the average
-# distance between a word and the words it attends to. A head that spread its weight evenly would get
-# 3.5 words.
+# We can also sort heads by *how far* they look. For each head, we average the distance between a word and the
+# words it attends to, over twenty captions. A head that spread its weight evenly would get 3.5 words.
 
 # %%
 exercises.predict("the_far_layer")
@@ -476,22 +482,25 @@ axes.set_xticks(range(12), range(1, 13))
 axes.set_yticks(range(6), range(1, 7))
 assert far == [5] and distances.argmin() == 2 and distances.min() < 1.05 and 3.4 < even < 3.6
 assert distances[0].max() > 3.3
-notebook.figure(
-    axes,
-    alt="Layers by heads, coloured by average distance minus that of an even spread. Strongly near heads "
-    "are in layers 1 to 3; layer 6 has none; far heads are in all layers.",
-    width=520,
+display(
+    notebook.figure(
+        axes,
+        alt="Layers by heads, coloured by average distance minus that of an even spread. Strongly near heads "
+        "are in layers 1 to 3; layer 6 has none; far heads are in all layers.",
+        width=520,
+    )
+)
+notebook.tell(
+    """The head with the shortest distance is layer 1, head 3, which gives practically all of its weight to the
+    *previous word*. Near-sighted heads like this one are all in the first three layers. Far-sighted heads
+    are in every layer, so even layer 1 links words across the whole sentence."""
 )
 
 # %% [markdown]
-# The nearest of all is layer 1, head 3: it gives practically its whole weight to the *previous word*. Near
-# heads are in the first layers. Far ones are everywhere, so already in layer 1 some words are linked
-# across the whole sentence.
-#
 # ## 5. Does a head matter? Switch it off
 #
-# A map shows where the weight *went*. It doesn't show whether that made a difference. To find out, we
-# have to intervene: silence a head, and measure what the model loses.
+# A map shows where the weight *went*, but not whether that made a difference. To find out, we have to
+# intervene, so we silence a head and measure how much worse the model gets.
 #
 # ### Your turn (4 min)
 
@@ -538,8 +547,8 @@ row, head = divmod(
 attention_view(attentions[0], tab="cross", layer=row, head=head)
 
 # %% [markdown]
-# The map reads like a dictionary. We measure the loss on twenty captions of our own, with this head and
-# without it.
+# The map reads like a dictionary. We now measure the loss on twenty captions of our own, once with this head
+# and once without it.
 
 # %%
 exercises.predict("a_sharp_head")
@@ -550,10 +559,13 @@ size = "nothing" if abs(moved) < 0.01 else "some" if moved < 0.1 * whole else "m
 exercises.reveal("a_sharp_head", measured=size)
 print(f"cross {row + 1}, head {head + 1}: the loss changes by {moved:+.3f} nats from {whole:.3f}")
 assert abs(sharpness[6 + row, head] - 0.84) < 0.01 and size == "nothing"
+notebook.tell(
+    """The translator does just as well without this head. So a map is only a *hypothesis* about what a model
+    uses, and switching the head off is how to test it."""
+)
 
 # %% [markdown]
-# The translator does as well without it. So a map is a *hypothesis* about what a model uses, and switching
-# off is the test. Is this head an exception? We test all 36 in the same way, one at a time.
+# Is this head an exception? Let's test all 36 in the same way, one at a time.
 
 # %%
 exercises.predict("cheap_heads")
@@ -568,21 +580,24 @@ axes.set_xticks(range(4), range(1, 5))
 axes.set_yticks(range(9), [f"{kind} {i % 3 + 1}" for i, (kind, _) in enumerate(layers)])
 assert evaluate(model, pairs) == whole  # every head is on again
 assert cheap > 0.7 * 36 and sharpness.argmax() == change.argmax() >= 6 * 4
-notebook.figure(
-    axes,
-    alt="Change in loss when one head is silent, nine layers by four heads. Most cells are near "
-    "zero; the largest changes are in the cross-attention.",
-    width=520,
+display(
+    notebook.figure(
+        axes,
+        alt="Change in loss when one head is silent, nine layers by four heads. Most cells are near "
+        "zero; the largest changes are in the cross-attention.",
+        width=520,
+    )
+)
+notebook.tell(
+    """Switched off one at a time, most heads make hardly any difference, and Michel et al. (2019) found the
+    same in far larger models. The heads that matter most are in the cross-attention, because the decoder
+    sees the French sentence only through it. By the way, some sharp heads do matter: switching off the
+    sharpest of all 36 raises the loss most."""
 )
 
 # %% [markdown]
-# One at a time, most heads are hardly missed, and Michel et al. (2019) found the same in far larger
-# models. The largest losses are in the cross-attention, which is the only way for French to get
-# into the English sentence. Not every sharp head is harmless, by the way: the sharpest of all 36 is also the
-# one that is missed most.
-#
-# Try it yourself. Each button is a head. Find the smallest set that changes a translation, and then
-# switch off the whole cross-attention.
+# Try it yourself. Each button is a head. Find the smallest set of heads that changes the translation when you
+# switch them off. Then switch off the whole cross-attention.
 
 # %% tags=["nbval-ignore-output"]
 HeadSwitches(translator, CAPTIONS[:4])
@@ -598,13 +613,13 @@ exercises.quiz("what_a_map_shows")
 # %% [markdown]
 # ### What you take with you
 #
-# - A softmax row has one unit of weight. Several heads have one unit each, so they can keep several
-#   answers apart.
-# - Each head projects the *whole* vector. The projections are split, not the embedding.
+# - The weights in one softmax row sum to 1. Several heads have a row each, so they can give several separate
+#   answers.
+# - Each head projects the *whole* vector. We split the projections, not the embedding.
 # - Split, then transpose; on the way back transpose, then flatten.
-# - $W_O$ adds up the heads' contributions, and each can reach every coordinate.
+# - $W_O$ adds up the heads' contributions, and each contribution can reach every coordinate.
 # - Eight narrow heads have as many parameters as one wide head.
-# - A map is a hypothesis. Switch the head off to test it.
+# - A map is a hypothesis about what the model uses. Switch the head off to test it.
 #
 # $$\mathrm{MultiHead}(X) = \mathrm{Concat}(Z_1, …, Z_H)\, W_O, \qquad
 # Z_h = \mathrm{Attention}(X W_Q^{(h)}, X W_K^{(h)}, X W_V^{(h)})$$
@@ -613,13 +628,13 @@ exercises.quiz("what_a_map_shows")
 model_map(translator.trace("Un chien noir court dans la neige."), here="self-attention", tour="06")
 
 # %% [markdown]
-# **Lesson 07** builds what stands around the attention: residual connections, normalisation, the
+# **Lesson 07** builds the rest of the Transformer around attention: residual connections, normalisation, the
 # feed-forward network and the decoder.
 
 # %% [markdown]
 # # Practice
 #
-# About 30 minutes, easiest first.
+# About 30 minutes, the easiest first.
 
 # %%
 exercises.quiz("parameters_of_heads")
@@ -657,9 +672,8 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
-# The course's own class, for comparison. It has four matrices, one per projection, and returns the
-# weights only if you ask for them with `need_weights`, because the fused operator of lesson 04 never
-# stores them.
+# For comparison, here's the course's own class. It has four matrices, one per projection. It returns the
+# weights only if you ask for them with `need_weights`, because lesson 04's fused operator never stores them.
 
 # %%
 notebook.show_source(MultiHeadAttention)
@@ -680,9 +694,9 @@ exercises.quiz("how_many_heads")
 #
 # ## The same with `einsum`
 #
-# One letter per dimension: b for the batch, t for the words that ask, s for the words they attend to, d
-# for $D$, h for the heads, k for $K$. Letters missing after the arrow are summed over, and no transpose is
-# needed.
+# `einsum` needs one letter per dimension: b for the batch, t for the queries' words, s for the keys' words, d
+# for $D$, h for the heads, k for $K$. It sums over every letter that is missing after the arrow, and no
+# transpose is needed.
 
 # %%
 q, k, v = (torch.einsum("btd,dhk->bhtk", x, w.unflatten(1, (H, K))) for w in (w_q, w_k, w_v))
@@ -694,8 +708,8 @@ print(torch.allclose(einsum_output, by_list, atol=1e-4))
 # ## Subspaces
 #
 # Each of MiniLM's heads writes into 32 of 384 dimensions. How much do the subspaces of two heads in a layer
-# overlap? We measure which share of a random vector from one subspace lies in the other. For
-# two random subspaces that's $K/D$, 8%.
+# overlap? We take a random vector from one subspace and measure how much of its squared length lies in the
+# other. Two random subspaces would share $K/D$, which is 8%.
 
 # %% tags=["hide-input"]
 overlaps = []
@@ -708,15 +722,15 @@ print("mean overlap, layer by layer:", ", ".join(f"{o:.0%}" for o in overlaps))
 assert max(overlaps) < 0.25 and min(overlaps) > 0.05
 
 # %% [markdown]
-# In every layer it's far below 100%, and at most two and a half times what chance gives. So the subspaces
-# aren't at right angles, but most of what one head adds stays out of the other heads' way.
+# In every layer the overlap is far below 100%, and at most two and a half times the 8% of random subspaces.
+# So the subspaces aren't at right angles, but most of what one head adds stays out of the other heads' way.
 #
 # ## Antecedents, counted
 #
-# What a pronoun stands for is its **antecedent**. One pair of sentences is an anecdote, so here are 288 of
-# the same form, with other animals, places and reasons. The reason decides which noun is meant: an animal
-# can be *hungry* and a road can't. For each head we count how often *it* looks more at the right noun than
-# at the wrong one. Chance is one half.
+# The noun that a pronoun refers to is called its **antecedent**. One pair of sentences proves little, so here
+# are 288 of the same form, with other animals, places and reasons. The reason decides which noun is meant,
+# because an animal can be *hungry* and a road can't. For each head we count how often *it* gives more weight
+# to the right noun than to the wrong one. By chance, that would be half of the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -762,12 +776,12 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The best head of this list isn't the one that looked best on the first pair. But read the last column:
-# it gives hardly any weight to either noun, so it leans the right way, and only just. Layer 4, head 2, the
-# one we met at the start, gives the two nouns most of its weight and is right less often. The score measures a comparison, as we
-# asked it to, and not whether anything depends on it.
+# The best head on this list isn't the one that looked best on the first pair. But read the last column: it
+# gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2, which we met
+# at the start, gives most of its weight to the two nouns and is right less often. So our score tells us which
+# noun gets more weight, but not whether the model makes any use of that weight.
 #
-# There's a second reason for caution. We looked at 72 heads and report the best one. So let's take eight other
+# There's a second reason for caution, because we picked the best of 72 heads. So let's test it on eight other
 # reasons: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
 
 # %%
@@ -787,16 +801,17 @@ print(f"the best head: {accuracy[best]:.0%} on the first reasons, {again[best]:.
 print("by reason:", ", ".join(f"{r} {right[best]:.0%}" for r, right in again_by_reason.items()))
 assert 0.6 < again[best] < accuracy[best] - 0.1 and again[best] == again.max()
 assert again_by_reason["lazy"][best] < 0.5 and again_by_reason["icy"][best] < 0.5
+notebook.tell(
+    """Overall the head is still better than chance, but with *lazy* and *icy* it's right less than half the
+    time. If you choose a head on some data, you have to test it on other data."""
+)
 
 # %% [markdown]
-# On the whole it stays better than chance, but with *lazy* and *icy* it's right less than half the time.
-# What is chosen on some data has to be tested on other data, for heads as for anything else.
-#
 # ## Is there a head for gender?
 #
-# The toy corpus of lesson 01 knows its antecedents, and in French they show: a *vache* is *elle* and a
-# *chien* is *il*. So does its translator have a head that leads from *il* or *elle* to the noun? And if we
-# swap the two pronouns in a sentence, does the weight move?
+# In lesson 01's toy corpus we know the antecedent of every pronoun, and the French pronouns show the gender:
+# a *vache* is *elle* and a *chien* is *il*. Does the toy translator have a head in which *il* or *elle*
+# attends to its noun? And if we swap the two pronouns in a sentence, does the weight move?
 
 # %% tags=["hide-input"]
 from helpers.attention import recorded_weights
@@ -830,15 +845,15 @@ print(f"weight that moves when il and elle are swapped: at most {(moved / total)
 assert (moved / total).abs().max() < 0.01 and (found / total).max() < 0.65
 
 # %% [markdown]
-# One head prefers the right noun in half of the cases, but it isn't gender that guides it, because swapping
-# *il* and *elle* moves almost nothing. And why should it? Both become *it* in English, so this translator
-# is never asked for the gender. Heads learn what the loss asks for.
+# One head picks the right noun in half of the cases. But it doesn't use gender, because swapping *il* and
+# *elle* moves almost no weight. Why should it? Both pronouns become *it* in English, so the gender never
+# affects this translator's loss.
 #
 # ## Jobs that can be scored
 #
-# Three simple jobs can be scored on any text: looking at the **previous** word, at the **next** word, and
-# putting weight on a **special token**, [CLS] or [SEP]. Clark et al. (2019) suggest that this is what a
-# head does when it finds nothing to attend to.
+# Three simple jobs can be scored on any text: attending to the **previous** word, to the **next** word, or to
+# a **special token**, [CLS] or [SEP]. Clark et al. (2019) suggest that a head gives its weight to a special
+# token when it has nothing else to attend to.
 
 # %% tags=["hide-input"]
 jobs = {name: torch.zeros(6, 12) for name in ("previous word", "next word", "special tokens")}
@@ -885,14 +900,16 @@ ranks = torch.stack([sharpness[6:].flatten(), change[6:].flatten()]).argsort(-1)
 rank_correlation = torch.corrcoef(ranks.float())[0, 1]
 print(f"rank correlation of sharpness and loss, 12 cross heads: {rank_correlation:+.2f}")
 assert 0.3 < rank_correlation < 0.8
+notebook.tell(
+    """All eighteen together make a difference, because as long as only one head is silent, others can do its
+    work. The last line ranks the 12 cross-attention heads twice: by how sharp they are, and by how much the
+    loss rises without them. The rank correlation is 1 when both rankings agree and 0 when they are
+    unrelated. So a sharp map is a hint that a head matters, but the head in section 5 shows that it's no
+    proof."""
+)
 
 # %% [markdown]
-# Together they are missed, because while one head is silent, others can do its work. The last line compares
-# two orders of the 12 cross-attention heads, by how sharp they are and by how much they are missed. A rank
-# correlation is 1 when two orders agree and 0 when they have nothing to do with each other. So sharpness is
-# a hint, and the head in section 5 shows that it's no proof.
-#
-# Whole layers tell the same story:
+# The same happens with whole layers of cross-attention:
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 print("      whole:", translator.translate(CAPTIONS[0][0]))
@@ -904,26 +921,26 @@ for silent in ([1], [2], [3], [1, 2], [1, 3], [2, 3]):
         print(f"without {silent}:", translator.translate(CAPTIONS[0][0]))
 
 # %% [markdown]
-# The translator can do without any single layer of cross-attention. Without layers 2 and 3 nearly the whole
-# source is gone, and what it writes is some other caption.
+# The translator copes without any single layer of cross-attention. Without layers 2 and 3, almost nothing of
+# the French sentence reaches the decoder, which writes some other caption.
 #
-# **To try**: silence heads *greedily*, always the one whose loss rises least, and plot the loss against the
-# number of silent heads. Voita et al. (2019) learn which ones to prune.
+# **To try**: silence heads *greedily*, always choosing the head whose absence raises the loss least, and plot
+# the loss against the number of silent heads. Voita et al. (2019) learn which ones to prune.
 #
 # ## Is attention explanation?
 #
-# Two papers are quoted on this question: "Attention is not Explanation" (Jain and Wallace 2019) and
-# "Attention is not not Explanation" (Wiegreffe and Pinter 2019). Both studied *recurrent* encoders
-# (mostly BiLSTMs) with a single attention layer on top, mainly as text classifiers. The first found other weights
-# that give nearly the same prediction. The second answered that such weights have to be learned by a
-# whole model before they count as a rival explanation. Neither is about the heads of a Transformer, so
-# quote them for the method, and not for a result about BERT.
+# Two papers are often quoted on this question: "Attention is not Explanation" (Jain and Wallace 2019) and
+# "Attention is not not Explanation" (Wiegreffe and Pinter 2019). Both studied *recurrent* encoders (mostly
+# BiLSTMs) with a single attention layer on top, mainly as text classifiers. The first found other weights
+# that give nearly the same prediction. The second answered that such weights only count as a rival
+# explanation if a whole model can learn them. Neither paper is about the heads of a Transformer, so cite them
+# for their method, not for a result about BERT.
 #
 # ## Fewer keys and values
 #
-# When a model writes a long text, the keys and values of all words so far are kept. **Multi-query**
-# attention has one key and one value for all heads, **grouped-query** attention one for each group of
-# heads. The queries stay many.
+# When a model writes a long text, it keeps the keys and values of all words so far. To save memory,
+# **multi-query** attention shares one key and one value between all heads, and **grouped-query** attention
+# shares them within each group of heads. Every head still has its own query.
 
 # %%
 for name, kv_heads in [("multi-head", 8), ("grouped-query", 2), ("multi-query", 1)]:
@@ -932,8 +949,9 @@ for name, kv_heads in [("multi-head", 8), ("grouped-query", 2), ("multi-query", 
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Each head sees its own slice of the embedding."** A myth: each head's *projection* is a slice, and it's
-# applied to the whole vector. Change any component of the input, and every head's query changes.
+# **"Each head sees its own slice of the embedding."** A myth. Each head has a slice of the *projection
+# matrix*, and that slice is applied to the whole vector. If you change any component of the input, every
+# head's query changes.
 
 # %%
 layer = MultiHeadAttention(8, 2)
@@ -947,13 +965,13 @@ print(f"smallest derivative: {jacobian.abs().min():.4f}, so none is zero")
 assert (jacobian.abs() > 0).all()
 
 # %% [markdown]
-# **"$W_O$ is 512 × 64, so the output has width 64."** A myth: the heads' results side by side have
-# width $8 × 64 = 512$ again, so $W_O$ is 512 × 512. It's the per-head $W_Q$, $W_K$ and $W_V$ that are
-# 512 × 64.
+# **"$W_O$ is 512 × 64, so the output has width 64."** A myth. The heads' results side by side have width $8 ×
+# 64 = 512$ again, so $W_O$ is 512 × 512. It's the per-head $W_Q$, $W_K$ and $W_V$ that are 512 × 64.
 #
-# **"Heads are concatenated, and that's all."** A myth: $W_O$ comes after that, as section 3 shows.
+# **"Heads are concatenated, and that's all."** A myth. $W_O$ comes after the concatenation, as section 3
+# shows.
 #
-# **"More heads, more parameters."** A myth, counted in section 2.
+# **"More heads, more parameters."** A myth. Section 2 counts them.
 #
 # **"An attention map explains the prediction."** Not by itself. Section 5 shows a sharp map that hardly
 # matters.

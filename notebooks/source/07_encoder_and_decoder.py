@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Encoder and decoder
 #
-# *Attention Is All You Need*, says the title of the paper. Let's take it at its word and stack attention
-# layers with nothing around them. Each layer reads what the one before it returned.
+# The title of the paper says *Attention Is All You Need*. Let's take it literally and stack attention layers
+# with nothing else in between, so each layer reads the output of the layer before.
 #
-# To see what happens to the words, we split every vector in two: the average of its sentence, which all
-# the words share, and the rest, which is the word's **own**. At the start the own part makes up about
-# 95% of a vector's length. Attention mixes the words, so the share will shrink. How fast?
+# To see what happens to the words, we split every vector into two parts. One part is the average over the
+# sentence, which all of its words share. The rest is the word's **own** part. At the start, the own part
+# makes up about 95% of a vector's length. Attention mixes the words, so this share will shrink. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -38,18 +38,17 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # **45 minutes.** Hook, warm-up, the picture 8 · 1 paths 5 · 2 norm 13 · 3 feed-forward 6 ·
 # 4 depth and width 5 · 5 decoder 8.
 #
-# **Say first**: today nothing new happens between words. Everything today is about what happens around
-# attention, and why six layers of it can be trained at all.
+# **Say first**: today is about everything around attention, and about why a stack of six such layers can be
+# trained at all.
 #
-# **Show**: the picture of the whole architecture, and come back to it at the start of every section. Let
-# people point: "which box are we building now?"
+# **Show** the picture of the whole architecture, and come back to it at the start of every section. Ask
+# people to point: "Which box are we building now?"
 #
 # **While the six small models train** (ten to twenty seconds): ask for a vote on both predictions, let
-# neighbours argue, vote again. One press of the stop button ends all six; the cells after it then say so
-# and go on.
+# neighbours argue, vote again. One press of the stop button ends all six. The cells after it then say that
+# the training was cut short, and carry on.
 #
-# **If you are late**: skip the pencil in section 2, and read the find-the-bug exercise aloud in place of
-# writing it.
+# **If you are late**: skip the pencil in section 2, and solve the find-the-bug exercise together, aloud.
 #
 # **Ask**: "What would happen without the ReLU?" (two matrices in a row are one matrix) · "Why does
 # cross-attention need no causal mask?" (the source is all there) · "Which tensor has both S and T in its
@@ -105,25 +104,30 @@ if (mine := exercises.guess("attention_alone")) is not None:
     axes.plot(4, mine, marker="D", color=plots.ORANGE, markersize=9)
     axes.annotate("your guess", (4, mine), xytext=(8, 8), textcoords="offset points")
 assert 0.9 < shares_alone[0] < 0.98 and shares_alone[2] < 0.15 and shares_alone[4] < 1e-4
-notebook.figure(
-    axes,
-    alt="Share of each vector that is its own against the number of attention layers: from 95 percent "
-    "it falls to about 65 after one layer, a few percent after two, and zero from the third on.",
-    width=520,
+display(
+    notebook.figure(
+        axes,
+        alt="Share of each vector that is its own against the number of attention layers: from 95 percent "
+        "it falls to about 65 after one layer, a few percent after two, and zero from the third on.",
+        width=520,
+    )
+)
+notebook.tell(
+    """After two layers, only a twentieth of each vector is the word's own, and after four layers only rounding
+    errors are left. All ten words of a sentence now have the *same* vector, so no later layer can tell them
+    apart. Dong et al. (2021) prove that pure attention loses the differences this fast."""
 )
 
 # %% [markdown]
-# After two layers a twentieth is left, and after four only rounding errors. All ten words of a sentence
-# now have the *same* vector, so no later layer can tell them apart. Dong et al. (2021) prove that pure
-# attention loses the differences this fast. So attention needs something around it. Here is what the paper's
-# model has there:
+# So attention isn't all you need. This is the paper's whole model, with everything that surrounds the
+# attention:
 
 # %% tags=["hide-input"]
 notebook.picture("whole_architecture")
 
 # %% [markdown]
-# You've already built the embeddings, the positions and all three attentions. Today we add the rest, box
-# by box.
+# You've already built the embeddings, the positions and the attention itself. Today we add the rest, box by
+# box.
 
 # %%
 exercises.quiz("name_the_parts")
@@ -134,13 +138,13 @@ exercises.warm_up(7)
 # %% [markdown]
 # ## 1. How does a word keep what it was?
 #
-# The cure for our stack is a single plus sign. In place of $\mathrm{Sublayer}(x)$ we pass on
+# A single plus sign repairs our stack. In place of $\mathrm{Sublayer}(x)$ we pass on
 #
 # $$x + \mathrm{Sublayer}(x)$$
 #
-# so that $x$ itself travels past the sublayer, along the blue lines of the picture. It's called a
-# **residual path**, or *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that
-# a word's vector already held. It only has to compute what to *add*.
+# so that $x$ itself bypasses the sublayer, along the blue lines of the picture. This bypass is called a
+# **residual path** or *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that a
+# word's vector already contained. It only has to compute what to *add*.
 #
 # ### Your turn (2 min)
 
@@ -160,8 +164,8 @@ def skip_paths(x, sublayers):
 exercises.check("skip_paths", skip_paths)
 
 # %% [markdown]
-# We put such a path around each of our twelve attention layers and send the same words through. They'll
-# stay apart for longer. But there's a price, and it has to do with size.
+# Let's put such a path around each of twelve attention layers and feed in the same words. The words will stay
+# different for longer, but something happens to the size of their vectors.
 
 # %%
 exercises.predict("size_after_twelve")
@@ -192,28 +196,32 @@ assert largest > 10 and shares_with[4] > 0.5 and shares_with[12] > 0.05
 assert all(later > earlier for earlier, later in zip(sizes_with, sizes_with[1:], strict=False))
 assert sizes_with[12] / sizes_with[11] > 1.2 > sizes_with[1]
 assert sizes_with[12] * (sizes_with[12] / sizes_with[11]) ** 18 > 1000
-notebook.figure(
-    figure,
-    alt="Two panels. Left: with paths, the share that is a word's own falls slowly over twelve layers "
-    "and is still well above zero; attention alone is at zero after three. Right: the typical size of "
-    "an entry with paths climbs from 1, faster and faster, to more than 20.",
+display(
+    notebook.figure(
+        figure,
+        alt="Two panels. Left: with paths, the share that is a word's own falls slowly over twelve layers "
+        "and is still well above zero; attention alone is at zero after three. Right: the typical size of "
+        "an entry with paths climbs from 1, faster and faster, to more than 20.",
+    )
+)
+notebook.tell(
+    """The words stay different, because $x$ itself is never lost. But each layer adds something in proportion
+    to its input, so the vectors grow faster and faster. At this rate, a stack of thirty layers would return
+    numbers in the thousands."""
 )
 
 # %% [markdown]
-# The words stay apart, because $x$ itself is never lost. But each layer adds something in proportion to
-# what it reads, so the vectors grow faster and faster. At this rate, a stack of thirty
-# layers would return numbers in the thousands. That's the next problem.
-#
 # ## 2. How do we keep the size in check?
 #
-# We could divide every vector by its size before a sublayer reads it. **Layer normalisation** does nearly
-# that (Ba et al. 2016). Take *one* word's vector, subtract the mean of its entries, and divide by their
-# standard deviation. Now the entries have mean 0 and size 1, whatever came in. Then two learned vectors,
-# a *gain* and a *bias*, give each entry a scale and a centre that suit the next sublayer.
+# With a residual path around every sublayer, the vectors grow from layer to layer. We could divide every
+# vector by its size before a sublayer reads it, and **layer normalisation** does nearly that (Ba et al.
+# 2016). It takes *one* word's vector, subtracts the mean of its entries, and divides by their standard
+# deviation. Now the entries have mean 0 and typical size 1, however large they were before. Then two learned
+# vectors, a *gain* and a *bias*, give each entry a scale and a centre that suit the next sublayer.
 #
 # $$\mathrm{LayerNorm}(x) = \text{gain} \cdot \frac{x - \text{mean}}{\sqrt{\text{variance} + \varepsilon}} + \text{bias}$$
 #
-# The tiny $\varepsilon$ keeps us from dividing by zero.
+# The tiny $\varepsilon$ prevents a division by zero.
 #
 # **Pencil (2 min).**
 
@@ -242,10 +250,9 @@ exercises.check("layer_norm", layer_norm)
 exercises.quiz("what_layer_norm_sees")
 
 # %% [markdown]
-# Where should the norm go? There are two answers, and models of both kinds are called
-# Transformers. The paper
-# normalises the sum (**post-norm**). Most models since, our translator among them, normalise only what the
-# sublayer reads (**pre-norm**), so nothing ever interrupts the path of $x$.
+# Where should the norm go? There are two common places. The paper normalises the sum, which is called
+# **post-norm**. Most models since then, including our translator, normalise only the sublayer's input, which
+# is called **pre-norm**. In pre-norm, nothing interrupts the path of $x$.
 
 # %% tags=["hide-input"]
 notebook.picture("residual_and_norm")
@@ -253,7 +260,7 @@ notebook.picture("residual_and_norm")
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Write both, the paper's first.
+# Write both versions, the paper's first.
 
 # %% tags=["hide-input"]
 exercises.heading("residual_post_norm")
@@ -282,8 +289,8 @@ def residual_pre_norm(x, sublayer, norm):
 exercises.check("residual_pre_norm", residual_pre_norm)
 
 # %% [markdown]
-# The course's own "add & norm" box does both. While training it also applies **dropout**, which sets a
-# random share of the numbers to zero so that the model doesn't rely on any single one.
+# The course's own "add & norm" box can be either. During training it also applies **dropout**, which sets a
+# random share of the numbers to zero so that the model doesn't rely on any single number.
 
 # %%
 notebook.show_source(Residual.forward)
@@ -291,14 +298,15 @@ notebook.show_source(Residual.forward)
 # %% [markdown]
 # ## 3. What happens after attention?
 #
-# Attention moves information *between* words. Yet once *bank* has collected *river*, something still has
-# to draw the conclusion, and a weighted average can't do that. This is the job of the **feed-forward
-# network**. It has two linear layers with a ReLU in between, which sets negative numbers to zero:
+# Attention moves information *between* words. But once the vector of *bank* contains something of *river*,
+# the model still has to work out what the two mean together, and a weighted average can't do that. That's the
+# job of the **feed-forward network**. It has two linear layers with a ReLU in between, which sets negative
+# numbers to zero:
 #
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
-# It works on **each position by itself**, with the same weights at every position. No word sees another
-# here. On paper it looks like a small extra.
+# It works on **each position by itself**, with the same weights at every position, so no word affects another
+# here. In the picture it looks like a small extra.
 
 # %%
 exercises.predict("share_of_feed_forward")
@@ -322,10 +330,12 @@ parts = {
 for name, module in parts.items():
     print(f"{name:>12}: {count(module):>9,} parameters")
 assert 66 < share < 67
+notebook.tell(
+    """Two thirds of the layer's parameters are in the feed-forward network, which works on what attention has
+    collected."""
+)
 
 # %% [markdown]
-# Two thirds of the layer's parameters belong to the network that works on what attention has collected.
-#
 # ### Your turn (3 min)
 
 # %% tags=["hide-input"]
@@ -350,8 +360,8 @@ notebook.show_source(EncoderLayer.forward)
 # %% [markdown]
 # ## 4. How many layers, and how wide?
 #
-# The encoder is a stack of $N$ such layers, and each reads what the layer below returned. The paper chose
-# $N = 6$ and a width $d_{model}$ of 512, and calls its layers *identical*.
+# The encoder is a stack of $N$ such layers, and each layer reads the output of the layer below. The paper
+# chose $N = 6$ and a width $d_{model}$ of 512. It calls the layers *identical*.
 
 # %%
 exercises.quiz("identical_layers")
@@ -364,9 +374,9 @@ print("W_Q of encoder layers 1, 2, 3: relative distance from that of layer 1:", 
 assert min(apart[1:]) > 0.5
 
 # %% [markdown]
-# $N$ and $d_{model}$ are **hyperparameters**: nothing in the formulas fixes them, so people try. Let's try
-# too, with six small translators on our French–English toy corpus. They all get the same 48 training
-# steps. Four have norms, and two don't.
+# No formula tells you $N$ and $d_{model}$. They are **hyperparameters**, which people choose by experiment.
+# Let's do the same with six small translators on our French–English toy corpus. All six get the same 48
+# training steps. Four have norms, and two don't.
 
 # %%
 variants = {  # name: layers, width, with layer norm?
@@ -484,12 +494,14 @@ if complete(histories, variants):
             width=560,
         )
     )
+notebook.tell(
+    """Each doubling of the depth helps a little, and doubling the width helps more. That's only the result for
+    48 steps of these tiny models with one seed, and the wider model has twice as many parameters as the
+    deeper one. But such experiments are how people choose these numbers."""
+)
 
 # %% [markdown]
-# Each doubling of the depth helps a little, and doubling the width helps more. That holds for 48 steps of
-# these tiny models with one seed. It's no law, and the wider model has
-# twice the parameters of the deeper one. Still, this is how such numbers are chosen: by trying. And the
-# norms?
+# And what do the norms do?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 if complete(histories, variants):
@@ -508,25 +520,28 @@ if complete(histories, variants):
     print(f"guessing each word by its frequency: {by_frequency:.2f}")
     assert ruined > 2 * by_frequency and final["2 layers, no norm"] < final["2 layers"]
     assert histories["4 layers, no norm"].losses[0] > 50 > histories["2 layers, no norm"].losses[0]
+notebook.tell(
+    """Two layers don't need a norm at all, and here they even learn faster without one. Four layers without a
+    norm start with a loss above 100 and never recover, because the sums have grown too large by the time
+    they reach the output. So a stack needs norms if it is to be deep."""
+)
 
 # %% [markdown]
-# Two layers don't need a norm at all, and here they even learn faster without it. Four layers without a
-# norm start from a loss above 100 and never recover, since the sums have grown too large by the time they
-# reach the output. So the norm is what makes *depth* possible.
-#
 # ## 5. What does a decoder layer add?
 #
-# The decoder writes, so it needs two kinds of attention. It attends to what's already written, where the
-# causal mask hides the future. Then it attends to the source, and that is **cross-attention**: the queries
-# come from the target, the keys and values from the encoder's output, the **memory**. All three uses of
-# attention are the same code. Only the inputs and the mask differ.
+# The decoder writes one word at a time, and each word depends on two things: the words written so far and the
+# source sentence. So a decoder layer has two kinds of attention. The first is self-attention to the target
+# words so far, with a causal mask that hides the future. The second is **cross-attention** to the source. Its
+# queries come from the target, and its keys and values come from the encoder's output, which is called the
+# **memory**. All three uses of attention in the model share the same code, and only the inputs and the mask
+# differ.
 
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
 
 # %% [markdown]
-# **Pencil (2 min).** Write $Q$, $K$ and the scores of one cross-attention with their shapes before you
-# answer.
+# **Pencil (2 min).** Before you answer, write down the shapes of $Q$, $K$ and the scores of one
+# cross-attention.
 
 # %%
 exercises.quiz("memory_shape")
@@ -561,9 +576,10 @@ exercises.quiz("sublayers_in_order")
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# This decoder layer leaves out the norms so that you can see the wiring. Two tests print what's wrong with
-# it. The first changes the *last* of four target words, and reports which outputs move. The second
-# replaces the memory with zeros, and asks whether different targets still give different outputs.
+# This decoder layer leaves out the norms so that you can see how the parts are connected. Two tests show that
+# something is wrong with it. The first changes the *last* of four target words and prints which outputs
+# change. The second replaces the memory with zeros and checks whether different targets still give different
+# outputs.
 
 # %% tags=["hide-input"]
 exercises.heading("leaky_decoder")
@@ -603,8 +619,8 @@ exercises.check("leaky_decoder", leaky_decoder)
 # %% [markdown]
 # ### The map
 #
-# Here is the whole model at work. The tour opens an encoder layer, crosses over with the memory, and
-# follows one word of the translation.
+# Here's the whole model at work. The tour opens an encoder layer, follows the memory to the decoder, and then
+# traces one word of the translation.
 
 # %% tags=["hide-input"]
 model_map(
@@ -616,13 +632,13 @@ model_map(
 # %% [markdown]
 # ### What you take with you
 #
-# - Attention alone makes all words alike. A residual path, $x + \mathrm{Sublayer}(x)$, keeps them apart.
-# - Layer norm gives each vector mean 0 and size 1, by itself, and then a learned gain and bias.
+# - Attention alone makes all words alike. A residual path, $x + \mathrm{Sublayer}(x)$, keeps them different.
+# - Layer norm gives each vector, by itself, mean 0 and size 1. Then it applies a learned gain and bias.
 # - The feed-forward network works on each position alone and holds most of the parameters.
-# - Encoder layer: self-attention, feed-forward. Decoder layer: masked self-attention, cross-attention,
-#   feed-forward. Each sublayer has its own path and norm.
+# - An encoder layer is self-attention, then feed-forward. A decoder layer is masked self-attention,
+#   cross-attention, feed-forward. Each sublayer has its own path and norm.
 # - Layers are identical in structure, not in weights. $N$ and $d_{model}$ are hyperparameters.
-# - Every decoder layer makes its own keys and values from the encoder's *final* output.
+# - Every decoder layer computes its own keys and values from the encoder's *final* output.
 #
 # $$\text{post-norm: } \mathrm{LN}(x + f(x)) \qquad \text{pre-norm: } x + f(\mathrm{LN}(x))$$
 #
@@ -631,7 +647,7 @@ model_map(
 # %% [markdown]
 # # Practice
 #
-# About 25 minutes, easiest first.
+# About 25 minutes, the easiest first.
 
 # %%
 exercises.quiz("where_the_norm_stands")
@@ -648,8 +664,8 @@ exercises.quiz("memory_of_each_layer")
 # %% [markdown]
 # ### The decoder's mask
 #
-# In training a batch of targets has padding, too. The decoder's self-attention therefore needs both masks
-# of lesson 04.
+# In training, a batch of targets has padding too. So the decoder's self-attention needs both masks of lesson
+# 04.
 
 # %% tags=["hide-input"]
 exercises.heading("decoder_mask")
@@ -667,8 +683,8 @@ exercises.check("decoder_mask", decoder_mask)
 # %% [markdown]
 # ### Every shape on the way
 #
-# Press play, or drag the slider, and follow a sentence through our translator. Look for the one kind of
-# tensor that has both $S$ and $T$ in its shape. What are its rows, and what are its columns?
+# Press play or drag the slider to follow a sentence through our translator. Look for the one kind of tensor
+# that has both $S$ and $T$ in its shape. What do its rows stand for, and what do its columns stand for?
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -683,8 +699,9 @@ ShapeTracer(load_translator())
 # %% [markdown]
 # ### How large is the paper's model?
 #
-# The base model of the paper has $D = 512$, six layers on each side, 8 heads and $F = 2048$. One vocabulary
-# of about 37,000 tokens is used three times with the same matrix: for the source, the target and the output.
+# The base model of the paper has $D = 512$, six layers on each side, 8 heads and $F = 2048$. It has one
+# vocabulary of about 37,000 tokens and uses the same embedding matrix three times: for the source, the target
+# and the output.
 
 # %%
 exercises.predict("parameters_of_base")
@@ -713,11 +730,11 @@ assert count(base) == total and abs(total / 65e6 - 1) < 0.05
 assert 39_500 < (64.5e6 - (total - embedding_parameters)) / 512 < 40_300
 assert round(12 * feed_forward_parameters / total, 1) == 0.4
 assert 0.28 < embedding_parameters / total < 0.32
-
-# %% [markdown]
-# The paper's table says 65 million and we find 63. Rounding alone doesn't explain the difference, because
-# even 64.5 million would need a vocabulary of about 40,000. The paper doesn't say how it counted. Two
-# fifths of the model are feed-forward networks, and almost a third is the embedding.
+notebook.tell(
+    """The paper's table says 65 million and we count 63. Rounding doesn't explain the difference, because even
+    64.5 million would need a vocabulary of about 40,000, and the paper doesn't say how it counted. Two
+    fifths of the parameters are in the feed-forward networks, and almost a third are in the embedding."""
+)
 
 # %%
 exercises.quiz("parameters_of_feed_forward")
@@ -738,8 +755,8 @@ exercises.quiz("is_it_a_cnn")
 #
 # ## Two layer norms that are nearly right
 #
-# Two variants of layer norm are popular and wrong. One divides the squares by $n - 1$, the other adds
-# $\varepsilon$ to the standard deviation instead of to the variance.
+# Two wrong variants of layer norm are popular. One divides the sum of squares by $n - 1$. The other adds
+# $\varepsilon$ to the standard deviation instead of the variance.
 
 # %%
 exercises.predict("off_by_one")
@@ -769,15 +786,17 @@ for width in (4, 512):
 exercises.reveal("off_by_one", measured=round(too_small, 1))
 assert off["unbiased", 4] > 0.1 and off["unbiased", 512] > 5e-4
 assert off["eps_outside", 4] < 0.01 * off["unbiased", 4] and abs(too_small - 13.4) < 0.2
+notebook.tell(
+    r"""At width 4 the factor is $\sqrt{3/4}$, so every number is 13% too small. At width 512 it's a tenth of a
+    percent. The position of $\varepsilon$ matters only for vectors that are nearly constant."""
+)
 
 # %% [markdown]
-# At width 4 the factor is $\sqrt{3/4}$, so every number is 13% too small. At width 512 it's a tenth of a
-# percent. The position of $\varepsilon$ matters only for vectors that are nearly constant.
-#
 # ## The gradient, layer by layer
 #
-# Twelve fresh layers, a batch, a loss, and one backward pass. We measure the length of the gradient at one
-# matrix per layer, the first of the feed-forward network.
+# How much of the loss's gradient reaches the early layers? We take twelve fresh layers, send one batch
+# through, compute a loss and run one backward pass. Then we measure the length of the gradient at one matrix
+# per layer, the first of the feed-forward network.
 
 # %%
 exercises.predict("larger_gradient")
@@ -838,23 +857,26 @@ plots.labelled_lines(
     range(1, 13), gradients, ax=axes, x_label="layer", y_label="length of the gradient", marker="o"
 )
 assert post[-1] > 2 * pre[-1] and pre[0] > 2 * pre[-1]
-notebook.figure(
-    axes,
-    alt="Length of the gradient at each of twelve layers, logarithmic. Post-norm is nearly level, pre-norm "
-    "falls towards the last layer; both curves without residual paths lie above them with this seed.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Length of the gradient at each of twelve layers, logarithmic. Post-norm is nearly level, pre-norm "
+        "falls towards the last layer; both curves without residual paths lie above them with this seed.",
+        width=560,
+    )
+)
+notebook.tell(
+    """In pre-norm, the sum grows from layer to layer, so a late layer changes the sum less and gets a smaller
+    gradient. In post-norm, every layer's output is brought back to size 1, so the last layers get a large
+    gradient while the whole stack is still random. Xiong et al. (2020) say that this is why the paper's
+    model needs a *warm-up*, which means small steps at first. Liu et al. (2020) dispute that unequal
+    gradients are the cause."""
 )
 
 # %% [markdown]
-# In pre-norm the sum grows from layer to layer, so a late layer changes it less and gets a smaller
-# gradient. In post-norm every layer's output is brought back to size 1, and the last layers get a large
-# gradient while the whole stack is still random. Xiong et al. (2020) see this as the reason why the
-# paper's model needs a *warm-up*, that is, small steps at first. Liu et al. (2020) dispute that unequal
-# gradients are the cause.
-#
-# Without the paths the gradient at this matrix is *not* small, because the norms keep up its size. It's
-# tiny somewhere else: at the queries and keys of the last layer. The table shows why. Once all words are
-# alike, it makes no difference which of them gets the weight.
+# Without the paths, the gradient at this matrix is *not* small, because the norms keep the vectors at size 1.
+# But the gradient is tiny at the matrices for the queries and keys of the last layer. The next table shows
+# why: by then all words have nearly the same vector, so changing the weights changes nothing.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(" " * 20, "gradient at W_Q, W_K    own share after layers 2, 4, 12")
@@ -870,12 +892,13 @@ for name, (stack, outputs) in fresh.items():
         assert own[1] > 0.5 and own[11] > 0.02
 
 # %% [markdown]
-# With paths each word's vector keeps something of its own. After twelve fresh layers it's almost half in pre-norm
-# and a twentieth in post-norm. The path slows the mixing down without stopping it.
+# With residual paths, each word's vector keeps a part of its own. After twelve fresh layers, that part is
+# almost half of the vector in pre-norm and a twentieth in post-norm. So the path slows the mixing down but
+# doesn't stop it.
 #
 # ## Post-norm, pre-norm and the warm-up
 #
-# Four translators of six layers each, trained for two epochs: this takes half a minute to a minute. One
+# We train four translators of six layers each for two epochs, which takes half a minute to a minute. One
 # press of the stop button ends all four.
 
 # %%
@@ -925,17 +948,17 @@ if complete(runs, orders):
     )
 
 # %% [markdown]
-# Both post-norm runs lag behind both pre-norm runs. Post-norm without warm-up has hardly learned more than
-# how frequent each word is, and warm-up gets it moving. It's a short run with one seed, at a learning rate
-# chosen to show the difference. The paper trained post-norm very well. Since both are called *the
-# Transformer*, `norm_first` has no default in our code.
+# Both post-norm runs lag behind both pre-norm runs. Post-norm without warm-up has learned little more than
+# how frequent each word is, and with warm-up it does better. These are short runs with one seed, at a
+# learning rate chosen to show the difference, and the paper itself trained a post-norm model with great
+# success. Because both versions are called *the Transformer*, `norm_first` has no default in our code.
 #
 # ## Dropout
 #
-# While training, dropout sets a random share $p$ of the **activations** to zero (the numbers that flow
-# through, not the weights) and divides the rest by $1 - p$, so that the expected sum stays the same. It's
-# off after `model.eval()`. In the paper it's applied to each sublayer's output before the addition, and to
-# the sum of embeddings and positions.
+# During training, dropout sets a random share $p$ of the **activations** to zero, which are the numbers that
+# flow through the model, not its weights. It divides the rest by $1 - p$, so that the expected sum stays the
+# same. After `model.eval()`, dropout is switched off. In the paper, dropout is applied to each sublayer's
+# output before the addition, and to the sum of embeddings and positions.
 
 # %%
 dropout = Dropout(0.25)
@@ -949,9 +972,9 @@ assert torch.equal(dropout.eval()(torch.ones(100)), torch.ones(100))
 # %% [markdown]
 # ## The same as PyTorch's
 #
-# Does our model compute what `nn.Transformer` computes? We copy the weights of all twelve layers of a
-# fresh model into PyTorch's and compare. `nn.Transformer` has neither embeddings nor an output layer, so it
-# borrows ours.
+# Does our model compute what `nn.Transformer` computes? We copy the weights of all twelve layers of a fresh
+# model into PyTorch's and compare. `nn.Transformer` has no embeddings and no output layer, so we use ours for
+# both.
 
 
 # %% tags=["hide-input"]
@@ -1007,9 +1030,9 @@ for norm_first in (False, True):
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"The paper is pre-norm."** A myth: section 3.1 of the paper has
-# $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$. The output shows which one a layer is, because a
-# post-norm layer returns normalised vectors.
+# **"The paper is pre-norm."** A myth. Section 3.1 of the paper has $\mathrm{LayerNorm}(x +
+# \mathrm{Sublayer}(x))$. You can tell from a layer's output which kind it is, because a post-norm layer
+# returns normalised vectors.
 
 # %%
 three_times_as_large = 3 * torch.randn(1, 5, 16)
@@ -1023,15 +1046,15 @@ y = EncoderLayer(16, 4, 32, dropout=0.0, norm_first=False)(three_times_as_large)
 assert torch.allclose(y.std(-1, correction=0), torch.ones(1, 5), atol=0.01)
 
 # %% [markdown]
-# **"The six encoder layers share their weights."** A myth: section 4 measured how far apart they are.
+# **"The six encoder layers share their weights."** A myth. Section 4 measured how far apart they are.
 #
-# **"Cross-attention is the third sublayer."** A myth: it's the second, and the feed-forward network the
-# third.
+# **"Cross-attention is the third sublayer."** A myth. Cross-attention is the second sublayer, and the
+# feed-forward network is the third.
 #
-# **"Dropout removes weights."** A myth: it sets activations to zero, and in training only.
+# **"Dropout removes weights."** A myth. Dropout sets activations to zero, and only during training.
 #
-# **"A Transformer is a CNN plus attention."** A myth. The paper remarks that the feed-forward network can
-# be described as two convolutions of kernel size 1. A kernel of size 1 sees a single position, so nothing
+# **"A Transformer is a CNN plus attention."** A myth. The paper remarks that the feed-forward network can be
+# described as two convolutions of kernel size 1. But a kernel of size 1 covers a single position, so nothing
 # is convolved *over* positions.
 
 # %%

@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Decoding
 #
-# Our translator reads *Des gens attendent le train dans une grande gare*, and the obvious way of
-# decoding makes it write:
+# Our translator reads *Des gens attendent le train dans une grande gare*. Decoded in the obvious way, always
+# taking the likeliest next token, it writes:
 #
 # > People wait for the train in a large **train**.
 #
-# A *gare* is a station. The odd thing is how close the right word was. After *a large train*, the model
-# gave 49% to the full stop and 34% to *station*. We took the larger number, and the sentence was over.
+# But a *gare* is a station. The model wasn't far off: after *a large train*, it gave 49% to the full stop and
+# 34% to *station*. We took the token with the larger number, so the sentence ended there.
 #
-# None of the layers that you built in lesson 07 makes such a choice. They return a vector per position,
-# and turning vectors into words is left to us. Today you'll get a better sentence out of the same
-# model without changing a single weight, and find out what that costs.
+# None of the layers that you built in lesson 07 chooses a word. They return one vector per position, and we
+# have to decide how to turn vectors into words. Today you'll get a better sentence out of the same model
+# without changing a single weight.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -21,6 +21,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -43,19 +44,20 @@ batch = translator.encode(french)
 # **50 minutes.** Hook and warm-up 4 · 1 logits 9 · 2 one pass or many 11 · 3 greedy and beam 13 ·
 # 4 sampling 9 · 5 cache and map 4. Everything under *Practice* is for home.
 #
-# **Say first**: the model is finished. From here on we only decide how to read it.
+# **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
+# output into words.
 #
 # **Show**: draw the tree with A and B on the board before the pencil task, and leave it there for the
 # beam.
 #
-# **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which dial
-# for a chat partner, which for a contract?" (before the explorer) · "Why does the cache keep keys and
-# values, but no queries?" (a query is used once, by its own position).
+# **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which settings
+# would you choose for a chatbot, and which for a contract?" (before the explorer) · "Why does the cache keep
+# keys and values, but no queries?" (a query is used once, by its own position).
 #
-# **If you are late**: skip the twenty captions in section 3, and let the explorer be homework.
+# **If you are late**: skip the twenty captions in section 3, and set the explorer as homework.
 #
-# **Answers to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p ·
-# the cache keeps queries too. For the predictions see the reveals.
+# **Mistakes to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p · the
+# cache keeps queries too. For the predictions see the reveals.
 
 # %%
 exercises.warm_up(8)
@@ -71,7 +73,7 @@ exercises.warm_up(8)
 notebook.picture("final_linear_softmax")
 
 # %% [markdown]
-# Here is the translator just before it makes its mistake.
+# Here's the translator just before the full stop.
 
 # %%
 sentence = "Des gens attendent le train dans une grande gare."
@@ -98,8 +100,8 @@ assert (columns[2] >= 0).all() and (columns[1] <= 0).all() and (logits > 0).any(
 assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34) < 0.01
 
 # %% [markdown]
-# Logits can be any numbers. A **softmax** turns them into **probabilities**, which are positive and sum
-# to 1. Their logarithms are the **log-probabilities**, and they are never positive.
+# Logits can be any numbers. A **softmax** turns them into **probabilities**, which are positive and sum to 1.
+# The logarithms of the probabilities are called **log-probabilities**, and they are never positive.
 #
 # ### Your turn (3 min)
 
@@ -118,10 +120,10 @@ def next_token_probabilities(hidden, table):
 exercises.check("next_token_probabilities", next_token_probabilities)
 
 # %% [markdown]
-# The three columns always agree on the winner, so a test that looks only at the winner can't tell you
-# which of them you have. It matters, though, because PyTorch's functions expect different ones:
-# `F.cross_entropy` takes logits, `F.nll_loss` takes log-probabilities, and `torch.multinomial`, which
-# draws tokens at random, takes probabilities. So what happens if you mix them up?
+# The same token has the highest logit, the highest probability and the highest log-probability. So if you
+# only check which token wins, you won't notice which of the three you've got. But PyTorch's functions expect
+# different ones: `F.cross_entropy` takes logits, `F.nll_loss` takes log-probabilities, and
+# `torch.multinomial`, which draws tokens at random, takes probabilities. What happens if you mix them up?
 
 # %%
 exercises.predict("perfect_as_probabilities")
@@ -138,15 +140,17 @@ print(f"a perfect prediction, passed as probabilities: {mixed_up:.2f}")
 print(f"guessing at random, log V:                     {math.log(len(logits)):.2f}")
 assert mixed_up > 7
 torch.testing.assert_close(F.cross_entropy(logits[None], best[:1]), -columns[1][best[0]])
+notebook.tell(
+    r"""`F.cross_entropy` applies a softmax to whatever it gets. Passing probabilities raises no error, but even
+    a perfect prediction then has a loss of about $\log V - 1$. If your training loss never falls below
+    that, check what you pass in."""
+)
 
 # %% [markdown]
-# `F.cross_entropy` applies a softmax to whatever it gets. Passing probabilities raises no error, but
-# even a perfect prediction then costs about $\log V - 1$. If your training loss refuses to fall below
-# that, you know where to look.
-#
-# One more thing about the table in your exercise. Our translator has no separate matrix for it: it
-# reuses the embedding, whose rows turned tokens into vectors, to turn vectors back into tokens. This is
-# called **weight tying** (Press and Wolf 2017), and here it saves a million numbers.
+# The output matrix in your exercise has one row per token, and so does the embedding. Our translator uses the
+# same matrix for both: its rows turn tokens into vectors at the input, and vectors back into scores for
+# tokens at the output. This is called **weight tying** (Press and Wolf 2017), and here it saves a million
+# parameters.
 
 # %% tags=["hide-input"]
 assert model.output_proj.weight is model.tgt_embedding.weight is model.src_embedding.weight
@@ -155,17 +159,17 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 # %% [markdown]
 # ## 2. Training sees the whole sentence
 #
-# When the model writes, it needs one pass per token, because each output is the next input. In training
-# the whole target is known. So we feed all of it at once, **shifted right** by one position, and get a
-# prediction at every position from a single pass.
+# When the model writes, it needs one pass per token, because each output token is the next input. In
+# training, the whole target is known. So we feed in all of it at once, **shifted right** by one position, and
+# a single pass gives us a prediction at every position.
 
 # %% tags=["hide-input"]
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# That's a huge saving, if it's fair. Let's compare the two ways on one English sentence.
-# `model.decoder_step` runs the encoder once and returns a function from a prefix to the logits of the
-# next token.
+# One pass is far cheaper than one per token, but are the predictions the same? Let's compare the two ways on
+# one English sentence. `model.decoder_step` runs the encoder once and returns a function from a prefix to the
+# logits of the next token.
 
 # %%
 exercises.predict("one_pass_or_many")
@@ -189,14 +193,17 @@ exercises.reveal(
 print(f"{len(english)} passes against one: the largest difference of two logits is {off.max():.0e}")
 assert len(english) == 12
 torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
+notebook.tell(
+    """A single pass gives the same predictions because of the causal mask: no position was allowed to attend
+    to the positions after it."""
+)
 
 # %% [markdown]
-# The causal mask is what makes the single pass fair, because no position was allowed to attend to what
-# came after it. So why do we have to shift as well? Isn't the mask enough?
+# So why do we have to shift as well? Isn't the mask enough?
 #
-# Here's a test that can't be fooled. We train three tiny models on *dice*: each token is the throw of a
-# die with 20 sides. Nothing about it can be predicted, so an honest model stays at $\log 20 = 3.0$. One
-# model has mask and shift, one has no mask, and one has no shift.
+# Here's a test. We train three tiny models on *dice*: each token is the throw of a die with 20 sides. Nobody
+# can predict a fair die, so a model that doesn't cheat can't get a loss below $\log 20 = 3.0$. One model has
+# both mask and shift, one has no mask, and one has no shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -236,18 +243,21 @@ for name, losses in dice.items():
 notebook.set_seed(0)
 assert min(dice["mask and shift"]) > 2.9 and max(dice["no shift"]) < 0.1
 assert max(dice["no mask"]) < 0.8
+notebook.tell(
+    """Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. So the
+    model learns to copy, and the loss falls to 0. Without the mask, the model finds target $t$ one position
+    to the right. Only the last of the eight targets is never an input, so the loss ends near $3.0/8$
+    instead of 0.
+
+    In both cases the training loss looks wonderful. But the model has only learned to copy the answer from
+    its input, and when it has to write, the answer isn't in the input."""
+)
 
 # %% [markdown]
-# Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. So the
-# model learns to copy, and the loss falls to 0. Without the mask it reads target $t$ one position
-# further on. Only the last target is never an input, so the loss ends near $3.0/8$ instead of 0.
-#
-# In both cases training looks wonderful, and when it's time to write, the answer isn't there to copy.
-#
 # ### Your turn: find the bug (4 min)
 #
-# The function below is meant to be the training loss. It has two mistakes. The print-out below it
-# compares a decoder that only repeats its inputs with one that predicts every next token perfectly.
+# The function below is meant to compute the training loss, and it has two mistakes. The print-out compares a
+# decoder that only repeats its inputs with one that predicts every next token perfectly.
 
 # %% tags=["hide-input"]
 exercises.heading("next_token_loss")
@@ -276,8 +286,8 @@ exercises.check("next_token_loss", next_token_loss)
 # %% [markdown]
 # ## 3. Always take the best token?
 #
-# The simplest way to write is **greedy decoding**: take the likeliest token, append it, and go on until
-# `<eos>`. It's a short loop, and you have everything for it.
+# The simplest way to write is **greedy decoding**: take the likeliest token, append it, and repeat until
+# `<eos>`. You already have everything you need for this short loop.
 #
 # ### Your turn (6 min)
 
@@ -300,9 +310,9 @@ def greedy_decode(step, bos_id, eos_id, max_len):
 exercises.check("greedy_decode", greedy_decode)
 
 # %% [markdown]
-# Greedy never goes back on a choice. A first token that looks second-best might lead to a likelier
-# sentence, and greedy would never find out. Here's a model small enough for a pencil. It writes A, B
-# and `<eos>`, and its next token depends on what's already there:
+# Greedy decoding never takes back a choice. If the second-best first token leads to a likelier sentence,
+# greedy won't find it. Here's a model small enough to work through with a pencil. It writes A, B and `<eos>`,
+# and the probabilities of its next token depend on what's been written so far:
 #
 # | written so far | A | B | `<eos>` |
 # |---|---|---|---|
@@ -311,8 +321,8 @@ exercises.check("greedy_decode", greedy_decode)
 # | B | 0.1 | 0 | 0.9 |
 # | anything longer | 0 | 0 | 1 |
 #
-# **Pencil (2 min).** Draw the tree. The probability of a sentence is the product along its path, with
-# `<eos>` included. Which sentence does greedy write, and which one is the likeliest?
+# **Pencil (2 min).** Draw the tree. The probability of a sentence is the product along its path, with `<eos>`
+# included. Which sentence does greedy decoding write, and which one is the likeliest?
 
 # %%
 exercises.quiz("likeliest_sentence")
@@ -342,20 +352,19 @@ assert probability_of(by_beam) > probability_of(by_greedy)
 assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_beam) - 0.36) < 1e-9
 
 # %% [markdown]
-# Greedy starts with A and ends with *A A*, which has a probability of 0.6 · 0.36 = 0.22. If you start
-# with B, you reach 0.36.
+# Greedy starts with A and ends with *A A*, which has a probability of 0.6 · 0.36 = 0.22. If you start with B
+# instead, you get a sentence of probability 0.36.
 #
-# **Beam search** hedges its bets. Instead of one prefix it keeps the best few, here two. At every step
-# each of them proposes all its continuations, and the best two *of all* survive. A prefix that reaches
-# `<eos>` is set aside, and in the end the finished sentences are compared.
+# **Beam search** hedges its bets. Instead of one prefix, it keeps the best few, here two. At every step it
+# tries every continuation of both prefixes and keeps the best two *of all*. A prefix that reaches `<eos>` is
+# set aside, and at the end the finished sentences are compared.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
 # %% [markdown]
-# Now to our train in a train. At the decisive step *station* was second-best, so a beam of 4 has
-# room for it. Sentences are compared by the sum of their log-probabilities, which is the logarithm of the
-# product.
+# Back to the "large train". At the decisive step, *station* was second-best, so a beam of 4 has room for it.
+# Beam search compares sentences by the sum of their log-probabilities, which is the logarithm of the product.
 
 # %%
 exercises.predict("does_the_beam_find_it")
@@ -378,16 +387,17 @@ with torch.inference_mode():
     wide = decoding.beam(model.decoder_step(src_ids), 1, BOS, EOS, 30, 100, 0.0)[0][0]
 assert texts[0] == greedy_text == written + "." and tokenizer.decode(wide.ids) == greedy_text
 assert any("station" in text for text in texts)
+notebook.tell(
+    """The beam did consider the sentence with *station*. But the model gives that sentence a lower
+    probability, so even a beam of 100 returns the same result. The search does its job here: the likeliest
+    sentence just isn't the best one."""
+)
 
 # %% [markdown]
-# The beam did look at the station. It just found that the model gives that sentence a lower
-# probability, and a beam of 100 comes to the same result. So the mistake isn't in the search: the
-# likeliest sentence is simply not the best one.
-#
-# There's something unfair in the comparison, though. Every further token adds a negative number to the
-# sum, so short sentences have an advantage. A **length penalty** evens this out: divide the sum for a
-# sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). Our translator uses $\alpha = 1.4$,
-# chosen on validation data.
+# But the comparison isn't quite fair. Every additional token adds a negative number to the sum, so short
+# sentences have an advantage. A **length penalty** makes up for this: we divide the sum for a sentence of $n$
+# tokens by $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). For our translator, $\alpha = 1.4$ was chosen on
+# validation data.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -396,7 +406,8 @@ print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
 assert "train station" in translator.translate(sentence, beam_size=4, length_penalty=1.4)
 
 # %% [markdown]
-# There's the station. How often does all this matter?
+# With the length penalty, the translator writes *station*. How often does the method of decoding change a
+# caption?
 
 # %%
 exercises.predict("captions_that_change")
@@ -409,11 +420,11 @@ exercises.reveal("captions_that_change", measured=len(differ))
 for i in differ:
     print(f"greedy: {greedy_texts[i]}\n  beam: {beam_texts[i]}\n")
 assert len(differ) < len(french) / 4
-
-# %% [markdown]
-# Two of the three are a matter of taste, and one is the sentence you know. On a thousand test captions
-# the beam raises BLEU by less than one point, from 52.8 to 53.5. For a model that is sure of itself,
-# greedy is hard to beat.
+notebook.tell(
+    """Two of the three changes are a matter of taste, and the third is our train station. On a thousand test
+    captions, the beam raises BLEU by less than one point, from 52.8 to 53.5. When a model puts most of its
+    probability on one token, greedy decoding is hard to beat."""
+)
 
 # %% tags=["hide-input"]
 assert len(differ) == 3
@@ -426,8 +437,8 @@ assert (
 # ## 4. Can we let chance decide?
 #
 # A translation should be right. A story or a chat reply shouldn't be the same every time, so instead of
-# choosing the best token we can **draw** one from the model's distribution. Before we do, it's worth
-# looking at what else is in there.
+# choosing the best token, we can **draw** a token from the model's distribution. Before we do, let's look at
+# how that distribution is spread over the vocabulary.
 
 # %%
 exercises.predict("outside_the_top_twenty")
@@ -465,33 +476,37 @@ if (mine := exercises.guess("outside_the_top_twenty")) is not None:
     axes.annotate("your guess", (20, mine), xytext=(8, 4), textcoords="offset points")
 assert 4.5 < measured < 6.5 and abs(asked[19] - 9.95) < 0.01
 assert ordered[:, 0].median() >= 0.9 and ordered.max() < 0.99
-notebook.figure(
-    axes,
-    alt="Probability of all tokens outside the best k, against k on a logarithmic axis. For the model "
-    "it falls from 16 percent to 7 at k = 5, and then hardly any more: 5 percent are left at k = 20. "
-    "The target of label smoothing is a nearly level line at 10 percent.",
-    width=620,
+display(
+    notebook.figure(
+        axes,
+        alt="Probability of all tokens outside the best k, against k on a logarithmic axis. For the model "
+        "it falls from 16 percent to 7 at k = 5, and then hardly any more: 5 percent are left at k = 20. "
+        "The target of label smoothing is a nearly level line at 10 percent.",
+        width=620,
+    )
+)
+notebook.tell(
+    """The first few tokens have nearly all of the probability, and then the curve hardly falls any more. About
+    5% is spread over almost four thousand tokens that make no sense at that position."""
 )
 
 # %% [markdown]
-# The first few tokens account for nearly everything, and then the curve hardly falls any more. About
-# 5% is spread over almost four thousand tokens that have no business here.
-#
-# We asked for it. The translator was trained with **label smoothing** (Szegedy et al. 2016): its target
-# isn't "100% for the right token", but 90%, plus 10% spread evenly over the whole vocabulary. With six
-# tokens and $\varepsilon = 0.1$ it looks like this:
+# The tail of that curve comes partly from training, because the translator was trained with **label
+# smoothing** (Szegedy et al. 2016). Its target doesn't give 100% to the right token. It gives 90%, and
+# spreads 10% evenly over the whole vocabulary. With six tokens and $\varepsilon = 0.1$, the target looks like
+# this:
 
 # %%
 print(smooth_targets(torch.tensor([2]), vocab_size=6, epsilon=0.1))  # the right token is number 2
 
 # %% [markdown]
-# A target like that keeps the model from becoming too sure of itself, and in the paper it improved
-# BLEU. Its price is the flat tail: outside the best twenty it asks for 9.95%, and the model has reached
-# about half of that. *Going deeper* trains two small models, one with and one without smoothing, and
-# the tail appears along with it.
+# A smoothed target keeps the model from becoming overconfident, and in the Transformer paper it improved
+# BLEU. But it also asks for a flat tail. Outside the best twenty tokens, the target has 9.95%, so compare
+# that with what you just measured. *Going deeper* trains two small models, one with smoothing and one
+# without, and compares their tails.
 #
-# For greedy decoding and beams the tail doesn't matter, because they never choose from it. For drawing
-# it does.
+# For greedy decoding and beam search the tail doesn't matter, because they never choose from it. For drawing
+# it matters a lot.
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -521,11 +536,13 @@ print("six of those with a rare token:\n")
 for ids in [ids for (_, ids), is_rare in zip(drawn, rare, strict=True) if is_rare][8:14]:
     print(" ", tokenizer.decode(ids))
 assert 35 < share < 62
+notebook.tell(
+    """About half of the captions contain a rare token. At each step, only one draw in twenty lands in the
+    tail. But a caption has about twelve steps, and a single strange token is enough to derail a sentence."""
+)
 
 # %% [markdown]
-# About half of them. At each step only one draw in twenty lands in the tail, but a caption has about
-# twelve steps, and a single strange token is enough to derail a sentence. So nobody draws from the raw
-# distribution. Three dials shape it first, in this order:
+# So before drawing, people usually reshape the distribution. There are three settings, applied in this order:
 #
 # - **temperature**: divide the logits by $\tau$, as in lesson 03. Below 1 the distribution gets sharper,
 #   above 1 flatter.
@@ -565,9 +582,9 @@ def top_k_filter(logits, k):
 exercises.check("top_k_filter", top_k_filter)
 
 # %% [markdown]
-# Top-k keeps $k$ tokens whether the model is sure or not, while top-p adapts. That sounds like the
-# better idea. Let's see what it does at the end of *A little girl in a red coat is playing with a black
-# dog*, where the full stop is nearly certain.
+# Top-k always keeps $k$ tokens, whether the model is sure or not. Top-p keeps fewer tokens when the model is
+# sure, which sounds like the better idea. Let's see what it does at the end of *A little girl in a red coat
+# is playing with a black dog*, where the full stop is nearly certain.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -590,10 +607,12 @@ for name, row, count in zip(
     print(f"{name.replace('▁', ''):>12}  {row.max():15.2f}  {count:18}")
 assert at_the_stop > 200 and min(counts) < 20
 assert abs(girl_logits[-2].softmax(-1).max() - 0.92) < 0.01
+notebook.tell(
+    """The model was trained to leave some probability for every token, so a $p$ above 0.9 lets the tail in."""
+)
 
 # %% [markdown]
-# The model was trained to leave some probability to every token, so a $p$ above 0.9 lets the tail in.
-# Turn the dials yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p
+# Try the settings yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p
 # with which it writes no wrong words.
 
 # %%
@@ -602,9 +621,9 @@ DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# At top-p 0.95 one strange token is still drawn, and at 0.9 none. Now try temperature 1.3 with seed 1.
-# There 0.9 no longer helps, because the temperature comes first: it has already moved probability into
-# the tail, and top-p counts what it finds.
+# At top-p 0.95, one strange token is still drawn, and at 0.9 none. Now try temperature 1.3 with seed 1. A
+# top-p of 0.9 no longer helps there, because the temperature is applied first, so it has already moved
+# probability into the tail when top-p begins to count.
 #
 # </details>
 
@@ -625,13 +644,13 @@ exercises.quiz("top_p_keeps")
 # %% [markdown]
 # ## 5. Isn't that terribly slow?
 #
-# To write token 128, the decoder needs the keys and values of all 127 positions before it. If you
-# simply call the model on the whole prefix, it computes all of them again at every step, which makes
-# 1 + 2 + … + 128 = 8,256 positions instead of 128.
+# To write token 128, the decoder needs the keys and values of all 127 positions before it. If you simply call
+# the model on the whole prefix, it recomputes all of them at every step. Over 128 steps, that's 1 + 2 + … +
+# 128 = 8,256 positions instead of 128.
 #
-# But the mask says that an old position never attends to a new one. So its keys and values can't
-# change, and we can keep them. That's the **key–value cache**. The keys and values of the memory are
-# kept as well.
+# But because of the mask, an old position never attends to a new one. So the keys and values of old positions
+# can't change, and we can store them in a **key–value cache**. We also store the keys and values of the
+# memory.
 
 # %%
 exercises.predict("what_the_cache_saves")
@@ -671,8 +690,8 @@ notebook.figure(
 exercises.quiz("what_the_cache_keeps")
 
 # %% [markdown]
-# And here is where all of this happens in the whole model. Press *play* after the tour to watch the
-# caption being written.
+# The map shows where all of this happens in the whole model. After the tour, press *play* to watch the model
+# write the caption.
 
 # %%
 model_map(translator.trace(sentence), here="decoding", tour="08")
@@ -680,22 +699,25 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # %% [markdown]
 # ### What you take with you
 #
-# - Logits are any numbers, probabilities sum to 1, log-probabilities are never positive.
+# - Logits can be any numbers, probabilities sum to 1, and log-probabilities are never positive.
 #   `F.cross_entropy` expects logits.
-# - Training needs one pass, and to be fair it needs the mask *and* the shift.
-# - Greedy takes the best token, a beam keeps the best few prefixes, sampling draws.
-# - The likeliest sentence isn't always the best one. A length penalty helps against short ones.
+# - Training needs only one pass per sentence. To stop the model from copying the answer, it needs the mask
+#   *and* the shift.
+# - Greedy decoding takes the best token, beam search keeps the best few prefixes, and sampling draws a token
+#   at random.
+# - The likeliest sentence isn't always the best one. A length penalty makes up for the advantage of short
+#   sentences.
 # - Label smoothing leaves a flat tail, so shape the distribution before you draw from it.
 # - The cache keeps keys and values, so each position goes through the decoder once.
 #
 # $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
 #
-# The translator came to us trained. **Lesson 09** trains one.
+# So far the translator was already trained. In **lesson 09** you train one yourself.
 
 # %% [markdown]
 # # Practice
 #
-# About 30 minutes, easiest first.
+# About 30 minutes, the easiest first.
 
 # %%
 exercises.quiz("shape_of_the_logits")
@@ -757,9 +779,9 @@ exercises.quiz("when_to_sample")
 #
 # ## All ways of decoding in one table
 #
-# Our twenty captions once more, decoded in seven ways. The columns are BLEU, the mean log-probability
-# that the model gives to its own output, the mean length in words, and the share of different texts
-# in three runs. A way that always writes the same gets a third.
+# Here are our twenty captions again, decoded in seven ways. The columns are BLEU, the mean log-probability
+# that the model gives to its own output, the mean length in words, and the share of different texts in three
+# runs. A method that always writes the same text gets a third.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -806,17 +828,18 @@ assert table["beam 4, no length penalty"][2] <= table["beam 4"][2]
 assert table["beam 4"][1] < table["beam 4, no length penalty"][1]
 
 # %% [markdown]
-# The beam with the length penalty writes longer sentences, with a slightly lower probability than
-# greedy's. Raw samples are much less likely than anything else, and every filter brings them back.
+# The beam with the length penalty writes longer sentences than greedy decoding does, with a slightly lower
+# probability. Unfiltered samples are much less likely than all other outputs, and every filter raises their
+# probability again.
 #
-# Don't rank the ways by this table. Twenty captions are far too few for that: here the beam is several
-# BLEU points above greedy, and on a thousand captions it was less than one.
+# Don't rank the methods by this table, because twenty captions are far too few. Here the beam is several BLEU
+# points above greedy decoding, but on a thousand captions the difference was less than one point.
 #
 # ## Does the tail come from the smoothing?
 #
-# Two small networks learn to guess the next word of the toy corpus from the three words before it. They
-# start from the same weights and see the same batches. One is trained with label smoothing and one
-# without.
+# To find out, we train two small networks to predict the next word of the toy corpus from the three words
+# before it. They start from the same weights and see the same batches. One is trained with label smoothing
+# and one without.
 
 
 # %% tags=["hide-input"]
@@ -861,13 +884,14 @@ for (plain, _), (smoothed_tail, wanted) in zip(tails[0.0], tails[0.1], strict=Tr
     assert 0.5 * wanted < smoothed_tail - plain < 1.5 * wanted
 
 # %% [markdown]
-# With every seed, smoothing adds about as much to the tail as it asks for. Even without smoothing some
-# 5% lie outside the best twenty, so smoothing isn't the only cause of a tail. And our translator has
-# only half of what its target asks for, so a model doesn't always follow its target all the way.
+# With every seed, smoothing adds about as much probability to the tail as the smoothed target asks for. But
+# smoothing isn't the only cause of a tail, because even without it some 5% is outside the best twenty tokens.
+# And a model doesn't always match its target: our translator's tail has only half of what its target asks
+# for.
 #
 # ## Does a sampler draw what it should?
 #
-# Count. 20,000 draws from five tokens, against their probabilities:
+# We can count. Here are 20,000 draws from five tokens, compared with the tokens' probabilities:
 
 
 # %%
@@ -887,9 +911,9 @@ torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.015, rtol=0)
 # %% [markdown]
 # ## A filter of your own
 #
-# *Min-p* keeps every token whose probability is at least a fraction of the likeliest one's. Write it as
-# a filter. Then compare it with top-p along the caption of section 4: how many tokens does each keep at
-# the full stop?
+# *Min-p* keeps every token whose probability is at least a given fraction of the likeliest token's
+# probability. Write it as a filter. Then compare it with top-p along the caption of section 4: how many
+# tokens does each keep at the full stop?
 #
 # ## Myth or fact?
 #

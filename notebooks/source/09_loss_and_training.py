@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Loss and training
 #
-# Here is a training run that looks splendid. We took a small, untrained Transformer, showed it 320 pairs
-# of our French–English sentences in 20 steps, and measured it on 200 sentences that it hadn't seen. The
-# loss has fallen from 3.6 to below 2, and at two out of three positions the model's favourite
-# token is the right one. All of that within a few seconds.
+# Here's a training run that looks splendid. We took a small, untrained Transformer, trained it for 20 steps
+# on 320 pairs of our French–English sentences, and tested it on 200 sentences that it hadn't seen. Within a
+# few seconds, the loss has fallen from 3.6 to below 2, and at two out of three positions the likeliest token
+# is the right one.
 #
-# Then we asked it for a translation. It wrote one word again and again. The loss is computed without a
-# slip in the arithmetic, and the 65% are counted correctly. So what went wrong?
+# Then we asked it for a translation, and it wrote the same word again and again. There's no mistake in the
+# arithmetic of the loss, and the 65% are counted correctly. So what went wrong?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -19,6 +19,7 @@ import math
 import zlib
 from collections import Counter
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -72,20 +73,20 @@ def train_briefly(measure, steps=20, seed=0):
 # **45 minutes.** Hook, warm-up and the first prediction 5 · 1 one number 9 · 2 landmarks 7 · 3 padding 13 ·
 # 4 one step 4 · 5 the paper's two additions 4 · 6 the table and the map 3.
 #
-# **Say first**: lesson 08 made a distribution per position. Today we measure how good it is, and from
-# that one number everything else follows. Don't repeat softmax and logits; the warm-up brings them back.
+# **Say first**: lesson 08 gave us a distribution per position. Today we measure how good it is with a single
+# number, and train the model on that number. Don't repeat softmax and logits, because the warm-up does.
 #
-# **Show**: the hook on the projector, and collect explanations for the splendid numbers on the board before anybody
-# runs the next cell. Come back to the list in section 3.
+# **Show** the hook on the projector, and collect explanations for the splendid numbers on the board before
+# anybody runs the next cell. Come back to the list in section 3.
 #
 # **If you are late**: leave out section 5's learning rate, and hand out `cross_entropy` as homework.
 #
-# **Ask**: "What does a model lose that knows nothing?" (let them derive it) · "Can BLEU be 100 while the
-# loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What in the table
-# would another seed change?"
+# **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
+# while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What in the
+# table would another seed change?"
 #
-# **Answers to expect**: softmax before `F.cross_entropy` · averages of batch averages · "warm-up is a
-# trick for Adam only" · for the predictions, see the reveals.
+# **Mistakes to expect**: softmax before `F.cross_entropy` · averages of batch averages · "warm-up is a trick
+# for Adam only" · for the predictions, see the reveals.
 
 
 # %%
@@ -114,11 +115,14 @@ written = same_model.translate("le facteur cache la voiture rouge .").split()
 print("its translation:", " ".join(written[:12]))
 assert Counter(written).most_common(1)[0][1] > 0.7 * len(written) and 3 < curve[0] < 4.1
 assert of_the_real < 0.4 and right[~real].float().mean() > 0.95
+notebook.tell(
+    """About half of the positions are **padding**, the `<pad>` tokens that fill short sentences up to the
+    length of the longest. The model predicts padding perfectly, but it has learned hardly any English."""
+)
 
 # %% [markdown]
-# About half of the positions are **padding**, the `<pad>` that fills short sentences up to the length of
-# the longest. The model writes padding perfectly and hardly any English. In section 3 you'll mend the
-# loss. First we need to know what a loss measures, and which value would have made us suspicious.
+# In section 3 you'll repair the loss. First we need to know what a loss measures, and which values should
+# make us suspicious.
 
 # %%
 exercises.warm_up(9)
@@ -126,20 +130,20 @@ exercises.warm_up(9)
 # %% [markdown]
 # ## 1. How do you put a number on a prediction?
 #
-# *je suis étudiant* should become *i am a student*. At every position the model gives a probability to
-# each word of its vocabulary, and we know which word is right. We could count how often the right word
-# comes first, but a count doesn't change when a weight moves a little, so it has no gradient to follow.
-# Instead we ask how much probability the right word got.
+# *je suis étudiant* should become *i am a student*. At every position the model gives a probability to each
+# word of its vocabulary, and we know which word is right. We could count how often the right word is the
+# likeliest. But a count doesn't change when a weight changes a little, so it gives us no gradient. Instead,
+# we look at how much probability the right word got.
 
 # %% tags=["hide-input"]
 notebook.picture("target_and_predicted_distributions")
 
 # %% [markdown]
-# Probabilities of independent events multiply, and a product of forty small numbers is an awkward thing,
-# so we take the logarithm. The loss of a token is $-\log p$, with $p$ the probability of the right word.
-# For $p = 1$ it's 0, for $p = \frac12$ it's 0.69, and towards $p = 0$ it grows without limit. The unit
-# is called **nat** when the logarithm is the natural one. The mean over all positions is the
-# **cross-entropy**:
+# The probability of a whole sentence is the product of its tokens' probabilities. A product of forty small
+# numbers is awkward to work with, so we take logarithms and add. The loss of a token is $-\log p$, where $p$
+# is the probability of the right word. For $p = 1$ the loss is 0, for $p = \frac12$ it's 0.69, and as $p$
+# approaches 0 it grows without limit. With the natural logarithm, the unit of the loss is called a **nat**.
+# The mean over all positions is the **cross-entropy**:
 #
 # $$L = -\frac{1}{T} \sum_t \log p_t(\text{target}_t)$$
 #
@@ -160,8 +164,8 @@ def token_losses(logits, targets):
 exercises.check("token_losses", token_losses)
 
 # %% [markdown]
-# **Pencil (2 min).** Two models translate our sentence, which has five tokens with `<eos>`. Model A gives
-# the right token 0.6 at every position. Model B gives it 0.9 at four positions, and 0.01 at the fifth.
+# **Pencil (2 min).** Two models translate our sentence, which has five tokens including `<eos>`. Model A
+# gives the right token 0.6 at every position. Model B gives it 0.9 at four positions, and 0.01 at the fifth.
 
 # %%
 exercises.predict("bold_or_careful")
@@ -175,16 +179,17 @@ for name, p in (("A", careful), ("B", bold)):
     each = "  ".join(f"{nats:.2f}" for nats in -p.log())
     print(f"nats per token, {name}: {each}   mean {-p.log().mean():.2f}")
 assert costs["careful"] < costs["bold"] and bold.mean() > careful.mean()
+notebook.tell(
+    """On average, B gives the right tokens *more* probability than A, 0.72 compared with 0.6. But its one
+    confident mistake costs 4.61 nats, which is more than A's loss over the whole sentence. Cross-entropy
+    punishes confident mistakes hardest."""
+)
 
 # %% [markdown]
-# B gives the right tokens *more* probability on average, 0.72 against 0.6. But its one confident miss
-# costs 4.61 nats, more than A pays for the whole sentence. Cross-entropy punishes being sure and wrong
-# harder than anything else.
-#
-# A loss in nats is hard to picture, so people often report $e^L$, the **perplexity**. A model with
-# perplexity 8 is as unsure as if it had to choose between 8 equally likely words. How much is a small
-# difference worth? Suppose that a new model's loss is lower by just 0.1 nats per token, and take a
-# sentence of 40 tokens.
+# A loss in nats is hard to picture, so people often report $e^L$, the **perplexity**. A model with perplexity
+# 8 is as unsure as if it had to choose between 8 equally likely words. How much does a small difference in
+# the loss matter? Suppose that a new model's loss is lower by just 0.1 nats per token, and take a sentence of
+# 40 tokens.
 
 # %%
 exercises.predict("a_tenth_of_a_nat")
@@ -193,18 +198,20 @@ exercises.predict("a_tenth_of_a_nat")
 times = math.exp(0.1 * 40)
 exercises.reveal("a_tenth_of_a_nat", measured="fifty" if 40 < times < 70 else "other")
 print(f"per token {math.exp(0.1):.2f} times as probable, for 40 tokens {times:.1f} times")
+notebook.tell(
+    """Each token becomes 1.11 times as probable, so 40 tokens together become 55 times as probable. A
+    difference that looks small in a training log can be a large one."""
+)
 
 # %% [markdown]
-# Each token becomes 1.11 times as probable, and over 40 tokens this multiplies up to 55. So a
-# difference that looks small in a log can be a large one.
-#
 # ## 2. Is 1.8 a good loss?
 #
-# By itself a loss says little. It depends on how many words there are to choose from, and how evenly
-# they are used. Two values help to judge it, and you can compute both before any training. A model
-# that knows *nothing* gives each of the $V$ words $1/V$ and so it loses $\log V$. A model that knows only
-# how *frequent* each word is, and ignores the sentence, loses the **unigram entropy**
-# $-\sum_w f_w \log f_w$, where $f_w$ is the word's share of the text.
+# You can't judge a loss on its own, because it depends on how many words there are to choose from and how
+# evenly they're used. But you can compare it with two values that you can compute before any training. A
+# model that has learned *nothing* gives each of the $V$ words a probability of $1/V$, so its loss is $\log
+# V$. A model that has learned only how *frequent* each word is, and ignores the sentence, has a loss of
+# $-\sum_w f_w \log f_w$, where $f_w$ is the word's share of the text. This second value is called the
+# **unigram entropy**.
 #
 # ### Your turn (3 min)
 
@@ -229,12 +236,11 @@ log_v = math.log(len(transformer.target))
 print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 
 # %% [markdown]
-# Whatever a model gains below 4.13, it gained by reading. Now back to the start of our run. Its loss was
-# 3.6 at the very first step, before it had learned anything. A model that knows nothing should have
-# lost 4.98, so the first number of the log already said that something other than words was being
-# counted.
+# A loss below 4.13 means that the model uses more than the words' frequencies. Now compare the first step of
+# our run. Its loss was 3.6 before the model had learned anything, when it should have been 4.98. So the very
+# first number in the log already showed that something other than words was being counted.
 #
-# What about a run with the proper loss? We'll look at the log of the bundled toy Transformer, which was
+# What does a run with a correct loss look like? Take the log of the bundled toy Transformer, which was
 # trained for 1,900 steps.
 
 # %%
@@ -270,28 +276,31 @@ for height, name in [(log_v, "log V"), (unigram, "unigram entropy")]:
 print("first below the unigram entropy at step", passed)
 assert abs(logs["additive"][0] - log_v) < 0.1 and first > log_v + 1
 assert max(passed.values()) <= 20 and all(c[-1] < 0.1 for c in logs.values())
-notebook.figure(
-    axes,
-    alt="Training losses of two toy models, steps on a logarithmic scale. The GRU with attention starts at "
-    "log V, the Transformer above it; both pass the unigram entropy within twenty steps and end near "
-    "zero.",
-    width=600,
+display(
+    notebook.figure(
+        axes,
+        alt="Training losses of two toy models, steps on a logarithmic scale. The GRU with attention starts at "
+        "log V, the Transformer above it; both pass the unigram entropy within twenty steps and end near "
+        "zero.",
+        width=600,
+    )
+)
+notebook.tell(
+    r"""Both curves pass the unigram entropy within the first hundredth of the training, because frequencies are
+    the easiest thing to learn. The GRU starts at $\log V$, but the Transformer starts *above* it. So even
+    before training, the Transformer gives too much probability to wrong words. The reason is that its
+    output matrix is its embedding matrix (lesson 08), and that the residual path carries the input word all
+    the way to the output. So an untrained model predicts the word it has just read, which is hardly ever
+    the right one. *Going deeper* counts how often."""
 )
 
 # %% [markdown]
-# Both curves pass the unigram entropy in the first hundredth of the training, because frequencies are
-# the easiest thing to learn. The GRU starts at $\log V$. The Transformer starts *above* it, so it must
-# be sure of something wrong. Its output matrix is its embedding matrix (lesson 08), and the residual
-# path carries the word just read up to the end. So an untrained model predicts the word it has just read
-# once more, which is hardly ever right. *Going deeper* counts how often.
-#
-# When your own curve starts far from $\log V$, find out why before you train on.
+# When your own loss curve starts far from $\log V$, find out why before you go on training.
 #
 # ## 3. What should a mean leave out?
 #
-# So our first loss averaged over real words, which are hard, and padding, which costs nearly nothing. You
-# could also make it look better by adding *more* padding, since each extra column is one that the model
-# gets right.
+# Our first loss was an average over real words, which are hard to predict, and padding, which is easy. So we
+# can make it look better just by adding *more* padding, because the model gets every extra column right.
 
 # %% tags=["hide-input"]
 wider = [F.pad(logits, (0, 0, 0, n), value=0.0) for n in (0, 48)]
@@ -305,12 +314,13 @@ print(f"padded to 48: {flattered[0]:.2f}   padded to 96: {flattered[1]:.2f}")
 assert flattered[1] < 0.6 * flattered[0] and math.isclose(honest[0], honest[1], rel_tol=1e-4)
 
 # %% [markdown]
-# The model is the same and the sentences are the same. Only the filling differs.
+# The model is the same and the sentences are the same. Only the amount of padding differs.
 #
 # ### Your turn: find the bug (4 min)
 #
-# The loss below was meant to leave padding out, and it still flatters. It contains two mistakes, and the
-# print-out gives a clue to each: the model in it is always sure of a *wrong* word.
+# The loss below was meant to leave padding out, but it's still too low. It contains two mistakes, and the
+# print-out gives a clue to each. It measures a model that always gives nearly all of the probability to a
+# *wrong* word.
 
 # %% tags=["hide-input"]
 exercises.heading("flattering_loss")
@@ -341,7 +351,7 @@ exercises.check("flattering_loss", flattering_loss)
 # %% [markdown]
 # ### Your turn (6 min)
 #
-# Now the real thing, from an empty function. Its input is logits, as they leave the model.
+# Now write the whole loss, starting from an empty function. Its input is the model's logits.
 
 # %% tags=["hide-input"]
 exercises.heading("cross_entropy")
@@ -360,8 +370,9 @@ exercises.check("cross_entropy", cross_entropy)
 notebook.show_source(losses.cross_entropy)
 
 # %% [markdown]
-# This is the loss of the course. Its last argument, `epsilon`, waits for section 5. Our training loop calls a faster form of it,
-# `fast.cross_entropy_sum`, which never stores the log-probabilities. Both agree with PyTorch:
+# This is the loss that the course uses. Its last argument, `epsilon`, is for section 5. Our training loop
+# calls a faster version, `fast.cross_entropy_sum`, which never stores the log-probabilities. Both agree with
+# PyTorch:
 
 # %%
 ours = losses.cross_entropy(logits, targets, PAD)
@@ -374,9 +385,10 @@ torch.testing.assert_close(ours, theirs)
 torch.testing.assert_close(quick, theirs)
 
 # %% [markdown]
-# On real words our splendid run is at about 3.7, just below the unigram entropy. So how much harm did
-# the wrong loss do? We train the same model twice for 40 steps, with the same first weights and the same batches, once
-# with padding counted and once without. Then we measure both on the real words of unseen sentences.
+# On real words, the loss of our splendid run is about 3.7, just below the unigram entropy. So how much harm
+# did the wrong loss do? To find out, we train the same model twice for 40 steps, with the same first weights
+# and the same batches, once with padding counted and once without. Then we measure both on the real words of
+# unseen sentences.
 
 # %%
 exercises.predict("harm_of_counting_padding")
@@ -415,21 +427,24 @@ print(
 )
 assert abs(gap) < 0.15
 assert max(v for n, v in shown if n == "counted") < 0.75 * means["counted"]
+notebook.tell(
+    """The wrong loss did almost no harm to the *model*. By step 20, our first model predicted all the padding
+    correctly and with confidence, and such predictions have almost no gradient. So nearly all of the
+    gradient comes from the real words. It's divided by a larger number, but Adam rescales gradients anyway.
+    With plain gradient descent, the larger number would act like a smaller learning rate.
+
+    The harm was done to the *reported loss*. The log says about 1.3, but on real words the loss is 2.7, and
+    you can't compare two runs whose batches are padded differently."""
+)
 
 # %% [markdown]
-# It did almost no harm to the *model*. By step 20 our first model was right at all the padding, and what is
-# right and sure has hardly any gradient left. The real words remain, divided by a larger number, and
-# Adam rescales gradients anyway. With plain gradient descent the larger number would act like a
-# smaller learning rate. All the harm was done to the *number*. The log says about 1.3 where the truth is 2.7, and
-# two runs whose batches are padded differently can't be compared.
-#
-# The same error hides in averages of averages, because a batch of 3 tokens mustn't count as much as one
-# of 300. Sum the nats, sum the tokens, and divide once.
+# Averaging the averages of several batches leads to the same kind of error, because a batch of 3 tokens then
+# counts as much as a batch of 300. Instead, sum the nats, sum the tokens, and divide once.
 #
 # ## 4. What does one training step do?
 #
-# Everything is in place: the shifted target of lesson 08, the model, the loss. A training step computes
-# the loss, asks for the gradient of every weight, and moves each weight a little against its gradient.
+# We now have the model, the shifted target of lesson 08 and the loss. A training step computes the loss,
+# computes the gradient of the loss for every weight, and moves each weight a little against its gradient.
 
 
 # %%
@@ -443,13 +458,12 @@ def training_step(model, optimiser, src_ids, tgt_ids):
 
 
 # %% [markdown]
-# Larger runs add one line before `optimiser.step()` that shortens a gradient which is too long. It's
-# called **clipping**, and keeps one odd batch from throwing the model far.
+# Larger runs add one line before `optimiser.step()`, which shortens the gradient if it's too long. This is
+# called **clipping**, and it stops a single unusual batch from changing the weights too much.
 #
-# `backward` *adds* to the gradients that are there, so somebody has to clear them. You can do it at the
-# end, as above, or at the beginning of the next step. Both are right and give the same
-# losses to the last digit. And if nobody does? A tiny Transformer learns *je suis étudiant* with Adam in
-# 60 steps.
+# `backward` *adds* to the gradients from earlier steps, so you have to clear them. You can clear them at the
+# end of a step, as above, or at the beginning of the next. Both are right and give exactly the same losses.
+# What happens if you forget? We'll train a tiny Transformer on *je suis étudiant* with Adam for 60 steps.
 
 # %%
 exercises.predict("gradients_never_cleared")
@@ -507,17 +521,19 @@ axes = plots.labelled_lines(
 print("last loss for three seeds, cleared:", [round(v, 3) for v in ends["last"]],
       "never:", [round(v, 2) for v in ends["never"]])  # fmt: skip
 assert runs["first"] == runs["last"] and happened == "stuck"
-notebook.figure(
-    axes,
-    alt="Loss against step for one seed. Cleared, it falls to nearly zero. Never cleared, it falls at "
-    "first, then swings between about half a nat and more than two.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Loss against step for one seed. Cleared, it falls to nearly zero. Never cleared, it falls at "
+        "first, then swings between about half a nat and more than two.",
+        width=560,
+    )
 )
-
-# %% [markdown]
-# At first all looks well. But each step then follows the sum of *all* gradients so far, most of which are
-# out of date, so the weights overshoot like a ball that rolls without friction. There's no error
-# message, only a curve that won't settle.
+notebook.tell(
+    """At first everything looks fine. But each step follows the sum of *all* gradients so far, and most of
+    those are out of date. So the weights overshoot, like a ball that rolls without friction. You get no
+    error message, only a curve that doesn't settle."""
+)
 
 # %%
 exercises.quiz("order_of_training_step")
@@ -525,11 +541,11 @@ exercises.quiz("order_of_training_step")
 # %% [markdown]
 # ## 5. What did the paper add?
 #
-# Vaswani et al. changed two things about this plain recipe: the target and the size of the steps.
+# Vaswani et al. changed two things about this recipe: the target and the size of the steps.
 #
-# **Label smoothing.** A target of exactly 1 can only be met by infinitely large logits, so the model is
-# pushed to be ever more sure. The paper takes a share ε = 0.1 away from the right word and spreads it
-# evenly over the vocabulary, so the model is asked to give the right word about 0.9.
+# **Label smoothing.** No finite logits give a probability of exactly 1, so a target of 1 pushes the model to
+# become ever more confident. The paper takes a share of ε = 0.1 away from the right word and spreads it
+# evenly over the vocabulary. So the model is asked to give the right word a probability of about 0.9.
 
 # %% tags=["hide-input"]
 smooth = losses.smooth_targets(torch.tensor([4]), 6, 0.1)[0]
@@ -561,15 +577,16 @@ exercises.reveal(
 )
 print(f"{-(smooth * smooth.log()).sum():.2f} nats with 6 words, {floor:.2f} with 37,000")
 assert 1.3 < floor < 1.45
+notebook.tell(
+    """Even a perfect model has a loss of 1.38 nats. That's the entropy of the smoothed target itself, and no
+    prediction can have a lower loss. So never compare a loss with smoothing to one without. The paper found
+    that smoothing made the perplexity worse and BLEU better."""
+)
 
 # %% [markdown]
-# A perfect model shows 1.38, because it's the smoothed target's own entropy, and no prediction can get
-# below that. So never compare a loss with smoothing to one without. The paper found that smoothing made
-# the perplexity worse and BLEU better.
-#
-# **Warm-up.** Adam (Kingma and Ba 2015) divides each gradient by a running estimate of its size. At first
-# that estimate rests on a handful of batches, so large steps would be risky. The paper's learning rate
-# therefore rises in a straight line for 4,000 steps, and then falls:
+# **Warm-up.** Adam (Kingma and Ba 2015) divides each gradient by a running estimate of its size. In the first
+# steps, that estimate comes from only a few batches, so large steps would be risky. That's why the paper's
+# learning rate rises in a straight line for 4,000 steps before it falls:
 #
 # $$\mathrm{rate} = d_{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot
 # \mathrm{warmup}^{-1.5})$$
@@ -592,23 +609,27 @@ if (mine := exercises.guess("rate_at_the_end")) is not None:
     axes.plot(100_000, mine, marker="D", color=plots.ORANGE, markersize=9)
     axes.annotate("your guess", (100_000, mine), xytext=(-80, 8), textcoords="offset points")
 assert math.isclose(left, 20, abs_tol=0.5)
-notebook.figure(
-    axes,
-    alt="Learning rate as a share of its peak against step: a straight rise until step 4,000, then a "
-    "fall that gets ever slower, to 20 percent at step 100,000.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Learning rate as a share of its peak against step: a straight rise until step 4,000, then a "
+        "fall that gets ever slower, to 20 percent at step 100,000.",
+        width=560,
+    )
+)
+notebook.tell(
+    r"""At the end, a fifth of the peak rate is left, because $\sqrt{4000 / 100000} = 0.2$. People often call
+    this schedule exponential, but an exponential shrinks by the same factor over equal numbers of steps,
+    whereas the inverse square root falls ever more slowly. Lesson 07 gave another reason why post-norm
+    models need the warm-up."""
 )
 
 # %% [markdown]
-# A fifth is left, since $\sqrt{4000 / 100000} = 0.2$. People often call this schedule exponential. An exponential loses the
-# same factor in each equal stretch and would be at nothing by then, whereas the inverse square root falls
-# ever more slowly. Post-norm models need the warm-up for a further reason that you met in lesson 07.
-#
 # ## 6. Which of the three would you take?
 #
-# Three models of this course were trained on the same 20,000 pairs, in the same batches, for the same
-# eight rounds, with the same optimiser: the GRU of lesson 01, the GRU with attention of lesson 02 and
-# the Transformer. Each ran on one CPU core.
+# We trained three models in exactly the same way: the GRU of lesson 01, the GRU with attention of lesson 02
+# and a Transformer. They had the same 20,000 pairs in the same batches, the same eight rounds through the
+# data and the same optimiser. Each ran on one CPU core.
 
 # %%
 exercises.predict("longest_round")
@@ -642,16 +663,17 @@ for name, label in [
 exercises.reveal("longest_round", measured=max(rounds, key=rounds.get))
 print("BLEU by length of the source, 0 to 100", *lines, sep="\n")
 assert table["additive"][2] > 95 > 90 > table["gru"][2] and table["transformer"][2] > 95
+notebook.tell(
+    """Without attention, BLEU falls from 99 to about 60 as sentences get longer, which is the bottleneck of
+    lesson 01. Both models with attention are nearly perfect at every length, so a language as regular as
+    ours can't tell them apart. The Transformer's rounds took longest here. Although it has no loop over
+    words, it has 2.7 times as many parameters as the GRU with attention, and a single core can't work on
+    many positions at once. Hardware that can do so is where the Transformer gains. The table shows one seed
+    per model, and the seconds were recorded when the models were trained."""
+)
 
 # %% [markdown]
-# Without attention, BLEU falls from 99 to about 60 as sentences get longer: that's the bottleneck of
-# lesson 01. Both models with attention are nearly perfect at every length, so on a language this
-# regular they can't be told apart. The Transformer's round took longest here. It has no
-# loop, but 2.7 times the parameters of the GRU with attention, and one core can't do many things at once. On hardware
-# that can, its lack of a loop pays off. The table is one seed each, and the seconds are those recorded when the
-# models were trained.
-#
-# Here's the whole picture, with the loss lit up, for the bundled translator. It's the same class
+# Here's the map of the bundled translator, with the loss highlighted. The translator is the same class
 # `Transformer`, trained on 29,000 captions.
 
 # %%
@@ -661,21 +683,25 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 # %% [markdown]
 # ### What you take with you
 #
-# - The loss of a token is $-\log p$ of the right word, so being sure and wrong is what costs most.
-# - Two landmarks on every curve: $\log V$ (knows nothing) and the unigram entropy (knows frequencies only).
-# - Padding never counts. Sum the nats, sum the real tokens, divide once.
-# - One step: forward, loss, backward, clip, optimiser. Clear the gradients first or last, but do it.
-# - Label smoothing gives the loss a floor above 0. Warm-up rises linearly, then falls as $\text{step}^{-0.5}$.
+# - The loss of a token is $-\log p$, where $p$ is the probability of the right word. Confident mistakes cost
+#   most.
+# - Compare every loss curve with two landmarks: $\log V$ (the model has learned nothing) and the unigram
+#   entropy (it has learned only the words' frequencies).
+# - Leave padding out of the mean: sum the nats over the real tokens, and divide once by their number.
+# - One step is forward, loss, backward, clip, optimiser. Clear the gradients at the beginning or at the end,
+#   but don't forget to.
+# - Label smoothing gives the loss a floor above 0. With warm-up, the learning rate first rises linearly, then
+#   falls as $\text{step}^{-0.5}$.
 #
 # $$L = -\frac{1}{N} \sum_{\text{real } t} \log p_t(\text{target}_t), \qquad N = \text{number of real tokens}$$
 #
-# You now have every part. In **lesson 10** you build a Transformer yourself, and give it the trained
-# weights.
+# You now have all the parts. In **lesson 10** you'll build a whole Transformer yourself and load the trained
+# weights into it.
 
 # %% [markdown]
 # # Practice
 #
-# About 35 minutes, easiest first.
+# About 35 minutes, the easiest first.
 
 # %%
 exercises.quiz("perplexity_and_loss")
@@ -696,8 +722,8 @@ LossExplorer()
 # %% [markdown]
 # <details><summary>One way</summary>
 #
-# *student* at 1.5 and the other four at 1: *student* leads with 0.29, and $-\log 0.29 = 1.23$.
-# </details>
+# Set *student* to 1.5 and the other four to 1. Then *student* has the highest probability with 0.29, and
+# $-\log 0.29 = 1.23$. </details>
 
 # %% tags=["hide-input"]
 exercises.heading("warmup_rate")
@@ -763,7 +789,7 @@ exercises.quiz("which_number_to_trust")
 #
 # ## What an untrained Transformer predicts
 #
-# Section 2 claimed that it repeats the word it has just read. We can count.
+# Section 2 claimed that an untrained Transformer repeats the word it has just read. Let's count how often.
 
 # %% tags=["hide-input"]
 untrained = toy_models.new_toy("transformer", splits).model.eval()
@@ -816,10 +842,10 @@ notebook.figure(
 # %% [markdown]
 # ## A loss is a file size
 #
-# With logarithms to base 2 the loss comes in **bits**, and Shannon showed what they are good for. A word
-# with probability $p$ can be written with about $-\log_2 p$ bits, if sender and receiver use the same
-# model. So a language model is a compressor, and its loss is the size of the file. How many bits does an English word
-# of our corpus take, given the French sentence?
+# With logarithms to base 2, the loss is measured in **bits**. Shannon showed that a word with probability $p$
+# can be stored in about $-\log_2 p$ bits, if sender and receiver use the same model. So a language model is
+# also a compressor, and its loss is the size of the compressed file. Given the French sentence, how many bits
+# does an English word of our corpus take?
 
 # %% tags=["hide-input"]
 sample = splits.test[:400]
@@ -842,15 +868,17 @@ assert (
 )
 
 # %% [markdown]
-# The Transformer needs next to nothing, since the French sentence already says what the English one
-# is. The GRU forgets part of a long sentence, so its file is larger by half a bit per word. `zip` has never
-# seen French, and it has to find out about words from the letters, so it doesn't even reach the bare frequencies.
+# The Transformer needs next to nothing, because the French sentence already determines the English one. The
+# GRU forgets part of a long sentence, so its file is larger by half a bit per word. `zip` doesn't see the
+# French sentence, and it has to learn about words from their letters. So its file is even larger than the one
+# from word frequencies alone.
 #
 # ## Entropy and KL
 #
 # In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. Its lowest
-# value is the entropy of $q$ itself, and what lies above is the **KL divergence** from $q$ to $p$. With all
-# weight on one word the entropy is 0, so cross-entropy and KL are the same.
+# value is the entropy of $q$ itself, and the difference between the two is the **KL divergence** from $q$ to
+# $p$. If the target puts everything on one word, its entropy is 0, so cross-entropy and KL divergence are
+# equal.
 
 # %%
 soft = losses.smooth_targets(wanted_ids, 6, 0.1)  # (T, V)
@@ -866,8 +894,9 @@ torch.testing.assert_close(cross, F.cross_entropy(after.log(), wanted_ids, label
 # %% [markdown]
 # ## Train it yourself
 #
-# Set `rounds_here` to 5 and wait two to three minutes on two cores; Stop keeps what has been learned. As it
-# is, the cell trains for one round on a tenth of the data, which takes a few seconds.
+# As it is, the cell below trains for one round on a tenth of the data, which takes a few seconds. For a
+# better model, set `rounds_here` to 5 and wait two to three minutes on two cores. If you press *Stop*, the
+# model keeps what it has learned so far.
 
 # %% tags=["nbval-ignore-output"]
 rounds_here = 1
@@ -881,12 +910,12 @@ print(f"loss {log[0]:.2f} at the first step, {log[-1]:.2f} at the last, step {le
 assert log[-1] < 0.8 * log[0]
 
 # %% [markdown]
-# Our own runs warm up, too, and then fall in a straight line to zero, which is simpler when you know where the
-# training ends.
+# Our own training runs use a warm-up too. After it, their learning rate falls in a straight line to zero,
+# which is simpler when you know in advance how many steps there will be.
 #
-# The bundled translator was trained with `python -m helpers.pretrained.recipes.translator`, which takes
-# more than three hours on two cores. How it went is written in `helpers/pretrained/weights/README.md`.
-# Here it translates twenty captions of our own that it has never seen.
+# The bundled translator was trained with `python -m helpers.pretrained.recipes.translator`, which takes more
+# than three hours on two cores. You can read how that run went in `helpers/pretrained/weights/README.md`.
+# Here the translator translates twenty captions of our own that it has never seen.
 
 # %% tags=["nbval-ignore-output"]
 sources, references = zip(*CAPTIONS, strict=True)
@@ -898,8 +927,8 @@ print({k: v for k, v in translator.card.items() if "bleu" in k})
 assert greedy > 30
 
 # %% [markdown]
-# Twenty sentences with one reference each are few. The next cell repeats the stored greedy
-# score on the 1,000 test captions. With `fetch = True` it's allowed to download them once (about 45 kB).
+# Twenty sentences with one reference each are too few for a reliable score. The next cell repeats the stored
+# greedy score on the 1,000 test captions. If you set `fetch = True`, it downloads them once (about 45 kB).
 
 # %% tags=["nbval-ignore-output"]
 fetch = False
@@ -911,15 +940,15 @@ if fetch:
     print(f"BLEU {metrics.bleu(written, [p.target for p in captions]):.1f}")
 
 # %% [markdown]
-# Two experiments for a free evening. Average the weights over the last rounds (`dataclasses.replace(
-# toy_models.settings(), average_decay=0.998)`, passed to `training.train`) and see whether the
-# validation loss falls. Or cut the training data to 2,000 pairs: which of the three models suffers least?
+# Here are two experiments to try. Average the weights over the last rounds (`dataclasses.replace(
+# toy_models.settings(), average_decay=0.998)`, passed to `training.train`) and see whether the validation
+# loss falls. Or cut the training data to 2,000 pairs, and see which of the three models suffers least.
 #
 # ## Myth or fact?
 #
-# **"The final softmax outputs log-probabilities."** A myth: it outputs probabilities, which sum to 1.
-# `log_softmax` gives their logarithms, and `F.cross_entropy` wants logits. Give it probabilities and even a
-# perfect prediction looks bad, without any error message.
+# **"The final softmax outputs log-probabilities."** A myth. It outputs probabilities, which sum to 1.
+# `log_softmax` gives their logarithms, and `F.cross_entropy` expects logits. If you pass it probabilities,
+# even a perfect prediction looks bad, without any error message.
 
 # %%
 perfect = F.one_hot(wanted_ids, 6).float()  # (T, V), as probabilities
@@ -936,8 +965,9 @@ torch.testing.assert_close(
 )
 
 # %% [markdown]
-# **"The original schedule decays exponentially."** A myth. Linear warm-up, then the inverse square root of
-# the step. An exponential would show the same factor three times here:
+# **"The original schedule decays exponentially."** A myth. The learning rate first rises linearly and then
+# falls with the inverse square root of the step. With an exponential decay, the three factors below would be
+# the same:
 
 # %%
 at = [training.warmup_rate(s, 512, 4000) for s in (8000, 16_000, 24_000, 32_000)]

@@ -2,12 +2,12 @@
 # # Myths and facts
 #
 # *"The context is the sum of the weights." "Heads are concatenated, and that's it." "With a causal mask you
-# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All
-# thirty-eight on this page are myths, or half of one. Most come with an experiment of a few lines. Where a
-# lesson already runs one, there's a link to it.
+# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All thirty-eight
+# on this page are wrong, or at best half right. Most come with a short experiment that shows why. Where a
+# lesson already runs that experiment, there's a link to it.
 #
-# You can look something up here, or play: one of you reads a sentence aloud, and the others say which
-# *experiment* would decide. For the game, allow about **45 minutes**.
+# You can use this page to look something up, or play it as a game: one of you reads a sentence aloud, and the
+# others suggest an *experiment* that would decide whether it's true. The game takes about **45 minutes**.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -37,19 +37,19 @@ english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eo
 
 # %% [markdown] tags=["notes"]
 # **With a class**: pick five rows, about eight minutes each. Numbers 10, 17, 19, 30 and 36 start the best
-# arguments. Read them aloud with the projector dark and the outputs cleared, because the verdict stands right
+# arguments. Read them aloud with the projector off and the outputs cleared, because the verdict is right
 # beside each sentence. **If you're late**, three rows are enough.
 
 # %% [markdown]
 # ## Lessons 00 and 01
 #
-# **1 · "The paper translated from French to English."** From English to German and from English to French
-# (Vaswani et al. 2017, section 5.1). Our translator goes the other way, from French to English, and that's how
-# the mix-up happens.
+# **1 · "The paper translated from French to English."** It translated from English to German and from English
+# to French (Vaswani et al. 2017, section 5.1). The translator in this course goes from French to English, so
+# the two are easy to mix up.
 #
-# **2 · "A Transformer is a CNN plus attention."** It has no recurrence and no convolution over positions. The
-# paper does say that its feed-forward network can be *described* as two convolutions of kernel size 1, which
-# means that each position is treated by itself:
+# **2 · "A Transformer is a CNN plus attention."** A Transformer has no recurrence and no convolution over
+# positions. The paper does say that its feed-forward network can be *described* as two convolutions of kernel
+# size 1, but a kernel of size 1 covers only one position:
 
 # %%
 layer = FeedForward(8, 32)
@@ -68,9 +68,9 @@ assert not any("Conv" in type(part).__name__ for part in model.modules())
 # distance between any two words is one step, whatever the length.
 # [Lesson 01](01_sequence_to_sequence.ipynb#An-alternative-to-the-loop:-convolutions) measures both.
 #
-# **4 · "A model writes one word for each word it reads."** It writes one word per *output* position, and the
-# two sentences often differ in length. [Lesson 01](01_sequence_to_sequence.ipynb#Do-both-sides-have-the-same-length?)
-# counts how often.
+# **4 · "A model writes one word for each word it reads."** It writes one token per *output* position, and the
+# two sentences often differ in length. [Lesson
+# 01](01_sequence_to_sequence.ipynb#Do-both-sides-have-the-same-length?) counts how often.
 
 # %%
 french = "Un homme fait du vélo dans la rue."
@@ -87,9 +87,9 @@ assert len(french.split()) != len(written.split())
 # state. [Lesson 02](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?) leaves out each of the two and
 # shows what breaks.
 #
-# **6 · "All encoder states are fed into the score network together."** It takes one pair at a time: the
-# decoder's state and one encoder state. So a word's score doesn't change when the other words do. Only the
-# softmax sees all the scores.
+# **6 · "All encoder states are fed into the score network together."** The score network takes one pair at a
+# time: the decoder's state and one encoder state. So a word's score doesn't change when the other words
+# change. Only the softmax sees all the scores.
 
 # %%
 score = exercises.reference("additive_scores")
@@ -115,8 +115,8 @@ assert together.min() < 0 < weights.min() and math.isclose(weights.sum(), 1, abs
 assert not math.isclose(together.sum(), 1, abs_tol=1e-3)
 
 # %% [markdown]
-# **8 · "The context is the sum of the weights."** That sum is always 1. The context is the sum of the *weighted
-# states*, so it's a vector.
+# **8 · "The context is the sum of the weights."** The sum of the weights is always 1. The context is the sum
+# of the *weighted states*, so it's a vector.
 
 # %%
 context = (weights[0, :, None] * states[0]).sum(dim=0)
@@ -126,9 +126,10 @@ print(f"sum of the weights {weights.sum():.2f}, shape of the context {tuple(cont
 torch.testing.assert_close(context, weights[0] @ states[0])
 
 # %% [markdown]
-# **9 · "Hard attention can't be learned."** Not by backpropagation alone, because a choice has no gradient
-# ([lesson 02](02_bahdanau_attention.ipynb#Hard-attention)). It can be learned by trial and reward. Here
-# REINFORCE learns to pick one of four words. It's told nothing except how good its pick was.
+# **9 · "Hard attention can't be learned."** Backpropagation alone can't do it, because a choice has no
+# gradient ([lesson 02](02_bahdanau_attention.ipynb#Hard-attention)). But hard attention can be learned by
+# trial and reward. Here REINFORCE learns to pick one of four words, and the only feedback is how good the
+# pick was.
 
 # %%
 logits = torch.zeros(4, requires_grad=True)  # one score per word
@@ -147,10 +148,10 @@ print(f"it now picks the useful word with a probability above 0.9: {bool(choice.
 assert choice.probs[2] > 0.9
 
 # %% [markdown]
-# **10 · "Attention solved the parallelism problem of recurrent networks."** Attention on top of a recurrent
-# network is still sequential, and dropping the recurrence solved it. To see this, cut every attention and ask
-# whether the last step still depends on the first word. In the recurrent decoder it does, because each
-# step waits for the one before. In a Transformer layer it doesn't.
+# **10 · "Attention solved the parallelism problem of recurrent networks."** It wasn't attention that solved
+# it, but dropping the recurrence, because a recurrent network with attention is still sequential. To see
+# this, cut every attention and check whether the last step still depends on the first word. In the recurrent
+# decoder it does, because each step needs the one before. In a Transformer layer it doesn't.
 
 # %%
 rnn = toy_models.load_toy("additive").model
@@ -169,8 +170,8 @@ assert words.grad[0, 0].any() and not x.grad[0, 0].any()
 # %% [markdown]
 # ## Lesson 03: Self-attention with vectors
 #
-# **11 · "The softmax weights multiply the keys."** They multiply the values, which may even have another width
-# than the keys.
+# **11 · "The softmax weights multiply the keys."** The weights multiply the values, which can even have a
+# different width from the keys.
 
 # %%
 query, key, value = torch.randn(2, 4), torch.randn(3, 4), torch.randn(3, 7)
@@ -182,16 +183,16 @@ torch.testing.assert_close(context, weights @ value)
 
 # %% [markdown]
 # **12 · "Query, key and value are the input vectors, and V is the initial representation."** They're three
-# learned projections of the input. Only the version without parameters uses the input itself.
-# [Lesson 03](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?) shows what one matrix
-# for two of them would cost.
+# learned projections of the input. Only the version without parameters uses the input itself. [Lesson
+# 03](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?) shows what you lose if two
+# of the three share a matrix.
 #
 # **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones
 # it isn't: in MiniLM a token gives itself about an eighth of its weight.
 # [Lesson 03](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once) measures both.
 #
-# **14 · "Input embeddings come from word2vec."** They're learned with the model, because the loss sends them a
-# gradient like any other parameter. You *can* use word2vec's vectors as a start.
+# **14 · "Input embeddings come from word2vec."** They're learned together with the model, because they get a
+# gradient like any other parameter. You *can* start from word2vec's vectors, but the paper doesn't.
 
 # %%
 logits = model(src_ids, english[:, :-1])
@@ -206,8 +207,8 @@ model.zero_grad()
 # %% [markdown]
 # ## Lesson 04: Self-attention with matrices
 #
-# **15 · "Scores are divided by $\sqrt{d_{model}}$."** By $\sqrt{d_k}$, where $d_k$ is the width of one head's
-# keys.
+# **15 · "Scores are divided by $\sqrt{d_{model}}$."** They're divided by $\sqrt{d_k}$, where $d_k$ is the
+# width of one head's keys.
 
 # %%
 heads, x = attention.MultiHeadAttention(8, 2), torch.randn(1, 3, 8)  # 2 heads, each 4 wide
@@ -223,8 +224,8 @@ torch.testing.assert_close(weights, (q @ k.mT / math.sqrt(4)).softmax(-1))
 assert not equal
 
 # %% [markdown]
-# **16 · "The softmax gradient never vanishes."** It does when the scores are large, and that's why they're
-# scaled. [Lesson 04](04_self_attention_matrices.ipynb#Which-part-saturates?) prints it.
+# **16 · "The softmax gradient never vanishes."** It does when the scores are large, which is why they're
+# scaled. [Lesson 04](04_self_attention_matrices.ipynb#Which-part-saturates?) prints the gradient.
 #
 # **17 · "Masking sets weights to minus infinity, or to zero afterwards."** *Scores* are set to −∞ *before* the
 # softmax. If you set weights to zero afterwards, the future leaks in through the denominator, as
@@ -233,18 +234,19 @@ assert not equal
 # **18 · "A mask's `True` means the same everywhere."** PyTorch's own two attention functions disagree.
 # [Lesson 04](04_self_attention_matrices.ipynb#Two-meanings-of-True) gives both of them the same mask.
 #
-# **19 · "A fully masked row does no harm."** With −∞ it's 0/0, and in training a single `nan` spoils every
-# weight at the next step. With −1e9 it silently becomes a uniform row.
-# [Lesson 04](04_self_attention_matrices.ipynb#A-word-that-isn't-allowed-to-attend-to-anything) runs three
-# versions.
+# **19 · "A fully masked row does no harm."** With scores of −∞ the softmax computes 0/0, and a single `nan`
+# spoils every weight of the model at the next training step. With −1e9 instead, the row silently becomes
+# uniform. [Lesson 04](04_self_attention_matrices.ipynb#A-word-that-isn't-allowed-to-attend-to-anything) runs
+# three versions.
 #
-# **20 · "Attention is cheaper than recurrence."** It's faster, because nothing has to wait. In multiplications
-# it's cheaper only for $n < d/2$, and only if you don't count the products with the input matrices.
-# [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts and times both.
+# **20 · "Attention is cheaper than recurrence."** Attention is faster, because no position has to wait for
+# another. But it needs fewer multiplications only for $n < d/2$, and only if you don't count the products
+# with the input matrices. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts
+# and times both.
 #
 # **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
 # *keys*, once per query. Some authors write words as columns. Then everything is transposed, the softmax runs
-# down a column, and the result is the same. What goes wrong is mixing the two conventions.
+# down a column, and the result is the same. But if you mix the two conventions, the result is wrong.
 
 # %%
 q, k, v = torch.randn(3, 5, 4).unbind(0)  # five words as rows
@@ -261,16 +263,16 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 # %% [markdown]
 # ## Lesson 05: Positional encoding
 #
-# **22 · "Positions are concatenated, or read off the batch axis."** They're added, along the time axis, so the
-# width stays and every sentence of a batch gets the same positions. Lesson 05 tries the alternatives,
-# [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?) and
-# [the other axis](05_positional_encoding.ipynb#Along-which-dimension?).
+# **22 · "Positions are concatenated, or read off the batch axis."** They're added, along the sequence, so the
+# width doesn't change and every sentence of a batch gets the same positions. Lesson 05 tries the
+# alternatives, [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?) and [the other
+# axis](05_positional_encoding.ipynb#Along-which-dimension?).
 #
 # **23 · "BERT uses sinusoids."** Its positions are a learned table, and
 # [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
 #
-# **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall*, from fast to slow, and each is the
-# one before times the same factor. Overtones would be 1, 2, 3, 4 times a base frequency.
+# **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall* from fast to slow, and
+# each frequency is a fixed multiple of the one before. Overtones would be 1, 2, 3, 4 times a base frequency.
 
 # %%
 d_model = 512
@@ -315,8 +317,8 @@ print("W_O", tuple(heads.out_proj.weight.shape), "output", tuple(output.shape))
 assert heads.out_proj.weight.shape == (512, 512) and output.shape == (1, 2, 512)
 
 # %% [markdown]
-# **27 · "Each head sees a slice of the embedding."** Each head projects the whole vector, and it's the
-# *projections* that are split. So the first head's query depends on every entry:
+# **27 · "Each head sees a slice of the embedding."** Each head projects the whole vector, because we split
+# the *projections* and not the embedding. So the first head's query depends on every entry:
 
 # %%
 heads = attention.MultiHeadAttention(8, 2)
@@ -328,9 +330,10 @@ print("entries that matter to the first head:", int((x.grad != 0).sum()), "of 8"
 assert (x.grad != 0).all()
 
 # %% [markdown]
-# **28 · "The heads' outputs are concatenated, and that's it", "the heads are added".** They're concatenated and
-# *then* mixed by $W_O$. Without $W_O$, a head's output could reach only its own entries of the vector. We
-# change what the first of two heads passes on, and see which of the eight entries of the output move.
+# **28 · "The heads' outputs are concatenated, and that's it", "the heads are added".** They're concatenated
+# and *then* mixed by $W_O$. Without $W_O$, a head's output could reach only its own entries of the vector. We
+# change the output of the first of two heads, and see which of the eight entries of the layer's output
+# change.
 
 # %%
 x, moves = torch.randn(1, 3, 8), {}
@@ -362,9 +365,9 @@ sizes = {
 assert len(sizes) == 1
 
 # %% [markdown]
-# **30 · "An attention map explains the prediction."** It describes where the weight went. To test what the model
-# uses, intervene. Here we silence the head with the sharpest map in each layer's cross-attention and watch
-# the loss.
+# **30 · "An attention map explains the prediction."** It describes where the weight went. To test what the
+# model uses, you have to intervene. Here we silence the head with the sharpest map in each layer's
+# cross-attention, one layer at a time, and measure the loss.
 
 
 # %%
@@ -388,12 +391,12 @@ for number, cost in enumerate(costs, start=1):
 assert min(abs(cost - whole) for cost in costs) < 0.1
 
 # %% [markdown]
-# For at least one of the three, however sharp its map is, the loss hardly moves.
+# For at least one of the three heads, the loss hardly changes, although its map is sharp.
 #
 # ## Lesson 07: Encoder and decoder
 #
 # **31 · "Each decoder layer reads its matching encoder layer", "keys and values are made once for all decoder
-# layers".** Every decoder layer projects the *final* encoder output, with matrices of its own.
+# layers".** Every decoder layer projects the *final* encoder output with its own matrices.
 
 # %%
 with torch.inference_mode():
@@ -408,7 +411,7 @@ assert not torch.allclose(keys[0], keys[1]) and not torch.allclose(keys[1], keys
 
 # %% [markdown]
 # **32 · "Cross-attention is the decoder layer's third sublayer."** It's the second: masked self-attention,
-# cross-attention, feed-forward. We let a layer report what it runs.
+# cross-attention, feed-forward. Here a layer reports what it runs, in order.
 
 # %%
 layer, order = DecoderLayer(16, 4, 32, 0.0, norm_first=False), []
@@ -425,8 +428,8 @@ assert [name for name in order if "residual" not in name] == [
 ]
 
 # %% [markdown]
-# **33 · "Encoder layers share their weights."** They have the same structure and weights of their own. Sharing
-# them is possible, and ALBERT (Lan et al. 2020) does it.
+# **33 · "Encoder layers share their weights."** They have the same structure, but each layer has its own
+# weights. Sharing the weights is possible, and ALBERT (Lan et al. 2020) does it.
 
 # %%
 first, second = (layer.feed_forward.linear_1.weight for layer in model.encoder_layers[:2])
@@ -485,8 +488,8 @@ assert F.cross_entropy(copier[:-1], english[0, 1:]) > 5
 
 # %% [markdown]
 # **37 · "The final softmax outputs log-probabilities."** It outputs probabilities. `log_softmax` gives their
-# logarithms, and `F.cross_entropy` expects logits. All three have the same argmax, so a test on the argmax
-# can't tell them apart.
+# logarithms, and `F.cross_entropy` expects logits. All three have the same argmax, so checking the argmax
+# won't tell you which one you have.
 
 # %%
 logits = torch.randn(10)
@@ -504,10 +507,10 @@ assert not math.isclose(costs[0], costs[1], abs_tol=1e-2)
 
 # %% [markdown]
 # `cross_entropy` gives the right loss for log-probabilities too, because a softmax turns them back into the
-# same distribution. For probabilities it gives a wrong one, without any error.
+# same distribution. For probabilities it gives a wrong loss, without any error message.
 #
-# **38 · "The original schedule decays exponentially."** After a linear warm-up it falls with the inverse square
-# root of the step: four times as many steps, half the rate.
+# **38 · "The original schedule decays exponentially."** After a linear warm-up, the learning rate falls with
+# the inverse square root of the step. So after four times as many steps, the rate is half as high.
 
 # %%
 steps = (4000, 16_000, 64_000)
@@ -520,7 +523,7 @@ assert math.isclose(rates[1] / rates[0], 0.5) and math.isclose(rates[2] / rates[
 assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 
 # %% [markdown]
-# **References** are in the lessons. The sources that settle most arguments: Vaswani et al. (2017),
+# **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),
 # arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Xu et al. (2015), arXiv:1502.03044; Jain and
-# Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020), "ALBERT",
-# arXiv:1909.11942.
+# Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020),
+# "ALBERT", arXiv:1909.11942.

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Review: thirty questions
 #
-# Three questions per lesson: something you should know by heart, something that's easily confused, and now
-# and then something that helps when your own model doesn't work. **About 30 minutes.** Every option says
-# why it's right or wrong, and the heading tells you which lesson to return to. In the table of progress,
-# row 10 counts these thirty questions too.
+# There are three questions per lesson. They ask what you should know by heart, what's easily confused, and
+# sometimes what helps when your own model doesn't work. The whole review takes **about 30 minutes**. Every
+# option explains why it's right or wrong, and the heading tells you which lesson to return to. In the table
+# of progress, row 10 counts these thirty questions too.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Questions people bring
 #
-# *Eight heads are eight ideas about the same word, right?* Some of the questions below are meant for the
-# breakout of a first lecture, and others are what's still open in the notes people take home. Read one, say
-# your answer aloud in a sentence or two, and only then read ours. Each answer ends with the place in the
-# course that shows it, and some have a few lines to run right here. If a link opens a lesson at its beginning,
-# click it once more: JupyterLab finds the section when the lesson is already open.
+# *Eight heads are eight ideas about the same word, right?* This page collects questions like that one. Some
+# are meant for discussion in a first lecture, and others are what people still ask afterwards. Read a
+# question, say your answer aloud in a sentence or two, and only then read ours. Each answer ends with a link
+# to the section of the course that shows it, and some answers come with a few lines to run. If a link opens a
+# lesson at its beginning, click it once more, because JupyterLab finds the section only when the lesson is
+# already open.
 #
-# At the end of the page are the people we owe examples to, and where to read on.
+# The page ends with credits and further reading.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -25,30 +26,30 @@ from helpers.layers import EncoderLayer
 notebook.set_seed(0)
 
 # %% [markdown] tags=["notes"]
-# Use one or two of these as the closing question of a lesson: pairs answer in three sentences, then compare
-# with the page. Good for an argument: *Why √d and not d?* (04), *Is it concatenated or added?* (05, and again
-# for the heads in 06), *Why does the decoder need the shift if it has the mask?* (08). The whole page is
-# about **40 minutes** of reading.
+# Use one or two of these as the closing question of a lesson. Pairs answer in three sentences, then compare
+# with the page. These are good for a debate: *Why √d and not d?* (04), *Is it concatenated or added?* (05,
+# and again for the heads in 06), *Why does the decoder need the shift if it has the mask?* (08). The whole
+# page is about **40 minutes** of reading.
 
 # %% [markdown]
 # ## Lesson 01: Sequence to sequence
 #
 # ### Which of the three problems does attention solve, and which doesn't it?
 #
-# Take them one at a time. The bottleneck goes, because a decoder that can look back at every encoder state
-# doesn't need the whole sentence in one vector. The distance between a word that's written and the word it
-# depends on shrinks to a single step. But the waiting stays as long as recurrent networks do the reading and
-# the writing, because each of their steps needs the one before. Only a model without recurrence gets rid of
-# that.
+# Attention solves two of the three. The bottleneck disappears, because a decoder that can look back at every
+# encoder state doesn't need the whole sentence in one vector. The distance shrinks too: from a word that's
+# being written to the source word it depends on, it's now a single step. But the waiting remains as long as
+# recurrent networks read and write, because each of their steps needs the one before. Only a model without
+# recurrence gets rid of the waiting.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
 # ### Why not simply make the context vector bigger?
 #
-# You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are
-# too few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a
-# sentence of forty words has to fit into as many numbers as a sentence of four. Looking back removes that
-# constraint. In lesson 02 it costs 14% more parameters, and after the same number of rounds the long
+# You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are too
+# few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a sentence of
+# forty words has to fit into as many numbers as a sentence of four. Attention removes that constraint. In
+# lesson 02 it costs 14% more parameters, and after the same number of rounds through the data the long
 # sentences come out right.
 #
 # **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
@@ -56,9 +57,9 @@ notebook.set_seed(0)
 # ### Can sentiment, or a missing word, really be "predict the next token"?
 #
 # Yes, once you write the task as text. The line *the film was really silly . verdict :* has a next word, and
-# a model that was trained on such lines can predict it. Lesson 01 trains one small network on gaps and on
-# film reviews at the same time, and you can try both. Of course the model still has to see such lines
-# in training, because writing a task as text doesn't teach it the answer.
+# a model that was trained on such lines can predict that word. Lesson 01 trains one small network on missing
+# words and on film reviews at the same time, and you can try both. The model does need such lines in its
+# training data, because writing a task as text doesn't teach it the answer.
 #
 # **Shown in** [lesson 01, Everything is next-token prediction](01_sequence_to_sequence.ipynb#Everything-is-next-token-prediction).
 
@@ -90,26 +91,27 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 # the mixture. The two often agree, because the word you need is usually the one you're translating. But the
 # model of lesson 02 gets about a quarter of the links wrong and still translates almost every sentence
 # without a mistake. One reason is that an encoder state also contains information about its neighbours, so a
-# model that looks next door can still find what it needs.
+# model that attends to the neighbouring word can still find what it needs.
 #
 # **Shown in** [lesson 02, Where did it look?](02_bahdanau_attention.ipynb#2.-Where-did-it-look?).
 #
 # ### What's the real difference between Bahdanau's attention and Luong's?
 #
-# Most summaries name the score: Bahdanau uses a small network with a tanh, and Luong compares three scores,
-# the plain dot product among them. The other difference is *when* the decoder looks. Bahdanau's decoder looks
-# first and steps afterwards, so its query hasn't read the last written word yet. Luong's steps first. In
-# lesson 02 a model with practically the same formula that looks after the step has less than half the
-# alignment error, although each model was trained only once.
+# Most summaries mention the score: Bahdanau uses a small network with a tanh, while Luong compares three
+# scores, one of which is the plain dot product. The other difference is *when* the decoder attends.
+# Bahdanau's decoder attends before its recurrent step, so its query doesn't include the last written word
+# yet. Luong's decoder takes the step first. Lesson 02 compares Bahdanau's model with one that has practically
+# the same formula but attends after the step. The second has less than half the alignment error, although
+# each model was trained only once.
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
 # ### Why mix all the words, instead of picking the best one?
 #
-# Because picking gives training nothing to work with. If you nudge the scores a little, the winner usually
-# stays the same, so there's no gradient. A softmax changes a little with every score. Picking
-# can be trained by other means, and Xu et al. (2015) did it with REINFORCE. But a mixture is
-# also useful in itself: a noun with two adjectives needs both of them.
+# Because picking the best word gives you no gradient. If you change the scores a little, the winner usually
+# stays the same, whereas the weights of a softmax change with every score. Hard attention, which does pick,
+# can be trained in other ways, and Xu et al. (2015) used REINFORCE. But a mixture is also useful in itself: a
+# noun with two adjectives needs both of them.
 
 # %%
 scores = torch.tensor([2.0, 1.5, 1.0], requires_grad=True)
@@ -129,28 +131,28 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 #
 # ### Why three vectors per word? Wouldn't one do?
 #
-# One vector runs, and lesson 03 tries it. But then a word mostly finds itself, and matching is mutual: if
-# *car* matches *red*, then *red* matches *car* just as well. With a query and a key of its own, a noun can
-# look for its adjectives without the adjectives looking back. The value is there for another reason. What
-# makes *red* match is that it's an adjective, and what it should pass on is the colour.
+# One vector works after a fashion, and lesson 03 tries it. But then a word mostly matches itself, and
+# matching is mutual: if *car* matches *red*, then *red* matches *car* just as well. With a query and a key of
+# its own, a noun can look for its adjectives without the adjectives looking back. The value is there for
+# another reason. What makes *red* match is that it's an adjective, and what it should pass on is the colour.
 #
 # **Shown in** [lesson 03, Why three projections, and why small ones?](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?).
 #
 # ### Who tells *car* to look for adjectives?
 #
 # Nobody does. The three matrices start as random numbers, and training changes them in whatever way lowers
-# the loss. Lesson 03 asks a single head for the size and the colour of a noun, without any word about where
-# to look. In five runs out of five, most of the noun's weight ends up on its two adjectives. "Looking for" is our way
-# of describing the result.
+# the loss. Lesson 03 trains a single head to give the size and the colour of a noun, and nothing in the
+# training says where to look. In five runs out of five, most of the noun's weight ends up on its two
+# adjectives. "Looking for" is our way of describing the result.
 #
 # **Shown in** [lesson 03, Nobody makes these vectors up](03_self_attention_vectors.ipynb#3.-Nobody-makes-these-vectors-up).
 #
 # ### Does the layer have to know how long the sentence is?
 #
 # No. The parameters are matrices whose sizes depend on the width of the vectors and on nothing else. The
-# length shows up only in the weights, which are computed afresh for every sentence. So the same layer takes
-# three words or three hundred. Whether it does *well* on lengths that it has never seen is another question,
-# and only a measurement can answer that.
+# length affects only the attention weights, which are computed afresh for every sentence. So the same layer
+# takes three words or three hundred. Whether it does *well* on lengths that it has never seen is another
+# question, which only a measurement can answer.
 
 # %%
 layer = MultiHeadAttention(d_model=16, n_heads=2)
@@ -171,10 +173,10 @@ assert all(max(p.shape) == 16 for p in layer.parameters())
 # ### Why √d, and not d?
 #
 # We want scores of the same typical size, whatever the width. A score is a sum of $d$ products, and with
-# independent entries of variance 1 its *variance* is $d$. Its typical size is the square root of that. So
-# dividing by $\sqrt d$ is just enough, while dividing by $d$ makes the scores so small that every key gets
-# nearly the same weight. This is an argument about the start of training, because the entries of a trained
-# model aren't independent any more.
+# independent entries of variance 1 its *variance* is $d$. Its typical size is the square root of its
+# variance. So dividing by $\sqrt d$ brings the typical size back to 1, while dividing by $d$ makes the scores
+# so small that every key gets nearly the same weight. This is an argument about the start of training,
+# because the entries of a trained model aren't independent any more.
 
 # %%
 q, k = torch.randn(2, 10_000, 512)
@@ -209,10 +211,11 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 #
 # ### If attention costs n², why is it called fast?
 #
-# Because fast and cheap are two different things. Counted in multiplications, and with the products that make
-# queries, keys and values included, attention never needs fewer than a plain recurrent layer. But they're a
-# few large matrix products in which no position waits for another. A recurrent layer has to take its $n$ steps
-# one after the other. For long enough sequences the n² wins in the end, and then attention is neither.
+# Because fast and cheap are two different things. If you count all multiplications, including the projections
+# to queries, keys and values, attention never needs fewer than a plain recurrent layer. But attention is a
+# few large matrix products in which no position waits for another, while a recurrent layer has to take its
+# $n$ steps one after the other. For long enough sequences the n² dominates, and then attention is neither
+# cheap nor fast.
 #
 # **Shown in** [lesson 04, Attention against recurrence](04_self_attention_matrices.ipynb#Attention-against-recurrence).
 
@@ -221,28 +224,29 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 #
 # ### Why not one number for the position?
 #
-# Because it drowns the word. Add 300 to every entry, and *dog* and *cat* at position 300 are practically the
-# same vector. You could divide the position by the length of the sentence to keep it small, but then one step
-# to the right means a different amount in every sentence. Sinusoids avoid both problems: no entry ever leaves
-# −1 to 1, and a step means the same rotation everywhere.
+# Because the number would drown out the word. Add 300 to every entry, and *dog* and *cat* at position 300 are
+# practically the same vector. You could divide the position by the length of the sentence to keep it small,
+# but then one step to the right means a different amount in every sentence. Sinusoids avoid both problems: no
+# entry ever leaves −1 to 1, and a step means the same rotation everywhere.
 #
 # **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves).
 #
 # ### Why a sine *and* a cosine?
 #
 # A sine alone takes every value twice per turn, once on the way up and once on the way down, so it doesn't
-# say where on the wave you are. Together with a cosine it's a point on a circle, like the hand of a clock.
-# Moving on by $k$ positions then turns the hand by the same angle wherever you start, so one matrix can do it.
-# With the sine alone no such matrix exists, because $\sin(a + b)$ depends on $\cos a$ as well.
+# tell you where on the wave you are. A sine and a cosine together give a point on a circle, like the tip of a
+# clock's hand. Moving on by $k$ positions then turns the hand by the same angle wherever you start, so a
+# single matrix can do it. With the sine alone there's no such matrix, because $\sin(a + b)$ depends on $\cos
+# a$ as well.
 #
 # **Shown in** [lesson 05, Moving is rotating](05_positional_encoding.ipynb#3.-Moving-is-rotating).
 #
 # ### Is it concatenated or added?
 #
-# Added, so the width doesn't change. The two are closer than they look, though. The next thing that happens
-# to the vector is a product with a matrix, and a matrix applied to a concatenation is a sum as well: its
-# upper rows act on the word, its lower rows on the position. Concatenation gives the position rows of its
-# own. Lesson 05 measures what that buys, and what it costs in width.
+# Added, so the width doesn't change. But adding and concatenating are closer than they look. The next step
+# multiplies the vector by a matrix, and a matrix applied to a concatenation is a sum as well: its upper rows
+# act on the word, its lower rows on the position. With concatenation, the position has rows of its own.
+# Lesson 05 measures how much that helps, and how much width it costs.
 
 # %%
 word, position = torch.randn(1, 6), torch.randn(1, 2)
@@ -259,10 +263,10 @@ torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 #
 # ### Doesn't adding the position destroy the word?
 #
-# It would if vectors had only a few entries. In wide vectors random directions are almost at right angles, so
-# a linear map can pull the two apart again. With 600 random words at width 512, such a map names the word practically always,
-# and the exact position among 40 most of the time. At width 64 it loses a lot. So adding
-# isn't free, but in the widths that people use it's cheap.
+# It would if vectors had only a few entries. But in wide vectors, random directions are almost at right
+# angles, so a linear map can separate the word and the position again. With 600 random words at width 512,
+# such a map practically always recovers the word, and most of the time the exact position among 40. At width
+# 64 much is lost. So adding does lose something, but at the widths that people use it loses little.
 #
 # **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added).
 
@@ -271,10 +275,10 @@ torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 #
 # ### Eight heads are eight ideas about the same word, right?
 #
-# Nearly, but heads belong to a layer and not to a word. Each head is a complete attention over the whole
-# sentence, with its own three matrices. So every word has a query in every head, and a layer of eight heads
-# makes eight maps. Nothing forces the eight to be different ideas, either. In lesson 06 you can switch most heads
-# of a trained model off, one at a time, and it hardly gets worse.
+# Not quite, because heads belong to a layer and not to a word. Each head is a complete attention over the
+# whole sentence, with its own three matrices. So every word has a query in every head, and a layer of eight
+# heads computes eight maps. And nothing forces the eight to be different. In lesson 06 we switch off the 36
+# heads of a trained translator one at a time, and for most of them the loss hardly changes.
 
 # %%
 layer = MultiHeadAttention(d_model=512, n_heads=8)
@@ -286,14 +290,14 @@ print("weights (batch, heads, queries, keys):", tuple(weights.shape))
 assert weights.shape == (1, 8, 5, 5)
 
 # %% [markdown]
-# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+# **Shown in** [lesson 06, Does a head matter? Switch it off](06_multi_head_attention.ipynb#5.-Does-a-head-matter?-Switch-it-off).
 #
 # ### Who decides what a head does?
 #
-# Training does, and chance. No head is assigned a job. All of them start with different random matrices, and
-# each is pushed wherever the loss falls fastest from there. The random start matters, because two heads
-# that began with the same matrices, in $W_O$ too,
-# would get the same gradient at every step and stay twins for ever. Here are two such heads:
+# Training decides, and chance does. No head is assigned a job. All heads start with different random
+# matrices, and each step of training changes them in the direction in which the loss falls. The random start
+# matters: two heads that began with the same matrices, including those in $W_O$, would get the same gradient
+# at every step and stay identical for ever. Here are two such heads:
 
 # %%
 twins = MultiHeadAttention(d_model=8, n_heads=2)
@@ -316,13 +320,15 @@ print("after 20 training steps the twins are still equal:", same)
 assert same
 
 # %% [markdown]
-# What trained heads do, and how to find out, is the subject of [lesson 06](06_multi_head_attention.ipynb).
+# **Shown in** [lesson 06, What do trained heads
+# do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?), which is about heads after training.
 #
 # ### Are the heads concatenated or added?
 #
-# Concatenated and then multiplied by $W_O$, says the paper. As with positions, that's the same as a
-# sum: each head's output times *its own* rows of $W_O$, and the results added. Both pictures are right. What's wrong is to leave out
-# $W_O$, because then each head could write only into its own slice of the vector.
+# The paper says that they're concatenated and then multiplied by $W_O$. As with positions, that's the same as
+# a sum: multiply each head's output by *its own* rows of $W_O$ and add the results. So both answers are
+# right, as long as you don't leave out $W_O$. Without it, each head could write only to its own slice of the
+# vector. In lesson 06, three quarters of what a trained head writes goes to the other heads' slices.
 
 # %%
 first, second = torch.randn(2, 5, 4)  # the outputs of two heads, (T=5, K=4) each
@@ -335,25 +341,26 @@ print("the same result:", torch.allclose(concatenated, added, atol=1e-5))
 torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 
 # %% [markdown]
-# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+# **Shown in** [lesson 06](06_multi_head_attention.ipynb), section 3.
 #
 # ### Does the attention map show why the model said that?
 #
-# It shows where the weight went, which is a hypothesis about what the model used. To test it, intervene:
-# switch the head off and see what changes. Lesson 06 finds a head with a striking map that the model hardly
-# misses. Two papers with opposite titles are worth reading here, Jain and Wallace (2019) and Wiegreffe and
-# Pinter (2019). Keep in mind that both studied attention on top of recurrent encoders.
+# Not by itself. The map shows where the weight went, which is only a hypothesis about what the model used. To
+# test it, switch the head off and see what changes. Lesson 06 does so with a head whose map reads like a
+# dictionary, and the translator does just as well without it. On the other hand, switching off the sharpest
+# head of all raises the loss most. Two papers with opposite titles are worth reading, Jain and Wallace (2019)
+# and Wiegreffe and Pinter (2019). Both studied attention on top of recurrent encoders.
 #
-# **Shown in** [lesson 06](06_multi_head_attention.ipynb).
+# **Shown in** [lesson 06, Does a head matter? Switch it off](06_multi_head_attention.ipynb#5.-Does-a-head-matter?-Switch-it-off).
 
 # %% [markdown]
 # ## Lesson 07: Encoder and decoder
 #
 # ### What's left for the feed-forward network, once attention has mixed everything?
 #
-# Attention moves information between positions, but what it moves is a weighted sum of values. The
-# feed-forward network then works on each position by itself, and its ReLU lets it compute something that no weighted
-# sum can. It's also where most of an encoder layer's parameters are.
+# Attention moves information between positions, but all it can compute is a weighted sum of values. The
+# feed-forward network then works on each position by itself, and its ReLU lets it compute things that no
+# weighted sum can. It also has two thirds of an encoder layer's parameters.
 
 # %%
 layer = EncoderLayer(d_model=512, n_heads=8, d_ff=2048, dropout=0.0, norm_first=False)
@@ -366,41 +373,44 @@ total = sum(p.numel() for p in layer.parameters())
 assert 0.6 < size / total < 0.7
 
 # %% [markdown]
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+# **Shown in** [lesson 07, What happens after attention?](07_encoder_and_decoder.ipynb#3.-What-happens-after-attention?).
 #
 # ### Why is x added back after every sublayer?
 #
-# So that a layer only has to compute a *change*, and whatever it doesn't touch survives. Without these paths
-# the words of a sentence lose what sets them apart: in a fresh stack in lesson 07, after four layers all words
-# have practically the same vector. The paths also give the gradient a way back that passes through no sublayer.
+# With the residual path, a layer only has to compute a *change*, and everything else in the vector survives.
+# Lesson 07 shows what happens in a stack of attention layers without these paths: after four layers, all
+# words of a sentence have practically the same vector. The paths also give the gradient a way back that
+# passes through no sublayer.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+# **Shown in** [lesson 07, How does a word keep what it was?](07_encoder_and_decoder.ipynb#1.-How-does-a-word-keep-what-it-was?).
 #
 # ### Which encoder layer does the third decoder layer read?
 #
-# The last one, as every decoder layer does. Drawings with parallel arrows suggest that layer 3 reads layer 3,
-# but there's only one memory, the output of the whole encoder. What differs between decoder layers is what
-# they make of it, because each has its own $W_K$ and $W_V$.
+# The last one, and so does every other decoder layer. Drawings with parallel arrows suggest that layer 3
+# reads layer 3, but there's only one memory, the output of the whole encoder. The decoder layers do compute
+# different keys and values from the memory, because each has its own $W_K$ and $W_V$.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+# **Shown in** [lesson 07, What does a decoder layer add?](07_encoder_and_decoder.ipynb#5.-What-does-a-decoder-layer-add?).
 #
 # ### Why six layers? Why 512?
 #
-# Because the authors of the paper chose those numbers. Depth, width and the number of heads are
-# **hyperparameters**: nothing in the formulas fixes them, and the paper itself also trains other sizes. All six layers
-# have the same structure, but each has weights of its own. The translator in this course has three layers on
-# each side.
+# Because the authors of the paper chose those numbers. No formula gives you the depth, the width and the
+# number of heads. They're **hyperparameters**, which people choose by experiment, and the paper itself also
+# trains other sizes. Lesson 07 tries it on a small scale: with six tiny translators and 48 training steps
+# each, doubling the depth helps a little and doubling the width helps more. The translator in this course has
+# three layers on each side.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb).
+# **Shown in** [lesson 07, How many layers, and how wide?](07_encoder_and_decoder.ipynb#4.-How-many-layers,-and-how-wide?).
 
 # %% [markdown]
 # ## Lesson 08: Decoding
 #
 # ### Why does the decoder need the shift if it has the mask?
 #
-# Because the mask lets a position attend to *itself*. If input $t$ were the same word as target $t$, the answer
-# would be right there, and the model would learn to copy it. The shift makes input $t$ the word *before* target
-# $t$. Even a stricter mask couldn't replace it, because the residual path carries input $t$ straight to
+# Because the mask lets a position attend to *itself*. If input $t$ were the same word as target $t$, the
+# model would simply learn to copy it. Lesson 08 tests this with throws of a die, which nobody can predict:
+# without the shift, the loss still falls to 0. With the shift, input $t$ is the word *before* target $t$.
+# Even a stricter mask couldn't replace the shift, because the residual path carries input $t$ straight to
 # output $t$. So the mask hides the future, and the shift makes the next word part of the future.
 
 # %%
@@ -413,35 +423,38 @@ for t in range(4):
 assert all(target[t] not in inputs[: t + 1] for t in range(4))
 
 # %% [markdown]
-# **Shown in** [lesson 08](08_decoding.ipynb).
+# **Shown in** [lesson 08, Training sees the whole sentence](08_decoding.ipynb#2.-Training-sees-the-whole-sentence).
 #
 # ### If training handles all positions at once, why does writing take one step per word?
 #
-# In training you know the whole target, so every input is there from the start. When the model writes, its
-# next input is the word it has just chosen, which doesn't exist before the step is done. For the same prefix
-# both ways give the same logits. A cache of keys and values saves the model from computing the prefix again at every step,
-# but it doesn't remove the steps.
+# In training you know the whole target, so you have every input from the start. When the model writes, its
+# next input is the word it has just chosen, which doesn't exist before the step is done. For the same prefix,
+# both ways give the same logits. A cache of keys and values saves the model from recomputing the prefix at
+# every step: for 128 tokens, the decoder then processes 128 positions instead of 8,256. But it still takes
+# 128 steps.
 #
-# **Shown in** [lesson 08](08_decoding.ipynb).
+# **Shown in** [lesson 08, Isn't that terribly slow?](08_decoding.ipynb#5.-Isn't-that-terribly-slow?).
 #
 # ### Is the likeliest sentence the best one?
 #
-# Not necessarily. Every further token multiplies the probability by a number below 1, so short sentences have
-# an advantage that has nothing to do with quality. That's why beam search uses a length penalty. For a
-# translation you'd still stay near the likeliest sentence. For a story you'd rather sample, because
-# the likeliest continuation is the same every time.
+# Not necessarily. In lesson 08 our translator gives a higher probability to people who wait "in a large
+# train" than to people who wait "in a large train station". One reason is that every additional token multiplies the
+# probability by a number below 1, so short sentences have an advantage that has nothing to do with quality.
+# That's why beam search uses a length penalty. For a translation you'd still stay close to the likeliest
+# sentence. For a story you'd rather sample, because the likeliest continuation is the same every time.
 #
-# **Shown in** [lesson 08](08_decoding.ipynb).
+# **Shown in** [lesson 08, Always take the best token?](08_decoding.ipynb#3.-Always-take-the-best-token?).
 
 # %% [markdown]
 # ## Lesson 09: Loss and training
 #
 # ### My loss is 2.3. Is that good?
 #
-# It depends on what you compare it with. A model that prefers no token has a loss of $\log V$, and one that
-# knows only how frequent each token is has the unigram entropy. If 2.3 is below both, the model has learned to
-# use the words it reads. As a perplexity it's about 10, so the model is as unsure as if it chose among ten
-# equally likely tokens. Make sure that padding isn't counted before you enjoy the number.
+# It depends on what you compare it with. A model that gives every token the same probability has a loss of
+# $\log V$, and one that has learned only how frequent each token is has a loss equal to the unigram entropy.
+# If 2.3 is below both, the model has learned to use the words it reads. As a perplexity, 2.3 is about 10, so
+# the model is as unsure as if it chose among ten equally likely tokens. But first make sure that padding
+# isn't counted. In lesson 09 a loss of 1.8 looks good, and on the real words it's 3.7.
 
 # %%
 print(f"perplexity at a loss of 2.3: {math.exp(2.3):.3g}")
@@ -451,35 +464,38 @@ print(f"loss of an even guess among 10,000 tokens: {math.log(10_000):.3g}")
 assert 9.9 < math.exp(2.3) < 10 and 9.2 < math.log(10_000) < 9.22
 
 # %% [markdown]
-# **Shown in** [lesson 09](09_loss_and_training.ipynb).
+# **Shown in** [lesson 09, Is 1.8 a good loss?](09_loss_and_training.ipynb#2.-Is-1.8-a-good-loss?).
 #
 # ### Label smoothing teaches wrong answers. Why would anyone want that?
 #
-# A target of exactly 1 can be met only by an infinite logit, so without smoothing the model is rewarded for
-# becoming ever more certain. Smoothing asks for about 0.9 and spreads the rest evenly. The paper reports that
-# this makes the perplexity worse and the translations better. It also means that the loss can't reach zero
-# any more.
+# Because it stops the model from becoming overconfident. No finite logits give a probability of exactly 1, so
+# without smoothing the model is rewarded for becoming ever more certain. A smoothed target asks for about 0.9
+# and spreads the rest evenly. The paper reports that this makes the perplexity worse and BLEU better. It also
+# means that the loss can't reach zero any more: with 37,000 tokens and a smoothing of 0.1, even a perfect
+# model has a loss of 1.38.
 #
-# **Shown in** [lesson 09](09_loss_and_training.ipynb).
+# **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?).
 #
 # ### Why does the learning rate start low?
 #
-# Two reasons are given. Adam divides by a running estimate of the gradient's size, which at first rests on a
-# handful of batches. And in a post-norm model the last layers get large gradients while the stack is still
-# random (Xiong et al. 2020), although Liu et al. (2020) argue that this isn't the cause. In lesson 07's short
-# run, the post-norm model without a warm-up learns hardly anything.
+# People give two reasons. First, Adam divides by a running estimate of the gradient's size, and in the first
+# steps that estimate comes from only a few batches. Second, in a post-norm model the last layers get large
+# gradients while the stack is still random (Xiong et al. 2020), although Liu et al. (2020) argue that this
+# isn't the cause. In lesson 07's short run, the post-norm model without a warm-up learns little more than how
+# frequent each word is.
 #
-# **Shown in** [lesson 07](07_encoder_and_decoder.ipynb) and [lesson 09](09_loss_and_training.ipynb).
+# **Shown in** [lesson 07, Post-norm, pre-norm and the warm-up](07_encoder_and_decoder.ipynb#Post-norm,-pre-norm-and-the-warm-up)
+# and [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?).
 
 # %% [markdown]
 # ## Lesson 10: Build a Transformer
 #
 # ### The shapes fit and it runs. Is it right?
 #
-# You don't know yet. Forget the square root, count positions from 1, or split the heads without a transpose:
-# every shape still fits, and the model even learns something. What helps is to compare each
-# part with one you trust, on the same weights and the same input, and to test properties, such as "an output
-# doesn't move when a later word changes".
+# You don't know yet. If you forget the square root, count positions from 1, or split the heads without a
+# transpose, every shape still fits and the model even learns something. So compare each part with one you
+# trust, on the same weights and the same input. And test properties, such as "an output doesn't change when a
+# later word changes".
 
 # %%
 x = torch.arange(12.0).view(1, 3, 4)  # (B=1, T=3, D=4), to be split into H=2 heads
@@ -491,7 +507,7 @@ print(tuple(right.shape), tuple(wrong.shape), "equal:", torch.equal(right, wrong
 assert right.shape == wrong.shape and not torch.equal(right, wrong)
 
 # %% [markdown]
-# **Shown in** [lesson 10](10_build_a_transformer.ipynb).
+# **Shown in** [lesson 10, Break it](10_build_a_transformer.ipynb#Break-it).
 #
 # ### Is GPT still a Transformer if it has no encoder?
 #
@@ -505,7 +521,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # %% [markdown]
 # ## Credits
 #
-# Several examples of this course were somebody else's first.
+# Several examples in this course come from other people.
 #
 # - *je suis étudiant*, the six steps for one word and the six-word vocabulary with its target distributions
 #   are Jay Alammar's.
@@ -513,31 +529,31 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # - The animal that didn't cross the street is from the blog post with which Google announced the Transformer
 #   (Uszkoreit 2017). Pairs of sentences in which one word decides what *it* means are called Winograd schemas
 #   (Levesque, Davis and Morgenstern 2012).
-# - Self-attention without any parameters comes before queries and keys in Peter Bloem's "Transformers from
-#   scratch", and in lesson 03 too.
-# - Which papers an experiment follows is said at the end of each lesson.
+# - Lesson 03 introduces self-attention without any parameters before queries and keys, as Peter Bloem does in
+#   "Transformers from scratch".
+# - The end of each lesson lists the papers that its experiments follow.
 #
 # ## Further reading
 #
-# - Jay Alammar, [The Illustrated Transformer](https://jalammar.github.io/illustrated-transformer/): the
-#   pictures that most people have in mind, and the quickest way to *see* the data flow through the model.
+# - Jay Alammar, [The Illustrated Transformer](https://jalammar.github.io/illustrated-transformer/): has the
+#   pictures that most people remember, and is the quickest way to *see* how data flows through the model.
 # - Sasha Rush and others, [The Annotated Transformer](https://nlp.seas.harvard.edu/annotated-transformer/):
 #   the paper's own text with running code beside it, best when you want to read the paper line by line.
 # - Peter Bloem, [Transformers from scratch](https://peterbloem.nl/blog/transformers): the clearest path from
 #   a dot product to a working model in plain steps, with reasons for each.
 # - Elena Voita, [NLP Course For You](https://lena-voita.github.io/nlp_course.html): interactive and
-#   beautifully drawn, and the best at asking what a trained model has learned.
-# - Andrej Karpathy, "Let's build GPT: from scratch, in code, spelled out" (film, 2023): two hours in which a
-#   GPT is typed into an empty file, best for seeing how an expert works.
+#   beautifully drawn, and the best on what a trained model has learned.
+# - Andrej Karpathy, "Let's build GPT: from scratch, in code, spelled out" (film, 2023): a two-hour video in
+#   which he types a GPT into an empty file, best for seeing how an expert works.
 # - Stanford's [CS224n](https://web.stanford.edu/class/cs224n/): a whole university course with assignments,
 #   best for the language processing around the model.
-# - Zhang, Lipton, Li and Smola, [Dive into Deep Learning](https://d2l.ai): a book whose every chapter runs, best
-#   as a reference that also covers everything before attention.
+# - Zhang, Lipton, Li and Smola, [Dive into Deep Learning](https://d2l.ai): a book in which every chapter is a
+#   notebook you can run, best as a reference that also covers everything before attention.
 # - Sebastian Raschka, *Build a Large Language Model (From Scratch)* (2024): best for what comes after this
 #   course, from pretraining to fine-tuning on instructions.
 # - Jurafsky and Martin, [Speech and Language Processing](https://web.stanford.edu/~jurafsky/slp3/) (third
 #   edition, draft): the textbook of the field, best for definitions, history and sources.
-# - 3Blue1Brown, the films on attention and Transformers (2024): the best half hour to give somebody who has
+# - 3Blue1Brown, the videos on attention and Transformers (2024): the best half hour for somebody who has
 #   never heard of any of this.
 #
 # **References**
