@@ -19,7 +19,7 @@ from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
-PROGRESS = ".progress.json"
+PROGRESS = ("progress.json", ".progress.json")  # today's name and the first edition's
 
 
 def learners_copy(notebook):
@@ -162,9 +162,11 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
 
 def _take_progress_along(folder):
     """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
-    old, new = NOTEBOOKS / PROGRESS, folder / PROGRESS
-    if old.exists() and not new.exists():
-        shutil.copy2(old, new)
+    if not any((folder / name).exists() for name in PROGRESS):
+        for old in (NOTEBOOKS / name for name in PROGRESS):
+            if old.exists():
+                shutil.copy2(old, folder / PROGRESS[0])
+                return
 
 
 def _read(path):

@@ -157,15 +157,16 @@ def test_a_damaged_copy_is_not_overwritten(sources, tmp_path):
     assert (mine / "42_lesson.ipynb").read_text(encoding="utf-8") == "{half a file"
 
 
-def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", [".progress.json", "progress.json"])
+def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, monkeypatch, name):
     monkeypatch.setattr(copies, "NOTEBOOKS", tmp_path)
-    (tmp_path / ".progress.json").write_text("1", encoding="utf-8")
+    (tmp_path / name).write_text("1", encoding="utf-8")
     mine = tmp_path / "mine"
     copies.bring_up_to_date(mine, sources)
-    assert (mine / ".progress.json").read_text(encoding="utf-8") == "1"
-    (mine / ".progress.json").write_text("2", encoding="utf-8")
+    assert (mine / "progress.json").read_text(encoding="utf-8") == "1"
+    (mine / "progress.json").write_text("2", encoding="utf-8")
     copies.bring_up_to_date(mine, sources)
-    assert (mine / ".progress.json").read_text(encoding="utf-8") == "2"
+    assert (mine / "progress.json").read_text(encoding="utf-8") == "2"
 
 
 def test_a_class_gets_no_copy_of_a_notebook_that_is_not_built(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """GitHub's own checks, read here as GitHub would read them: nobody can run them on this machine."""
 
+import json
 import re
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def test_every_system_and_python_is_checked_quick_and_full():
     bounds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     first, last = re.findall(r"3\.(\d+)", bounds["project"]["requires-python"])
     pythons = [f"3.{minor}" for minor in range(int(first), int(last))]
-    (job,) = jobs()
+    job = read(ROOT / ".github" / "workflows" / "check.yml")["jobs"]["check"]
     matrix = job["strategy"]["matrix"]
     assert matrix["python"] == pythons
     assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
@@ -57,7 +58,7 @@ def test_every_system_and_python_is_checked_quick_and_full():
 def test_expressions_use_what_the_matrix_has(path):
     for job in read(path)["jobs"].values():
         used = set(re.findall(r"matrix\.(\w+)", str(job)))
-        assert used == set(job["strategy"]["matrix"])
+        assert used == set(job.get("strategy", {}).get("matrix", {}))
         compared = re.findall(r"matrix\.(\w+) == '([^']*)'", str(job))
         for name, value in compared:
             assert value in job["strategy"]["matrix"][name]
@@ -69,6 +70,17 @@ def test_the_files_that_commands_name_exist():
     assert named
     for name in named:
         assert (ROOT / name).is_file(), name
+
+
+def test_the_modules_that_commands_run_exist():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    commands = [step["run"] for job in jobs() for step in job["steps"] if "run" in step]
+    commands.append(container["postCreateCommand"])
+    named = set(re.findall(r"-m (notebooks\.\w+)", " ".join(commands)))
+    assert named == {"notebooks.copies"}
+    assert (ROOT / "notebooks" / "copies.py").is_file()
+    (opened,) = container["customizations"]["codespaces"]["openFiles"]
+    assert (ROOT / "notebooks" / Path(opened).name).is_file()
 
 
 def test_a_checkout_has_the_same_lines_on_every_system():

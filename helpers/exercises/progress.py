@@ -19,7 +19,8 @@ from helpers.atomic_writes import whole_file
 from helpers.exercises import content
 from helpers.exercises.file_lock import locked
 
-FILE = ".progress.json"
+FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
+OLD_FILE = ".progress.json"  # the first edition's name
 KINDS = ("exercises", "questions", "predictions", "warm_ups")
 STATES = ("done", "attempted")
 PATIENCE = 30.0  # seconds to wait for other notebooks, which hold the lock for milliseconds
@@ -31,8 +32,11 @@ _complained = set()  # paths about which the learner has been told
 
 def _path():
     """Where the file is: in COURSE_PROGRESS, or else in the folder that the notebook runs in."""
-    path = Path(os.environ.get("COURSE_PROGRESS") or Path.cwd()) / FILE
-    return path.resolve()  # what a link points to is what is written, so a link stays a link
+    folder = Path(os.environ.get("COURSE_PROGRESS") or Path.cwd())
+    if (folder / OLD_FILE).exists() and not (folder / FILE).exists():
+        with contextlib.suppress(OSError):
+            os.replace(folder / OLD_FILE, folder / FILE)
+    return (folder / FILE).resolve()  # a link stays a link: what it points to is written
 
 
 def load():
