@@ -1,0 +1,485 @@
+"""Lesson 12, BERT."""
+
+import torch
+import torch.nn.functional as F
+
+from helpers import bert
+from helpers.exercises.model import Exercise, Mistake
+
+
+def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
+    """Hide chosen tokens from the model: (B, S) -> (B, S). 80% become mask_id, 10% random."""
+    input_ids = torch.where(chosen & (lot < 0.8), mask_id, token_ids)
+    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
+    return torch.where(swapped, random_ids, input_ids)
+
+
+def masked_lm_loss(logits, token_ids, chosen):
+    """Average the cross-entropy over the chosen positions: (B, S, V), (B, S), (B, S) -> scalar."""
+    return F.cross_entropy(logits[chosen], token_ids[chosen])
+
+
+def pair_input(first, second, cls_id, sep_id):
+    """Join two lists of ids into BERT's input and number its segments: (S,) and (S,)."""
+    ids = [cls_id, *first, sep_id, *second, sep_id]
+    segments = [0] * (len(first) + 2) + [1] * (len(second) + 1)
+    return torch.tensor(ids), torch.tensor(segments)
+
+
+def pooled_output(hidden, weight, bias):
+    """Apply BERT's pooler: (B, S, D), (D, D), (D,) -> (B, D)."""
+    first = hidden[:, 0]
+    return torch.tanh(first @ weight.T + bias)
+
+
+def lora_forward(x, w, a, b, alpha):
+    """Apply a linear layer and its low-rank correction: (..., D_in) -> (..., D_out)."""
+    rank = a.shape[0]
+    correction = x @ a.T @ b.T
+    return x @ w.T + alpha / rank * correction
+
+
+def lora_merge(w, a, b, alpha):
+    """Add the correction to the matrix once and for all: (D_out, D_in)."""
+    rank = a.shape[0]
+    return w + alpha / rank * (b @ a)
+
+
+# The solutions as a learner would write them; known mistakes are edits of these texts.
+
+
+def _mask(token_ids, chosen, lot, random_ids, mask_id):
+    input_ids = token_ids.clone()
+    hidden = chosen & (lot < 0.8)
+    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
+    input_ids[hidden] = mask_id
+    input_ids[swapped] = random_ids[swapped]
+    return input_ids
+
+
+def _mlm_loss(logits, token_ids, chosen):
+    log_probs = logits.log_softmax(-1)
+    right = log_probs.gather(-1, token_ids[..., None]).squeeze(-1)
+    return -right[chosen].mean()
+
+
+def _mean_pool(hidden, token_ids, pad_id):
+    real = (token_ids != pad_id)[..., None]
+    return (hidden * real).sum(1) / real.sum(1)
+
+
+# Inputs.
+
+
+def draw_masking(generator):
+    """Ids, chosen positions, lots of all three kinds among chosen and others, random ids."""
+    cases = []
+    for shape, mask_id in (((1, 6), 4), ((2, 7), 3), ((3, 10), 103)):
+        ids = torch.randint(5, 90, shape, generator=generator)
+        chosen = torch.rand(shape, generator=generator) < 0.6
+        chosen[:, :4] = torch.tensor([True, True, True, False])
+        lot = torch.rand(shape, generator=generator) * 0.7 + 0.05
+        lot[:, :4] = torch.tensor([0.4, 0.85, 0.95, 0.85])
+        lot[:, 4:6] = torch.tensor([0.3, 0.93])
+        cases.append(
+            (ids, chosen, lot, torch.randint(110, 190, shape, generator=generator), mask_id)
+        )
+    return cases
+
+
+def draw_logits(generator):
+    """Logits, ids and chosen positions: a different number of them in every sentence."""
+    cases = []
+    for batch, length, vocabulary in ((2, 3, 4), (2, 5, 7), (3, 6, 5)):
+        logits = torch.randn(batch, length, vocabulary, generator=generator)
+        ids = torch.randint(vocabulary, (batch, length), generator=generator)
+        chosen = torch.zeros(batch, length, dtype=torch.bool)
+        for row in range(batch):
+            chosen[row, 1 : 2 + row % (length - 1)] = True
+        chosen[-1, -1] = True
+        cases.append((logits, ids, chosen))
+    return cases
+
+
+def draw_pairs(generator):
+    """Two lists of ids of different lengths, and the two special ids."""
+    return [
+        ([7, 8], [9], 1, 2),
+        ([5, 6], [7, 8, 9], 101, 102),
+        ([11, 12, 13, 14], [15, 16], 3, 4),
+    ]
+
+
+def draw_padded(generator):
+    """Vectors and ids with padding of another id each time, somewhere behind the words."""
+    cases = []
+    rows = (
+        ([[5, 7, 0], [4, 0, 0]], 0),
+        ([[1, 2, 9, 9, 9], [3, 7, 4, 5, 9]], 9),
+        ([[3, 8, 6, 2], [5, 2, 2, 2], [4, 5, 2, 2]], 2),
+    )
+    for ids, pad_id in rows:
+        ids = torch.tensor(ids)
+        cases.append((torch.randn(*ids.shape, 4, generator=generator) + 0.5, ids, pad_id))
+    return cases
+
+
+def draw_pooler(generator):
+    """Vectors, and a matrix and bias of their width; B, S and D all differ."""
+    return [
+        tuple(torch.randn(s, generator=generator) for s in ((b, length, d), (d, d), (d,)))
+        for b, length, d in ((1, 3, 2), (2, 5, 3), (3, 2, 4))
+    ]
+
+
+def draw_lora(generator):
+    """Inputs, a matrix, two thin ones and alpha; all sizes differ."""
+    cases = []
+    for batch, d_in, d_out, rank, alpha in (
+        (2, 3, 5, 2, 6.0),
+        (4, 6, 4, 3, 2.0),
+        (3, 5, 7, 2, 8.0),
+    ):
+        shapes = (batch, d_in), (d_out, d_in), (rank, d_in), (d_out, rank)
+        cases.append((*(torch.randn(s, generator=generator) for s in shapes), alpha))
+    return cases
+
+
+ONLY_CHOSEN = (
+    "Only the chosen positions may change; a comparison with lot alone changes others too."
+)
+SCALE = "The correction is multiplied by alpha divided by the rank, and the rank is a.shape[0]."
+# fmt: off
+EXERCISES = [
+    Exercise(
+        name="mask_tokens",
+        title="80, 10, 10",
+        task="chosen is True where a token is to be predicted, and lot holds a random number from 0 to 1 per position. Of the chosen tokens, those with a lot below 0.8 become mask_id, those from 0.8 to below 0.9 the token in random_ids, and the rest stay as they are. Leave token_ids itself unchanged.",
+        minutes=5, difficulty=2, importance=4,
+        reference=mask_tokens,
+        plain=_mask,
+        draw=draw_masking,
+        mistakes=[
+            Mistake("always the mask", "chosen & (lot < 0.8)", "chosen",
+                    "Every chosen token becomes mask_id. A tenth of them should become a random token and a tenth should stay.", also=(("chosen & (lot >= 0.8) & (lot < 0.9)", "chosen & (lot > 2)"),)),
+            Mistake("others masked too", "chosen & (lot < 0.8)", "lot < 0.8", ONLY_CHOSEN),
+            Mistake("others swapped too", "chosen & (lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8) & (lot < 0.9)", ONLY_CHOSEN),
+            Mistake("nothing is kept", "& (lot < 0.9)", "",
+                    "All that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
+            Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
+                    "The tokens with a lot from 0.8 to 0.9 stay as they are. They should become the token in random_ids."),
+            Mistake("chosen inverted", "chosen & (lot < 0.8)", "~chosen & (lot < 0.8)",
+                    "The mask hides what wasn't chosen. Use chosen, not ~chosen."),
+            Mistake("swap inverted", "chosen & (lot >= 0.8) & (lot < 0.9)", "~chosen & (lot >= 0.8) & (lot < 0.9)",
+                    "The random tokens land on positions that weren't chosen."),
+            Mistake("shares exchanged", "[hidden] = mask_id", "[swapped] = mask_id",
+                    "80% become random and 10% become mask_id. It's the other way round.", also=(("input_ids[swapped] = random_ids[swapped]", "input_ids[hidden] = random_ids[hidden]"),)),
+            Mistake("mask id of 0", "= mask_id", "= 0",
+                    "Hidden tokens become 0, which is the id of [PAD] in BERT. Use mask_id."),
+            Mistake("the first random tokens", "random_ids[swapped]\n", "random_ids.flatten()[: int(swapped.sum())]\n",
+                    "The random tokens come from the beginning of random_ids. Take those at the swapped positions: random_ids[swapped]."),
+            Mistake("only the chosen ones returned", "return", "result[chosen]",
+                    "Only the chosen positions come back. The model reads the whole text, so return all of it."),
+            Mistake("unchosen ones blanked", "return", "torch.where(chosen, result, 0)",
+                    "Tokens that weren't chosen are set to 0. The model needs them, because they are what it fills the gaps from."),
+            Mistake("nothing hidden", "return", "token_ids",
+                    "The ids come back unchanged, so there's nothing to predict."),
+        ],
+        also_right=[
+            lambda ids, chosen, lot, other, mask: torch.where(
+                ~chosen | (lot >= 0.9), ids, torch.where(lot < 0.8, torch.full_like(ids, mask), other)
+            ),
+            lambda ids, chosen, lot, other, mask: torch.tensor([
+                [i if not c or x >= 0.9 else mask if x < 0.8 else o for i, c, x, o in zip(*rows, strict=True)]
+                for rows in zip(ids.tolist(), chosen.tolist(), lot.tolist(), other.tolist(), strict=True)
+            ]),
+        ],
+        hints=[
+            "Make one boolean tensor per case: hidden, and swapped. Both start with chosen.",
+            "swapped = chosen & (lot >= 0.8) & (lot < 0.9)",
+            "input_ids[hidden] = mask_id; input_ids[swapped] = random_ids[swapped]; the rest is already right.",
+        ],
+        look_at="Nothing in the result tells which tokens were chosen. The loss needs `chosen` for that.",
+    ),
+    Exercise(
+        name="masked_lm_loss",
+        title="the loss of the gaps",
+        task="Return the mean cross-entropy, in nats, over the chosen positions of the whole batch, and over nothing else.",
+        minutes=4, difficulty=2, importance=5,
+        reference=masked_lm_loss,
+        plain=_mlm_loss,
+        draw=draw_logits,
+        mistakes=[
+            Mistake("all positions", "right[chosen]", "right",
+                    "All positions count. The model sees the tokens that weren't hidden, so copying them would already give a low loss. Use the chosen ones only."),
+            Mistake("the visible ones", "right[chosen]", "right[~chosen]",
+                    "The loss is taken where nothing was hidden. Use chosen, not ~chosen."),
+            Mistake("sum", ".mean()", ".sum()",
+                    "This is the sum. Divide by the number of chosen positions, so that the loss doesn't depend on how many there are."),
+            Mistake("sign", "-right", "right",
+                    "The sign is missing. A log-probability is negative, and the loss is its negative."),
+            Mistake("divided by all positions", "right[chosen].mean()", "(right * chosen).mean()",
+                    "The sum over the chosen positions is divided by the number of all positions. Divide by the number of chosen ones."),
+            Mistake("mean of the sentences' means", "right[chosen].mean()", "((right * chosen).sum(1) / chosen.sum(1)).mean()",
+                    "Each sentence counts the same here, however many gaps it has. Average over all gaps of the batch at once."),
+            Mistake("no logarithm", ".log_softmax(-1)", ".softmax(-1)",
+                    "These are probabilities. Cross-entropy takes their logarithm: log_softmax."),
+            Mistake("no softmax", ".log_softmax(-1)", "",
+                    "The logits are used as they are. log_softmax turns them into log-probabilities."),
+            Mistake("softmax over positions", ".log_softmax(-1)", ".log_softmax(1)",
+                    "The softmax runs over the positions of the text. It belongs on the last dimension, the vocabulary."),
+            Mistake("bits", "return", "result / 0.6931471805599453",
+                    "This is the loss in bits. In nats there's no division by log 2."),
+            Mistake("perplexity", "return", "result.exp()",
+                    "This is the perplexity, the exponential of the loss."),
+            Mistake("softmax twice", ".log_softmax(-1)", ".softmax(-1).log_softmax(-1)",
+                    "A softmax is applied before log_softmax, which already contains one."),
+        ],
+        also_right=[
+            lambda logits, ids, chosen: F.cross_entropy(
+                logits.flatten(0, 1), ids.masked_fill(~chosen, -100).flatten(), ignore_index=-100
+            ),
+            lambda logits, ids, chosen: (
+                (logits.logsumexp(-1) - logits.gather(-1, ids.unsqueeze(-1)).squeeze(-1)) * chosen
+            ).sum() / chosen.sum(),
+        ],
+        hints=[
+            "logits[chosen] keeps the chosen positions: (N, V).",
+            "F.cross_entropy takes logits (N, V) and ids (N,), and averages over the N rows.",
+            "F.cross_entropy(logits[chosen], token_ids[chosen])",
+        ],
+        look_at="A boolean index flattens (B, S) into one dimension, so the batch needs no loop.",
+    ),
+    Exercise(
+        name="pair_input",
+        title="find the bug: two texts in one input",
+        task="BERT reads two texts as [CLS] first [SEP] second [SEP]. Segment 0 goes up to and including the first [SEP], segment 1 is the rest. Mend the two mistakes.",
+        minutes=4, difficulty=2, importance=3,
+        reference=pair_input,
+        draw=draw_pairs,
+        mistakes=[
+            Mistake("no second [SEP]", "*second, sep_id]", "*second]",
+                    "The second text doesn't end with [SEP]. Every text does, the second one too.", also=(("(len(second) + 1)", "len(second)"),)),
+            Mistake("first [SEP] in segment 1", "(len(first) + 2) + [1] * (len(second) + 1)", "(len(first) + 1) + [1] * (len(second) + 2)",
+                    "The first [SEP] has segment 1. It still belongs to the first text: segment 0."),
+            Mistake("segments too short", "[1] * (len(second) + 1)", "[1] * len(second)",
+                    "There's one segment fewer than there are ids: the last [SEP] has none."),
+            Mistake("no first [SEP]", "*first, sep_id, *second", "*first, *second",
+                    "Nothing separates the two texts. A [SEP] follows the first one.", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
+            Mistake("no [CLS]", "[cls_id, *first", "[*first",
+                    "The input doesn't begin with [CLS].", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
+            Mistake("[CLS] twice", "sep_id, *second, sep_id]", "sep_id, cls_id, *second, sep_id]",
+                    "There's a second [CLS] in the middle. Only the whole input begins with one.", also=(("(len(second) + 1)", "(len(second) + 2)"),)),
+            Mistake("texts exchanged", "*first, sep_id, *second", "*second, sep_id, *first",
+                    "The second text comes first.", also=(("[0] * (len(first) + 2) + [1] * (len(second) + 1)", "[0] * (len(second) + 2) + [1] * (len(first) + 1)"),)),
+            Mistake("segments exchanged", "[0] * (len(first) + 2) + [1] * (len(second) + 1)", "[1] * (len(first) + 2) + [0] * (len(second) + 1)",
+                    "The first text has segment 1 and the second segment 0."),
+            Mistake("one segment", "[1] * (len(second) + 1)", "[0] * (len(second) + 1)",
+                    "Everything is in segment 0, as if there were one text."),
+            Mistake("segments from 1", "[0] * (len(first) + 2) + [1] * (len(second) + 1)", "[1] * (len(first) + 2) + [2] * (len(second) + 1)",
+                    "The segments are numbered 1 and 2. BERT's table has the rows 0 and 1."),
+            Mistake("[CLS] in no segment", "[0] * (len(first) + 2)", "[0] * (len(first) + 1)",
+                    "There's one 0 too few, because [CLS] and [SEP] both belong to the first segment."),
+            Mistake("[SEP] in front", "[cls_id, *first, sep_id,", "[sep_id, *first, cls_id,",
+                    "[CLS] and the first [SEP] have changed places."),
+        ],
+        also_right=[
+            lambda first, second, cls_id, sep_id: (
+                torch.tensor([cls_id] + first + [sep_id] + second + [sep_id]),
+                (torch.arange(len(first) + len(second) + 3) >= len(first) + 2).long(),
+            ),
+            lambda first, second, cls_id, sep_id: (
+                torch.cat([torch.tensor(part) for part in ([cls_id], first, [sep_id], second, [sep_id])]),
+                torch.cat([torch.zeros(len(first) + 2), torch.ones(len(second) + 1)]).long(),
+            ),
+        ],
+        hints=[
+            "Write the input for two words and one word on paper, and the segments below it.",
+            "Both texts end with a [SEP], so there are three special tokens.",
+            "Segment 0 has len(first) + 2 tokens, segment 1 has len(second) + 1.",
+        ],
+        look_at="Segments are embeddings like positions: a table of two rows, learned and added.",
+    ),
+    Exercise(
+        name="mean_pool",
+        title="mean pooling",
+        task="Average each text's vectors over its real tokens: (B, S, D) -> (B, D). Padding, where token_ids equals pad_id, must not count.",
+        minutes=4, difficulty=2, importance=5,
+        reference=bert.mean_pool,
+        plain=_mean_pool,
+        draw=draw_padded,
+        mistakes=[
+            Mistake("padding counted", "return", "hidden.mean(1)",
+                    "The padding is averaged too, so a text's vector depends on how long its neighbours in the batch are."),
+            Mistake("divided by the padded length", "/ real.sum(1)", "/ hidden.shape[1]",
+                    "The sum leaves the padding out, but the divisor counts it. Divide by the number of real tokens."),
+            Mistake("padding in the sum", "(hidden * real)", "hidden",
+                    "The divisor is right, but the sum still contains the padding."),
+            Mistake("sum", " / real.sum(1)", "",
+                    "This is the sum, which grows with the length of the text. Divide by the number of real tokens."),
+            Mistake("only the padding", "!=", "==",
+                    "This averages the padding. Use !=."),
+            Mistake("first token", "return", "hidden[:, 0]",
+                    "This is the vector of the first token, [CLS] in BERT. The task asks for the mean."),
+            Mistake("last token", "return", "hidden[:, -1]",
+                    "This is the vector at the last position, which is padding in most texts."),
+            Mistake("largest entries", "return", "hidden.masked_fill(~real, -1e9).amax(1)",
+                    "This is the largest entry per column, max pooling. The task asks for the mean."),
+            Mistake("pad id taken to be 0", "pad_id)[", "0)[",
+                    "The ids are compared with 0 instead of pad_id, which might be another number."),
+            Mistake("tokens of the whole batch", "/ real.sum(1)", "/ real.sum()",
+                    "The divisor counts the tokens of the whole batch. Each text has its own number: real.sum(1)."),
+            Mistake("without the first token", "(hidden * real).sum(1) / real.sum(1)", "(hidden * real)[:, 1:].sum(1) / (real.sum(1) - 1).clamp_min(1)",
+                    "The first token is left out. It's a real token like the others."),
+            Mistake("length 1", "return", "F.normalize(result, dim=-1)",
+                    "The mean is scaled to length 1. MiniLM does that when it compares sentences, but the task asks for the mean itself."),
+            Mistake("root of the count", "/ real.sum(1)", "/ real.sum(1).sqrt()",
+                    "The divisor is the square root of the number of tokens. A mean divides by the number itself."),
+        ],
+        also_right=[
+            lambda hidden, ids, pad: torch.stack([
+                vectors[row != pad].mean(0) for vectors, row in zip(hidden, ids, strict=True)
+            ]),
+            lambda hidden, ids, pad: torch.einsum(
+                "bsd,bs->bd", hidden, F.normalize((ids != pad).float(), p=1, dim=1)
+            ),
+        ],
+        hints=[
+            "real = token_ids != pad_id is (B, S). Give it a last dimension of size 1, so that it multiplies whole vectors.",
+            "(hidden * real).sum(1) leaves the padding out of the sum. What does the number of real tokens look like?",
+            "(hidden * real).sum(1) / real.sum(1), with real of shape (B, S, 1).",
+        ],
+        look_at="The mask appears twice, in the sum and in the divisor.",
+    ),
+    Exercise(
+        name="pooled_output",
+        title="BERT's pooler",
+        task="BERT's pooler takes the vector of the first position, applies a linear layer and then tanh. weight is stored as in nn.Linear, so multiply by its transpose.",
+        minutes=3, difficulty=1, importance=3,
+        reference=pooled_output,
+        draw=draw_pooler,
+        mistakes=[
+            Mistake("the raw vector", "return", "hidden[:, 0]",
+                    "This is the vector of [CLS] as it is. The pooler applies a linear layer and tanh to it."),
+            Mistake("no tanh", "torch.tanh(first @ weight.T + bias)", "first @ weight.T + bias",
+                    "The tanh is missing."),
+            Mistake("last position", "hidden[:, 0]", "hidden[:, -1]",
+                    "This takes the last position. [CLS] is the first: hidden[:, 0]."),
+            Mistake("mean", "hidden[:, 0]", "hidden.mean(1)",
+                    "This pools the mean of all positions. BERT's pooler reads the first position only."),
+            Mistake("not transposed", "weight.T", "weight",
+                    "nn.Linear stores its matrix with one row per output, so it's first @ weight.T."),
+            Mistake("no bias", " + bias", "",
+                    "The bias is missing."),
+            Mistake("ReLU", "torch.tanh", "torch.relu",
+                    "This applies ReLU. BERT's pooler uses tanh."),
+            Mistake("GELU", "torch.tanh", "F.gelu",
+                    "This applies GELU, as in BERT's feed-forward layers. The pooler uses tanh."),
+            Mistake("sigmoid", "torch.tanh", "torch.sigmoid",
+                    "This applies the sigmoid, which goes from 0 to 1. The pooler uses tanh, from −1 to 1."),
+            Mistake("tanh first", "torch.tanh(first @ weight.T + bias)", "torch.tanh(first) @ weight.T + bias",
+                    "tanh comes before the linear layer here. It comes after it."),
+            Mistake("bias after tanh", "torch.tanh(first @ weight.T + bias)", "torch.tanh(first @ weight.T) + bias",
+                    "The bias is added after tanh. It's part of the linear layer, inside the tanh."),
+            Mistake("every position", "hidden[:, 0]", "hidden",
+                    "This pools every position separately. Take the first one: hidden[:, 0]."),
+        ],
+        also_right=[
+            lambda hidden, weight, bias: F.linear(hidden, weight, bias).tanh()[:, 0],
+            lambda hidden, weight, bias: torch.tanh(torch.einsum("bd,ed->be", hidden[:, 0], weight) + bias),
+        ],
+        hints=[
+            "hidden[:, 0] takes the first position of every text: (B, D).",
+            "A linear layer is x @ weight.T + bias.",
+            "torch.tanh(hidden[:, 0] @ weight.T + bias)",
+        ],
+        look_at="The pooler's output is not the [CLS] vector. All entries lie between −1 and 1.",
+    ),
+    Exercise(
+        name="lora_forward",
+        title="a low-rank correction",
+        task="Return x W^T plus the correction of LoRA: x goes through A, then through B, times alpha divided by the rank. Matrices are stored as in nn.Linear: w (D_out, D_in), a (rank, D_in), b (D_out, rank).",
+        minutes=5, difficulty=3, importance=5,
+        reference=lora_forward,
+        draw=draw_lora,
+        mistakes=[
+            Mistake("no scale", "alpha / rank * correction", "correction", SCALE),
+            Mistake("alpha alone", "alpha / rank", "alpha", SCALE),
+            Mistake("one over the rank", "alpha / rank", "1 / rank",
+                    "alpha is missing from the factor, which is alpha / rank."),
+            Mistake("times the rank", "alpha / rank", "alpha * rank",
+                    "The correction is multiplied by the rank. Divide alpha by it, so that a higher rank doesn't make it larger."),
+            Mistake("root of the rank", "alpha / rank", "alpha / rank ** 0.5",
+                    "The divisor is the square root of the rank. There are variants that do this, but the paper divides by the rank."),
+            Mistake("rank of the wrong side", "a.shape[0]", "a.shape[1]",
+                    "a.shape[1] is the width of the input. The rank is the number of rows of A: a.shape[0]."),
+            Mistake("rank from B's rows", "a.shape[0]", "b.shape[0]",
+                    "b.shape[0] is the width of the output. The rank is the number of rows of A: a.shape[0]."),
+            Mistake("correction alone", "x @ w.T + alpha", "alpha",
+                    "The frozen matrix is missing. The correction is added to x @ w.T."),
+            Mistake("no correction", "return", "x @ w.T",
+                    "This is the frozen layer without its correction."),
+            Mistake("subtracted", "x @ w.T + alpha", "x @ w.T - alpha",
+                    "The correction is subtracted. Add it."),
+            Mistake("scaled as a whole", "x @ w.T + alpha / rank * correction", "alpha / rank * (x @ w.T + correction)",
+                    "The frozen layer is scaled as well. alpha / rank belongs to the correction alone."),
+            Mistake("ReLU between", "x @ a.T @ b.T", "torch.relu(x @ a.T) @ b.T",
+                    "There's a ReLU between A and B. Without one, the product B A can be added to W afterwards, which is the point of LoRA."),
+            Mistake("multiplied", "x @ w.T + alpha / rank * correction", "x @ w.T * (alpha / rank * correction)",
+                    "The two are multiplied. The correction is added."),
+        ],
+        also_right=[
+            lambda x, w, a, b, alpha: F.linear(x, w + alpha / len(a) * (b @ a)),
+            lambda x, w, a, b, alpha: F.linear(x, w) + F.linear(F.linear(x, a), b * alpha) / a.size(0),
+        ],
+        hints=[
+            "x @ a.T is (..., rank). Which product brings it to D_out?",
+            "correction = x @ a.T @ b.T",
+            "x @ w.T + alpha / a.shape[0] * correction",
+        ],
+        look_at="x @ a.T comes first, so no matrix as large as W is ever multiplied a second time.",
+    ),
+    Exercise(
+        name="lora_merge",
+        title="merge the correction",
+        task="Return one matrix (D_out, D_in) that computes what the frozen matrix and its correction compute together.",
+        minutes=3, difficulty=2, importance=4,
+        reference=lora_merge,
+        draw=lambda generator: [case[1:] for case in draw_lora(generator)],
+        mistakes=[
+            Mistake("no scale", "alpha / rank * (b @ a)", "b @ a", SCALE),
+            Mistake("alpha alone", "alpha / rank", "alpha", SCALE),
+            Mistake("one over the rank", "alpha / rank", "1 / rank",
+                    "alpha is missing from the factor, which is alpha / rank."),
+            Mistake("times the rank", "alpha / rank", "alpha * rank",
+                    "The correction is multiplied by the rank. Divide alpha by it."),
+            Mistake("root of the rank", "alpha / rank", "alpha / rank ** 0.5",
+                    "The divisor is the square root of the rank. The paper divides by the rank."),
+            Mistake("rank of the wrong side", "a.shape[0]", "a.shape[1]",
+                    "a.shape[1] is the width of the input. The rank is the number of rows of A: a.shape[0]."),
+            Mistake("rank from B's rows", "a.shape[0]", "b.shape[0]",
+                    "b.shape[0] is the width of the output. The rank is the number of rows of A: a.shape[0]."),
+            Mistake("correction alone", "w + alpha", "alpha",
+                    "This is the correction without the frozen matrix."),
+            Mistake("no correction", "return", "w",
+                    "This is the frozen matrix without its correction."),
+            Mistake("subtracted", "w + alpha", "w - alpha",
+                    "The correction is subtracted. Add it."),
+            Mistake("scaled as a whole", "w + alpha / rank * (b @ a)", "alpha / rank * (w + b @ a)",
+                    "The frozen matrix is scaled as well. alpha / rank belongs to the correction alone."),
+            Mistake("multiplied", "w + alpha / rank * (b @ a)", "w * (alpha / rank * (b @ a))",
+                    "The two matrices are multiplied entry by entry. The correction is added."),
+        ],
+        also_right=[
+            lambda w, a, b, alpha: torch.addmm(w, b, a, alpha=alpha / a.shape[0]),
+            lambda w, a, b, alpha: w + torch.einsum("or,ri->oi", b, a) * alpha / len(a),
+        ],
+        hints=[
+            "x A^T B^T = x (B A)^T. So which matrix can be added to W?",
+            "b @ a is (D_out, D_in), like w.",
+            "w + alpha / a.shape[0] * (b @ a)",
+        ],
+        look_at="The merged layer is as fast as the original one, because nothing is left of the two thin matrices.",
+    ),
+]
+# fmt: on

@@ -1,0 +1,207 @@
+"""The recipe of lesson 12's comparison: what a judge of reviews learns, from how much, and how.
+
+``python -m helpers.pretrained.recipes.ways_to_fine_tune`` measures it anew and writes
+``ways_to_fine_tune.json``. What is already in the file isn't measured again.
+"""
+
+import argparse
+import json
+import random
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from helpers.atomic_writes import whole_file
+from helpers.bert import TextClassifier, mean_pool
+from helpers.data.reviews import film_reviews
+from helpers.layers import inference
+from helpers.lora import add_lora
+from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.recipes.fine_tune import batches
+from helpers.pretrained.recipes.sentiment import LONGEST, examples_of, loss_of
+from helpers.training import TrainingSettings, learning_rate
+
+OUT = Path(__file__).parents[1] / "ways_to_fine_tune.json"
+SIZES, DRAWS = (50, 500, 5000), 8
+PASSES = {50: 10, 500: 4, 5000: 2}
+PENALTIES = (0.001, 0.01, 0.1, 1.0)
+
+
+def pooled_features(minilm, texts):
+    """Read `texts` with a frozen `minilm`; a dict of Tensors (N, D) for cls, pooler and mean."""
+    found = {"cls": [], "pooler": [], "mean": []}
+    with inference(minilm.model), torch.autocast("cpu", torch.bfloat16):
+        for at in range(0, len(texts), 50):
+            ids = minilm.encode(texts[at : at + 50])[:, :LONGEST]
+            hidden = minilm.model(ids)
+            found["cls"].append(hidden[:, 0].float())
+            found["pooler"].append(minilm.pooler(hidden).float())
+            found["mean"].append(mean_pool(hidden, ids).float())
+    return {name: torch.cat(parts) for name, parts in found.items()}
+
+
+def word_counts(texts, vocabulary):
+    """Tell which word of a `vocabulary` occurs in each of the `texts`; a Tensor (N, V)."""
+    place = {word: i for i, word in enumerate(vocabulary)}
+    counts = torch.zeros(len(texts), len(vocabulary))
+    for row, text in enumerate(texts):
+        for word in text.split():
+            if word in place:
+                counts[row, place[word]] = 1
+    return counts
+
+
+def logistic_regression(x, y, penalty, iterations=60):
+    """Fit one logit per row; returns a function from features (N, D) to logits (N,)."""
+    mean, spread = x.mean(0), x.std(0).clamp_min(1e-6)
+    w = torch.zeros(x.shape[1] + 1, requires_grad=True)
+    inputs = (x - mean) / spread
+    optimizer = torch.optim.LBFGS([w], max_iter=iterations, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.binary_cross_entropy_with_logits(inputs @ w[:-1] + w[-1], y)
+        loss = loss + penalty * w[:-1].square().sum() / 2
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    w = w.detach()
+    return lambda other: (other - mean) / spread @ w[:-1] + w[-1]
+
+
+def best_regression(train, validation, test):
+    """Choose the penalty on `validation`; each is a pair of features and labels. Test accuracy."""
+    fits = [logistic_regression(*train, penalty) for penalty in PENALTIES]
+    chosen = max(fits, key=lambda fit: accuracy(fit, *validation))
+    return accuracy(chosen, *test)
+
+
+def accuracy(fit, x, y):
+    """Measure the share of rows of `x` on whose label in `y` the function `fit` is right."""
+    return ((fit(x) > 0) == (y > 0.5)).float().mean().item()
+
+
+def frozen(data, minilm):
+    """Measure bag of words and frozen features at every size and draw; a dict of lists."""
+    texts = {split: [r.text for r in reviews] for split, reviews in data.items()}
+    labels = {s: torch.tensor([float(r.label) for r in reviews]) for s, reviews in data.items()}
+    features = {split: pooled_features(minilm, texts[split]) for split in texts}
+    found = {}
+    for n in SIZES:
+        for draw in range(DRAWS):
+            rows = random.Random(1000 * n + draw).sample(range(len(texts["train"])), n)
+            seen = [texts["train"][i] for i in rows]
+            words = [word for text in seen for word in set(text.split())]
+            vocabulary = sorted(set(words)) if n < 1000 else _frequent(words)
+            kinds = {
+                name: {s: features[s][name] for s in texts} for name in ("cls", "pooler", "mean")
+            }
+            kinds["words"] = {s: word_counts(texts[s], vocabulary) for s in ("validation", "test")}
+            kinds["words"]["train"] = None
+            for name, x in kinds.items():
+                own = word_counts(seen, vocabulary) if name == "words" else x["train"][rows]
+                score = best_regression(
+                    (own, labels["train"][rows]),
+                    (x["validation"], labels["validation"]),
+                    (x["test"], labels["test"]),
+                )
+                found.setdefault(name, {}).setdefault(str(n), []).append(round(score, 4))
+            print(n, draw, {k: v[str(n)][-1] for k, v in found.items()}, flush=True)
+    return found
+
+
+def _frequent(words):
+    """List the words that occur in at least two reviews."""
+    seen, twice = set(), set()
+    for word in words:
+        (twice if word in seen else seen).add(word)
+    return sorted(twice)
+
+
+def prepared(way):
+    """Build a fresh classifier of which only the named part is trainable, and its peak rate."""
+    minilm = load_minilm()
+    encoder = minilm.model
+    if way.startswith("lora"):
+        add_lora(encoder, rank=int(way[4:]), alpha=2.0 * int(way[4:]))
+    else:
+        encoder.requires_grad_(way == "all")
+        encoder.layers[-1].requires_grad_(way in ("all", "last"))
+    rate = {"all": 1e-4, "last": 2e-4, "head": 5e-3}.get(way, 1e-3)
+    return TextClassifier(encoder, 2, pooling="mean"), minilm, rate
+
+
+def trained(way, reviews, passes, test, seed):
+    """Train one `way` on `reviews`; returns test accuracy, seconds and trainable parameters."""
+    torch.manual_seed(seed)
+    model, minilm, rate = prepared(way)
+    examples = examples_of(reviews, minilm)
+    steps = [b for e in range(passes) for b in batches(examples, 768, 100 * seed + e)]
+    settings = TrainingSettings(
+        epochs=passes, peak_rate=rate, warmup_steps=len(steps) // 10, decay="linear"
+    )
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=0.0, weight_decay=0.01)
+    start = time.process_time()
+    model.train()
+    for step, batch in enumerate(steps, start=1):
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = loss_of(model, *batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(trainable, 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, settings, len(steps))
+        optimizer.step()
+        optimizer.zero_grad()
+    seconds = time.process_time() - start
+    right = 0
+    with inference(model), torch.autocast("cpu", torch.bfloat16):
+        for ids, segments, targets in batches(examples_of(test, minilm), 3072, 0):
+            right += (model(ids, segments).argmax(-1) == targets[:, 0]).sum().item()
+    return right / len(test), seconds, sum(p.numel() for p in trainable)
+
+
+def main(arguments=None):
+    """Measure what isn't in the file yet, and write it after every measurement.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.ways_to_fine_tune", description=__doc__
+    )
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--only", choices=("frozen", "ways", "curve"), default=None)
+    chosen = parser.parse_args(arguments)
+    data = {split: film_reviews(split) for split in ("train", "validation", "test")}
+    found = json.loads(chosen.out.read_text("utf-8")) if chosen.out.exists() else {}
+    if chosen.only in (None, "frozen") and "frozen" not in found:
+        found["frozen"] = frozen(data, load_minilm())
+        _write(found, chosen.out)
+    jobs = [("ways", way, 5000, 0) for way in ("head", "last", "all", "lora4", "lora16")]
+    jobs += [("curve", "lora16", n, draw) for n in (50, 500) for draw in range(DRAWS)]
+    for kind, way, n, draw in jobs:
+        key = f"{way} {n} {draw}"
+        if chosen.only not in (None, kind) or key in found.setdefault("trained", {}):
+            continue
+        rows = random.Random(1000 * n + draw).sample(data["train"], n)
+        score, seconds, size = trained(way, rows, PASSES[n], data["test"], seed=draw + 1)
+        found["trained"][key] = {
+            "accuracy": round(score, 4), "seconds": round(seconds, 1), "trainable": size,
+        }  # fmt: skip
+        print(key, found["trained"][key], flush=True)
+        _write(found, chosen.out)
+
+
+def _write(found, path):
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
