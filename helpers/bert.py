@@ -57,6 +57,8 @@ class BertEncoder(nn.Module):
         self.dropout = Dropout(c.dropout)
         sizes = (c.d_model, c.n_heads, c.d_ff, c.dropout, False, "gelu", c.norm_eps)
         self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(c.n_layers))
+        for table in (self.embedding, self.segments):
+            nn.init.normal_(table.weight, std=0.02)  # what BERT starts from, like its positions
 
     def forward(self, token_ids, segment_ids=None):
         """Compute one vector per token that depends on the whole text.
@@ -167,6 +169,50 @@ class MaskedLanguageModel(nn.Module):
         """Map ids (B, S) to logits (B, S, V)."""
         hidden = self.norm(F.gelu(self.dense(self.encoder(token_ids, segment_ids))))
         return F.linear(hidden, self.encoder.embedding.weight, self.bias)
+
+
+def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
+    """Hide the tokens that are to be guessed: 80% become [MASK], 10% a random token, 10% stay.
+
+    Parameters
+    ----------
+    token_ids : integer Tensor of shape (B, S)
+    chosen : bool Tensor of shape (B, S)
+        True where the model has to guess; BERT chooses 15% of the tokens.
+    lot : Tensor of shape (B, S)
+        Random numbers from 0 to 1, which decide what becomes of a chosen token.
+    random_ids : integer Tensor of shape (B, S)
+        The random tokens.
+    mask_id : int
+
+    Returns
+    -------
+    input_ids : integer Tensor of shape (B, S)
+
+    Source
+    ------
+    Devlin et al. (2019), "BERT", section 3.1, task 1.
+    """
+    input_ids = torch.where(chosen & (lot < 0.8), mask_id, token_ids)
+    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
+    return torch.where(swapped, random_ids, input_ids)
+
+
+def masked_lm_loss(logits, token_ids, chosen):
+    """Average the cross-entropy over the chosen positions alone, in nats.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (B, S, V)
+    token_ids : integer Tensor of shape (B, S)
+        The tokens as they were before `mask_tokens`.
+    chosen : bool Tensor of shape (B, S)
+
+    Returns
+    -------
+    loss : scalar Tensor
+    """
+    return F.cross_entropy(logits[chosen], token_ids[chosen])
 
 
 class TextClassifier(nn.Module):

@@ -7,18 +7,6 @@ from helpers import bert
 from helpers.exercises.model import Exercise, Mistake
 
 
-def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
-    """Hide chosen tokens from the model: (B, S) -> (B, S). 80% become mask_id, 10% random."""
-    input_ids = torch.where(chosen & (lot < 0.8), mask_id, token_ids)
-    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
-    return torch.where(swapped, random_ids, input_ids)
-
-
-def masked_lm_loss(logits, token_ids, chosen):
-    """Average the cross-entropy over the chosen positions: (B, S, V), (B, S), (B, S) -> scalar."""
-    return F.cross_entropy(logits[chosen], token_ids[chosen])
-
-
 def pair_input(first, second, cls_id, sep_id):
     """Join two lists of ids into BERT's input and number its segments: (S,) and (S,)."""
     ids = [cls_id, *first, sep_id, *second, sep_id]
@@ -156,7 +144,7 @@ EXERCISES = [
         title="80, 10, 10",
         task="chosen is True where a token is to be predicted, and lot holds a random number from 0 to 1 per position. Of the chosen tokens, those with a lot below 0.8 become mask_id, those from 0.8 to below 0.9 the token in random_ids, and the rest stay as they are. Leave token_ids itself unchanged.",
         minutes=5, difficulty=2, importance=4,
-        reference=mask_tokens,
+        reference=bert.mask_tokens,
         plain=_mask,
         draw=draw_masking,
         mistakes=[
@@ -206,7 +194,7 @@ EXERCISES = [
         title="the loss of the gaps",
         task="Return the mean cross-entropy, in nats, over the chosen positions of the whole batch, and over nothing else.",
         minutes=4, difficulty=2, importance=5,
-        reference=masked_lm_loss,
+        reference=bert.masked_lm_loss,
         plain=_mlm_loss,
         draw=draw_logits,
         mistakes=[

@@ -1,0 +1,270 @@
+"""Questions of lesson 12, BERT."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "why_some_masked_tokens_stay",
+        "Of the tokens that BERT has to predict, a tenth stay as they are. Why?",
+        "single",
+        [
+            wrong(
+                "So that copying some of the tokens keeps the loss low and the training stable.",
+                "A lower loss isn't the aim, and copying one token in ten hardly changes it.",
+            ),
+            wrong(
+                "Because masking all of them would leave too few words to predict from.",
+                "At most 15% of the tokens are predicted, so the others are there in any case.",
+            ),
+            right(
+                "So that the vector at a visible word has to be useful too.",
+                "Yes. In later use there's no [MASK], and every vector sits at a visible word.",
+            ),
+            wrong(
+                "They fill the batch up to its length, as padding does.",
+                "The length of the text doesn't change at all. Tokens are replaced, none is removed.",
+            ),
+        ],
+    ),
+    Question(
+        "who_can_write",
+        "A friend wants BERT to continue a story, one word at a time. What's the problem?",
+        "single",
+        [
+            right(
+                "It was trained to fill gaps with words on both sides known.",
+                "Yes. At the end of a story nothing is known on the right, which it has hardly ever seen.",
+            ),
+            wrong(
+                "It has no vocabulary of its own, so it can't name a word.",
+                "Its masked-language-model head gives a logit for every word of the vocabulary.",
+            ),
+            wrong(
+                "It reads from right to left, so a story would come out backwards.",
+                "It reads all positions at once, in no direction.",
+            ),
+            wrong(
+                "Its vectors have been pooled into one, so positions are lost.",
+                "Only the pooler reduces a text to one vector. The encoder gives one per token.",
+            ),
+        ],
+    ),
+    Question(
+        "positions_of_bert",
+        "Where does BERT get its positions from?",
+        "single",
+        [
+            wrong(
+                "From sines and cosines, as in the 2017 paper, so any length will do.",
+                "That's the model of 2017. BERT has a table of 512 learned vectors.",
+            ),
+            right(
+                "From a learned table of 512 rows, so position 513 doesn't exist.",
+                "Yes. Longer texts are cut, or read in windows.",
+            ),
+            wrong(
+                "From the order in which the tokens are processed.",
+                "All tokens are processed at once. Without positions the order would be lost.",
+            ),
+            wrong(
+                "From the segments.",
+                "Segments say which of two texts a token belongs to, not where it is in the text.",
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_pooled_base",
+        "Three texts, padded to 512 tokens, go through BERT-base, which is 768 wide. What is the shape of its pooled output?",
+        "shape",
+        [
+            wrong("(3, 512, 768)", "That's the encoder's output, one vector per token."),
+            wrong("(3, 512)", "That's the shape of the input ids."),
+            wrong("(512, 768)", "The batch is missing, and the pooler keeps one position only."),
+            wrong("(3, 1, 768)", "The position is indexed, so its dimension disappears."),
+        ],
+        answer="(3, 768)",
+        why="One vector per text, made from the first position.",
+    ),
+    Question(
+        "lora_trainable",
+        "A linear layer of 384 inputs and 1,536 outputs gets LoRA matrices of rank 8. How many parameters are trained?",
+        "number",
+        [
+            wrong("589824", "That's the whole matrix, which stays frozen."),
+            wrong("3072", "That's A alone, 8 × 384. B is trained too."),
+            wrong("12288", "That's B alone, 1,536 × 8. A is trained too."),
+            wrong("4718592", "A and B are multiplied here. They are two separate matrices."),
+        ],
+        answer=15360,
+        why="8 × 384 for A and 1,536 × 8 for B: 2.6% of the matrix.",
+    ),
+    Question(
+        "why_b_starts_at_zero",
+        "LoRA starts with B = 0 and a random A. What would go wrong with both at zero?",
+        "single",
+        [
+            wrong(
+                "The first outputs would be zero, whatever the frozen matrix says.",
+                "The frozen matrix still computes what it did. Only the correction is zero.",
+            ),
+            wrong(
+                "Nothing, because the optimiser moves zeros like any other number.",
+                "It would if their gradients weren't zero too.",
+            ),
+            wrong(
+                "The merged matrix would have rank zero.",
+                "The merged matrix contains W, whose rank doesn't change.",
+            ),
+            right(
+                "Neither would ever get a gradient, so nothing would be learned.",
+                "Yes. The gradient of A contains B and that of B contains A.",
+            ),
+        ],
+    ),
+    Question(
+        "what_a_frozen_encoder_learns",
+        "You train a classifier on the frozen vectors of an encoder. Which of these are true?",
+        "multiple",
+        [
+            right(
+                "The vectors can be computed once and stored.",
+                "True: they don't change during training, so each pass is nearly free.",
+            ),
+            wrong(
+                "The encoder slowly adapts to the task.",
+                "Not so: it's frozen, and only the classifier has parameters to train.",
+            ),
+            right(
+                "With very few labelled texts it's a strong method.",
+                "True: there are few parameters to fit. You saw the curve.",
+            ),
+            wrong(
+                "It needs more memory than training all layers.",
+                "Not so: no gradients and no optimiser states for the encoder.",
+            ),
+        ],
+    ),
+    Question(
+        "mean_or_cls",
+        "Somebody reports that mean pooling beats [CLS] in all BERT models, and shows MiniLM as the proof. What would you answer?",
+        "open",
+        answer="MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] "
+        "vector has never been trained for that. So it's no surprise that the mean wins, and it says "
+        "nothing about a BERT that was trained differently. BERT's own pooler was trained on a task "
+        "about two sentences. And after fine-tuning all layers, the choice matters much less, because "
+        "the layers can bring whatever is needed to the first position.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "gap_needs_the_right",
+        "*the ___ behind the house sings*, *the ___ behind the house sing*. After training, how much of its probability does the model give to plural nouns in the second sentence?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.12,
+        too_low="The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.",
+        too_high="Nearly. Some of the probability goes to adjectives, which could also follow *the*.",
+        ask_why=True,
+    ),
+    Prediction(
+        "a_wrong_word_in_view",
+        "We write a wrong word into a sentence, *the dogs sleeps*, hide nothing, and ask both models what belongs at the last word. One was trained with 80/10/10, the other with the mask always. Which of them changes *sleeps* to *sleep* more often?",
+        options={
+            "mixed": (
+                "the one trained with 80/10/10",
+                "It has met random words in training, so what it sees at a position isn't always right.",
+            ),
+            "always": (
+                "the one that always saw the mask",
+                "It has had more gaps to practise on. But it was never asked about a visible word.",
+            ),
+            "equal": (
+                "both about equally often, within 10 points",
+                "They read the rest of the sentence equally well. What differs is what they do at a visible word.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "which_pooling",
+        "5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?",
+        options={
+            "cls": (
+                "the vector of [CLS], which attends to every word",
+                "It attends to every word, but MiniLM was never trained to collect a sentence there.",
+            ),
+            "pooler": (
+                "the pooler's output, which was made for classification",
+                "The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it.",
+            ),
+            "mean": (
+                "the mean over all tokens, although it doesn't know which word matters",
+                "Yes, because the mean is what MiniLM was trained to make comparable.",
+            ),
+        },
+        ask_why=True,
+        recall="mean_or_cls",
+    ),
+    Prediction(
+        "accuracy_from_fifty",
+        "The same with only 50 labelled reviews, averaged over eight draws. What accuracy do you expect from the frozen mean vectors? Guessing gives 50%.",
+        slider=True,
+        low=50,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="The 384 numbers already group texts by meaning, so a line between the two classes needs few examples.",
+        too_high="There are 384 numbers per review and only 50 reviews, and MiniLM groups texts by topic more than by opinion.",
+    ),
+    Prediction(
+        "share_of_lora",
+        "LoRA of rank 16 on all linear layers of MiniLM's six layers. What share of the model's 22.7 million parameters is trained?",
+        slider=True,
+        low=0,
+        high=50,
+        unit="%",
+        step=0.5,
+        close=0.03,
+        too_low="There are 36 linear layers, and each gets two thin matrices.",
+        too_high="A matrix of 384 × 384 has 147,456 numbers, and its two thin ones have 2 × 16 × 384 = 12,288 together.",
+        recall="lora_trainable",
+    ),
+    Prediction(
+        "best_way_to_tune",
+        "5,000 reviews and two passes over them. Which way of training gives the highest accuracy on new reviews?",
+        options={
+            "last": (
+                "the last layer only, because 5,000 reviews can't train more",
+                "One layer is a twelfth of the parameters. The others already know the language and need only small changes.",
+            ),
+            "all": (
+                "all layers",
+                "Training everything can adapt everything, and with a low rate it forgets little.",
+            ),
+            "lora": (
+                "LoRA of rank 4 or 16",
+                "Small corrections everywhere do as well as or better than large ones, at a fraction of the parameters.",
+            ),
+            "tie": (
+                "LoRA and all layers within one point of each other",
+                "The two reach the same place. On 1,000 test reviews one point is well within chance.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "labels_without_a_mask",
+        "We pad reviews to 512 tokens and leave the attention mask out. Of 40 reviews, how many get another label?",
+        slider=True,
+        low=0,
+        high=40,
+        unit="reviews",
+        close=0.1,
+        too_low="The padding isn't neutral: hundreds of [PAD] vectors take most of the weight in every head.",
+        too_high="The words are still there and get some of the weight, so many reviews keep their label.",
+        ask_why=True,
+    ),
+]
