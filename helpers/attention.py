@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import fused_attention
+from helpers.fast import GrowingTensor, fused_attention
 from helpers.masks import check_mask
 
 
@@ -325,7 +325,7 @@ class KeyValueCache:
 
     def __init__(self, grows):
         self.grows = grows
-        self.key = self.value = None
+        self.key, self.value = GrowingTensor(), GrowingTensor()
 
     def project(self, attention, key, value):
         """Project the keys and values that are not cached yet, and return all of them.
@@ -342,27 +342,23 @@ class KeyValueCache:
         key, value : Tensor of shape (B, H, S, K)
             Of all positions so far.
         """
-        if self.grows or self.key is None:
+        if self.grows or not self.length:
             return self.append(*attention.project_key_value(key, value))
-        return self.key, self.value
+        return self.key.all(), self.value.all()
 
     def append(self, key, value):
         """Add new keys and values, (B, H, new, K) each, and return all of them, (B, H, S, K)."""
-        if self.key is not None:
-            key = torch.cat([self.key, key], dim=2)
-            value = torch.cat([self.value, value], dim=2)
-        self.key, self.value = key, value
-        return key, value
+        return self.key.append(key), self.value.append(value)
 
     @property
     def length(self):
         """Positions already cached."""
-        return 0 if self.key is None else self.key.shape[2]
+        return self.key.length
 
     def reorder(self, rows):
         """Let row i hold what row ``rows[i]`` held before."""
-        if self.key is not None:
-            self.key, self.value = self.key[rows], self.value[rows]
+        self.key.reorder(rows)
+        self.value.reorder(rows)
 
 
 @contextmanager

@@ -63,6 +63,65 @@ def none_if_full(mask):
     return None if mask.all() else mask
 
 
+def few_rows(linear, x):
+    """The same as ``linear(x)``, quicker where a CPU multiplies few rows by a large matrix.
+
+    A decoding step has one row per sentence, and the output layer one per token of the vocabulary.
+    With the large matrix first, a CPU divides the work better among its cores. Measured: 28 ms
+    instead of 38 for 48 steps of 8 sentences and a vocabulary of 8,000. With more rows, the
+    transposed result costs more afterwards than that saves.
+
+    Parameters
+    ----------
+    linear : nn.Linear
+        Without bias.
+    x : Tensor of shape (N, D)
+
+    Returns
+    -------
+    x : Tensor of shape (N, V)
+    """
+    if x.device.type == "cpu" and len(x) <= 32:
+        return (linear.weight @ x.t()).t()  # (V, N) -> (N, V)
+    return linear(x)
+
+
+class GrowingTensor:
+    """The same as ``past = torch.cat([past, new], dim=2)`` at every decoding step.
+
+    `torch.cat` copies the whole past at every step. Here the tensor has room for twice as many
+    positions as it holds. A new position is written into the free part, so the past is copied only
+    when the room runs out. Measured: 2 ms instead of 14 for 48 steps of 8 sentences and three
+    layers. For decoding only: writing in place keeps no gradient.
+    """
+
+    def __init__(self):
+        self.room = None  # (B, H, room, K), of which `length` positions are in use
+        self.length = 0
+
+    def append(self, new):
+        """Add new positions, (B, H, new, K), and return all of them, (B, H, length, K)."""
+        start, self.length = self.length, self.length + new.shape[2]
+        if self.room is None:
+            self.room = new
+        else:
+            if self.length > self.room.shape[2]:
+                room = new.new_empty(*new.shape[:2], 2 * self.length, new.shape[3])
+                room[:, :, :start] = self.room[:, :, :start]
+                self.room = room
+            self.room[:, :, start : self.length] = new
+        return self.all()
+
+    def all(self):
+        """Return all positions so far, (B, H, length, K)."""
+        return self.room[:, :, : self.length]
+
+    def reorder(self, rows):
+        """Let row i hold what row ``rows[i]`` held before."""
+        if self.room is not None:
+            self.room = self.room[rows]
+
+
 def fused_attention(query, key, value, mask=None, dropout=0.0):
     """The same as ``scaled_dot_product_attention(query, key, value, mask)[0]``.
 
@@ -102,12 +161,16 @@ def cross_entropy_sum(logits, targets, label_smoothing=0.0):
     """The same as ``F.cross_entropy(logits, targets, label_smoothing=…, reduction="sum")``.
 
     The logits are by far the largest tensor in training, and on a CPU getting fresh memory takes
-    longer than computing the numbers to fill it. So the log-softmax is never stored. What is saved
-    for the gradient is one number per row, the log of the softmax's denominator.
+    longer than computing the numbers to fill it. So the gradient takes the place of the logits.
+    Measured for 2,048 tokens and 8,000 classes: half the time for loss and gradient together, and
+    8% less memory at the peak of a training step.
 
     Parameters
     ----------
     logits : Tensor of shape (N, V)
+        If a gradient is recorded, they are used up: afterwards the tensor holds the gradient. If
+        the layer that made them needs them for its own gradient, as a softmax does but a linear
+        layer doesn't, PyTorch refuses the backward pass.
     targets : integer Tensor of shape (N,)
     label_smoothing : float, default=0.0
         Share of each target spread over all classes.
@@ -126,35 +189,24 @@ class _CrossEntropySum(torch.autograd.Function):
     def forward(ctx, logits, targets, epsilon):
         precise = torch.promote_types(logits.dtype, torch.float32)
         loss = torch.zeros((), dtype=precise, device=logits.device)
-        log_sums = []
-        # Per row: logsumexp(x) - (1 - ε) x[target] - ε mean(x).
-        for x, target in _by_rows(logits, targets):
-            x = x.to(precise)
-            log_sums.append(x.logsumexp(-1, keepdim=True))
-            loss += log_sums[-1].sum() - (1 - epsilon) * x.gather(-1, target).sum()
+        rows = _CrossEntropySum.ROWS
+        for x, target in zip(logits.split(rows), targets[:, None].split(rows), strict=True):
+            log_probs = x.log_softmax(-1, dtype=precise)
+            loss -= (1 - epsilon) * log_probs.gather(-1, target).sum()
             if epsilon:
-                loss -= epsilon * x.mean(-1).sum()
-        ctx.save_for_backward(logits, targets, *log_sums)
-        ctx.epsilon = epsilon
+                loss -= epsilon * log_probs.mean(-1).sum()
+            if ctx.needs_input_grad[0]:
+                # The gradient: softmax(x) - ε/V, less 1 - ε at the target.
+                gradient = log_probs.exp_()
+                if epsilon:
+                    gradient -= epsilon / logits.shape[-1]
+                less = torch.full_like(target, epsilon - 1, dtype=precise)
+                x.copy_(gradient.scatter_add_(-1, target, less))
+        ctx.save_for_backward(logits)
         return loss
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, scale):
-        logits, targets, *log_sums = ctx.saved_tensors
-        gradient = torch.empty_like(logits)
-        outs = gradient.split(_CrossEntropySum.ROWS)
-        parts = zip(_by_rows(logits, targets), log_sums, outs, strict=True)
-        # Its gradient: softmax(x) - ε/V, less 1 - ε at the target.
-        for (x, target), log_sum, out in parts:
-            softmax = (x - log_sum).exp_()
-            if ctx.epsilon:
-                softmax -= ctx.epsilon / logits.shape[-1]
-            softmax.scatter_add_(-1, target, (ctx.epsilon - 1) * torch.ones_like(log_sum))
-            out.copy_(softmax.mul_(scale))
-        return gradient, None, None
-
-
-def _by_rows(logits, targets):
-    rows = _CrossEntropySum.ROWS
-    return zip(logits.split(rows), targets[:, None].split(rows), strict=True)
+        (gradient,) = ctx.saved_tensors
+        return gradient.mul_(scale), None, None

@@ -17,7 +17,7 @@ from helpers.attention import (
     recorded_weights,
     scaled_dot_product_attention,
 )
-from helpers.fast import fused_attention
+from helpers.fast import few_rows, fused_attention
 from helpers.layers import Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask
 from helpers.positions import LearnedPositions, rotate_positions
@@ -257,7 +257,7 @@ class GPT(nn.Module):
                 cache = GPTCache(len(self.layers)) if cached else None
             with inference(self):
                 hidden = self.decode(ids[:, start:], cache)
-                return self.output_proj(hidden[:, -1])  # (N, D) -> (N, V)
+                return few_rows(self.output_proj, hidden[:, -1])  # (N, D) -> (N, V)
 
         return step
 

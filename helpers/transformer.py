@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from helpers.attention import recorded_weights
-from helpers.fast import none_if_full
+from helpers.fast import few_rows, none_if_full
 from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache, inference
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
@@ -243,7 +243,7 @@ class Transformer(nn.Module):
                     cache.reorder(rows)
             with inference(self):
                 hidden = self.decode(prefix.to(memory.device), memory, memory_mask, cache)
-                return self.output_proj(hidden[:, -1])  # (N, t, D) -> (N, V)
+                return few_rows(self.output_proj, hidden[:, -1])  # (N, t, D) -> (N, V)
 
         return step
 

@@ -91,37 +91,47 @@ def test_cross_entropy_sum_is_the_loss_of_lesson_09():
     torch.testing.assert_close(smoothed, losses.cross_entropy(logits, targets, 0, epsilon=0.1))
 
 
-@pytest.mark.parametrize("last", [torch.tanh, torch.relu, lambda x: x.log_softmax(-1)])
-def test_cross_entropy_sum_leaves_its_input_alone(last):
-    first = torch.randn(5, 7, requires_grad=True)
-    logits = last(first)
-    before = logits.detach().clone()
-    ours = fast.cross_entropy_sum(logits, torch.arange(5))
-    expected = F.cross_entropy(last(first), torch.arange(5), reduction="sum")
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, first), torch.autograd.grad(expected, first)
-    )
+def test_cross_entropy_sum_uses_up_its_input_only_for_a_gradient():
+    logits = torch.randn(5, 7)
+    before = logits.clone()
+    loss = fast.cross_entropy_sum(logits, torch.arange(5))
     assert logits.equal(before)
+    torch.testing.assert_close(loss, F.cross_entropy(logits, torch.arange(5), reduction="sum"))
+
+
+@pytest.mark.parametrize("last", [torch.tanh, torch.relu, lambda x: x.log_softmax(-1)])
+def test_cross_entropy_sum_refuses_a_layer_that_needs_the_logits_again(last):
+    first = torch.randn(5, 7, requires_grad=True)
+    loss = fast.cross_entropy_sum(last(first), torch.arange(5))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_cross_entropy_sum_has_one_backward_pass():
+    loss = fast.cross_entropy_sum(torch.randn(5, 7, requires_grad=True) + 0, torch.arange(5))
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 def test_cross_entropy_sum_in_half_precision_and_of_nothing():
-    logits = torch.randn(5, 7, dtype=torch.bfloat16, requires_grad=True)
-    loss = fast.cross_entropy_sum(logits, torch.arange(5))
-    plain = F.cross_entropy(logits.float(), torch.arange(5), reduction="sum")
+    first = torch.randn(5, 7, dtype=torch.bfloat16, requires_grad=True)
+    loss = fast.cross_entropy_sum(2 * first, torch.arange(5))
+    plain = F.cross_entropy((2 * first).float(), torch.arange(5), reduction="sum")
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, plain)
-    gradients = (torch.autograd.grad(x, logits)[0] for x in (loss, plain))
+    gradients = (torch.autograd.grad(x, first)[0] for x in (loss, plain))
     torch.testing.assert_close(*gradients)
-    assert fast.cross_entropy_sum(logits[:0], torch.arange(0)) == 0
+    assert fast.cross_entropy_sum(first[:0], torch.arange(0)) == 0
 
 
 def test_cross_entropy_sum_where_a_class_was_made_impossible():
-    logits = torch.randn(5, 7)
-    logits[:, 6] = -torch.inf
-    logits.requires_grad_()
-    loss = fast.cross_entropy_sum(logits, torch.arange(5))
-    torch.testing.assert_close(loss, F.cross_entropy(logits, torch.arange(5), reduction="sum"))
-    assert torch.autograd.grad(loss, logits)[0].isfinite().all()
+    first = torch.randn(5, 7)
+    first[:, 6] = -torch.inf
+    first.requires_grad_()
+    loss = fast.cross_entropy_sum(2 * first, torch.arange(5))
+    torch.testing.assert_close(loss, F.cross_entropy(2 * first, torch.arange(5), reduction="sum"))
+    assert torch.autograd.grad(loss, first)[0].isfinite().all()
 
 
 def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
@@ -131,6 +141,45 @@ def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
     plain = F.cross_entropy(model(x), ids, reduction="sum")
     for mine, other in zip(ours, torch.autograd.grad(plain, list(model.parameters())), strict=True):
         torch.testing.assert_close(mine, other)
+
+
+@pytest.mark.parametrize("rows", [1, 32, 33])
+def test_few_rows_equal_the_linear_layer(rows):
+    linear, x = nn.Linear(6, 9, bias=False, dtype=torch.float64), torch.randn(rows, 6).double()
+    torch.testing.assert_close(fast.few_rows(linear, x), linear(x))
+
+
+def test_few_rows_put_the_matrix_first():
+    linear = nn.Linear(6, 9, bias=False)
+    first = [fast.few_rows(linear, torch.randn(n, 6)).stride() == (1, n) for n in (2, 32, 33)]
+    assert first == [True, True, False]
+
+
+def test_a_growing_tensor_equals_cat():
+    growing = fast.GrowingTensor()
+    growing.reorder(torch.tensor([1, 0]))  # nothing to reorder yet
+    plain = torch.randn(3, 2, 4, 5)
+    given = plain.clone()
+    assert growing.append(given).equal(plain)
+    for step, n_new in enumerate([1, 1, 1, 3, 1, 20, 1]):
+        if step in (0, 3):
+            rows = torch.tensor([2, 0, 0, 1])[: len(plain)]
+            growing.reorder(rows)
+            plain = plain[rows]
+        new = torch.randn(*plain.shape[:2], n_new, 5)
+        plain = torch.cat([plain, new], dim=2)
+        assert growing.append(new).equal(plain)
+        assert growing.all().equal(plain)
+        assert growing.length == plain.shape[2]
+
+
+def test_a_growing_tensor_copies_what_is_there_only_when_it_doubles():
+    growing, rooms = fast.GrowingTensor(), []
+    for _ in range(64):
+        growing.append(torch.randn(1, 1, 1, 2))
+        if not rooms or rooms[-1] is not growing.room:
+            rooms.append(growing.room)
+    assert [room.shape[2] for room in rooms] == [1, 4, 10, 22, 46, 94]
 
 
 def test_a_full_mask_is_none():
