@@ -72,25 +72,30 @@ def check(name, answer):
     verdict : Verdict
         Shows itself in a notebook. `check` itself never raises, whatever the answer does.
     """
-    try:
-        exercise = find(name, "exercise")
-    except ValueError as error:
-        return Verdict(False, "unknown exercise", str(error))
-    try:
-        verdict = _check(exercise, answer)
-    except _Failed as failed:
-        verdict = failed.verdict
-    except Exception as error:
-        # Nothing should come here. Whatever an answer returns, a lesson must go on.
-        verdict = Verdict(
-            False, "wrong type", f"this result cannot be compared: {type(error).__name__}."
-        )
-    attempted = verdict.mistake != "not attempted"
+    verdict = judge(name, answer)
+    attempted = verdict.mistake not in ("not attempted", "unknown exercise")
     if attempted and (note := record("exercises", name, verdict.passed, verdict.mistake)):
         print(note)
     if not in_notebook():
         print(verdict)
     return verdict
+
+
+def judge(name, answer):
+    """Do what `check` does, but record nothing and print nothing."""
+    try:
+        exercise = find(name, "exercise")
+    except ValueError as error:
+        return Verdict(False, "unknown exercise", str(error))
+    try:
+        return _check(exercise, answer)
+    except _Failed as failed:
+        return failed.verdict
+    except Exception as error:
+        # Nothing should come here. Whatever an answer returns, a lesson must go on.
+        return Verdict(
+            False, "wrong type", f"this result cannot be compared: {type(error).__name__}."
+        )
 
 
 def in_notebook():

@@ -1,0 +1,428 @@
+"""Grade a folder of submitted notebooks: ``make grade FOLDER=submissions``.
+
+Each submission's own cells are run again, in an empty folder, in a process of its own without a
+network and with limits on time and memory. The checks themselves run out here, on inputs that the
+submission can't see, and only ask the submission's functions for their results: whatever a
+submission does to the checks, to its progress or to this program, it scores what its answers earn.
+
+The result is a CSV file with one row per submission and part. On Linux the sandbox is bubblewrap
+(``apt-get install bubblewrap``). Elsewhere, or without it, only submissions that you trust should
+be run: ``--trusted`` says so.
+"""
+
+import argparse
+import ast
+import contextlib
+import csv
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+from wire import RemoteError, Unreadable, Wire  # noqa: E402
+
+from helpers.exercises import checking  # noqa: E402
+from notebooks.build import SOURCES, assemble  # noqa: E402
+from notebooks.copies import learners_copy  # noqa: E402
+
+SECONDS = 120  # for everything that one submission's cells and answers do
+MEMORY = 6_000_000_000  # bytes of addresses; PyTorch alone reserves a few GB
+PROCESSES = 256
+FILE_SIZE = 50_000_000
+RESTARTS = 3  # after an answer that did not end
+CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
+REFERENCE = re.compile(r"exercises\.(reference|solution)\b|helpers\.exercises\b|\bown_or_tested\b")
+COLUMNS = ("submission", "lesson", "part", "passed", "mistake", "message", "tries", "remark")
+
+
+@dataclass
+class Submission:
+    """A notebook that somebody handed in.
+
+    Parameters
+    ----------
+    name : str
+        The file's name without its ending.
+    lesson : str
+        The name of the lesson that it is a copy of.
+    cells : list of dict
+        What to run, in order: "source", and "check", a dictionary from the exercise to the
+        variable that holds its answer.
+    remarks : list of str
+        What a teacher should look at.
+    tries : dict of str to int
+        As the learner's progress tells them, if it was handed in too; for information only.
+    """
+
+    name: str
+    lesson: str
+    cells: list
+    remarks: list
+    tries: dict
+
+    @property
+    def parts(self):
+        """The names of the exercises that it checks, in order."""
+        return [name for cell in self.cells for name in cell["check"]]
+
+
+def read_submission(path):
+    """Find out which lesson a notebook is a copy of, and which of its cells to run.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    submission : Submission
+
+    Raises
+    ------
+    ValueError
+        If the file is no notebook, or no copy of a lesson.
+    """
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except Exception as error:  # whatever it lacks
+        raise ValueError(f"can't be read as a notebook: {error}") from None
+    lesson, template = _lesson_of(notebook)
+    known = {cell.id: cell for cell in template.cells}
+    # Every part that the lesson checks counts, whether its cell is still there or not.
+    checks = {name: variable for c in template.cells for name, variable in CHECK.findall(c.source)}
+    cells, remarks = [], []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        original = known.get(cell.get("id"))
+        own = original is None or original.source != cell.source
+        if (
+            own
+            and REFERENCE.search(cell.source)
+            and not (original is not None and REFERENCE.search(original.source))
+        ):
+            remarks.append("calls the reference")
+        checked = {n: v for n, v in CHECK.findall(cell.source) if n in checks}
+        if own or _defines(cell.source):
+            cells.append({"source": _without_checks(cell.source), "check": {}})
+        if checked:
+            cells.append({"source": "", "check": checked})
+            checks = {n: v for n, v in checks.items() if n not in checked}
+    if checks:
+        cells.append({"source": "", "check": checks})
+    return Submission(path.stem, lesson, cells, sorted(set(remarks)), _tries(path))
+
+
+def _lesson_of(notebook):
+    """Find the lesson that shares most cells with a notebook."""
+    ids = {cell.get("id") for cell in notebook.cells}
+    best, shared = None, 0
+    for source in sorted(SOURCES.glob("[0-8]*.py")):
+        template = learners_copy(assemble(source))
+        same = len(ids & {cell.id for cell in template.cells})
+        if same > shared:
+            best, shared = (source.stem, template), same
+    if shared < 5:
+        raise ValueError("is no copy of a lesson: hardly any of its cells are known")
+    return best
+
+
+def _defines(source):
+    """Say whether a cell only imports and defines, or puts a tested part in its place."""
+    if "set_up()" in source:
+        return False
+    if "own_or_tested(" in source or "exercises.reference(" in source:
+        return True
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return False
+    kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+    return any(isinstance(node, kinds) for node in body) and not CHECK.search(source)
+
+
+def _without_checks(source):
+    """Leave out the statements that only show something of the exercises."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return source
+    kept = [node for node in tree.body if not _shows(node)]
+    return ast.unparse(ast.Module(kept, []))
+
+
+def _shows(node):
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(
+        ("exercises.", "display(", "notebook.")
+    )
+
+
+def _tries(path):
+    """Read how often each part was tried, if the progress was handed in beside the notebook."""
+    for beside in (path.with_suffix(".json"), path.parent / "progress.json"):
+        with contextlib.suppress(Exception):
+            entries = json.loads(beside.read_text(encoding="utf-8"))["exercises"]
+            return {name: int(entry["tries"]) for name, entry in entries.items()}
+    return {}
+
+
+class Sandbox:
+    """A process that runs a submission's cells and answers calls.
+
+    Parameters
+    ----------
+    submission : Submission
+    folder : Path
+        Empty; the only place where the submission can write.
+    trusted : bool
+        Run without bubblewrap.
+    """
+
+    def __init__(self, submission, folder, trusted):
+        self.submission, self.folder, self.trusted = submission, folder, trusted
+        self.starts, self.process = 0, None
+
+    def start(self):
+        """Run the cells; return which answers are still open, and what went wrong in cells.
+
+        Raises
+        ------
+        EOFError
+            If the process ends before it has run all cells.
+        """
+        self.stop()
+        self.starts += 1
+        if self.starts > RESTARTS:
+            raise EOFError("was stopped too often")
+        cells = self.folder / "cells.json"
+        cells.write_text(json.dumps(self.submission.cells), encoding="utf-8")
+        command = [sys.executable, str(ROOT / "class" / "answers.py"), str(cells)]
+        self.process = subprocess.Popen(
+            command if self.trusted else [*_walls(self.folder), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+            env=_environment(self.folder),
+            preexec_fn=_limits,
+            start_new_session=True,
+        )
+        self.wire = Wire(self.process.stdout, self.process.stdin)
+        kind, values = self.wire.receive()
+        if kind != "ready" or len(values) != 2 or not all(map(isinstance, values, (dict, list))):
+            raise EOFError("its cells said something else than that they have run")
+        return values
+
+    def call(self, name, arguments):
+        """Call one of the submission's answers."""
+        if self.process is None:
+            self.start()
+        try:
+            ((result, after),) = self.wire.call("call", name, arguments)
+        except RemoteError:
+            raise
+        except BaseException:  # also when the check's own time limit strikes
+            self.stop()
+            raise
+        _write_back(arguments, after)
+        if isinstance(result, Unreadable):
+            raise TypeError(f"the result is a {result.kind}")
+        return result
+
+    def stop(self):
+        """End the process and everything it has started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+def _walls(folder):
+    """Make bubblewrap's command line: read everything, write in one folder, no network."""
+    walls = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    walls += ["--bind", str(folder), str(folder), "--chdir", str(folder)]
+    if str(ROOT).startswith("/tmp/"):  # the course itself is under /tmp, which is empty in there
+        walls += ["--ro-bind", str(ROOT), str(ROOT)]
+    return [*walls, "--unshare-all", "--die-with-parent", "--new-session", "--"]
+
+
+def _environment(folder):
+    """Pass on what Python needs, and nothing that is secret."""
+    kept = {
+        name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ
+    }
+    places = os.pathsep.join([str(ROOT), str(ROOT / "class")])
+    own = {"HOME": str(folder), "PYTHONPATH": places, "COURSE_PROGRESS": str(folder)}
+    return {**kept, **own, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+    resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES, PROCESSES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _write_back(given, after):
+    """Let a change that an answer made to its input show on this side too."""
+    for mine, theirs in zip(given, after, strict=False):
+        if hasattr(mine, "copy_") and getattr(theirs, "shape", None) == mine.shape:
+            mine.copy_(theirs)
+        elif isinstance(mine, list) and isinstance(theirs, list):
+            mine[:] = theirs
+
+
+def grade(submission, trusted=False, seconds=SECONDS):
+    """Grade one submission.
+
+    Parameters
+    ----------
+    submission : Submission
+    trusted : bool, default=False
+        Run it without the sandbox's walls.
+    seconds : float, default=SECONDS
+        After which it is stopped, however far it has come.
+
+    Returns
+    -------
+    rows : list of dict
+        One per part, with the `COLUMNS`.
+    """
+    verdicts, remarks = {}, list(submission.remarks)
+    with tempfile.TemporaryDirectory() as folder, _at_most(seconds):
+        sandbox = Sandbox(submission, Path(folder), trusted)
+        try:
+            still_open, troubles = sandbox.start()
+            remarks += [f"a cell raised {trouble}" for trouble in troubles[:3]]
+            for name in submission.parts:
+                verdicts[name] = _verdict(name, sandbox, still_open.get(name, True))
+        except (EOFError, OSError, OutOfTime) as error:
+            remarks.append(f"was stopped: {error}")
+        finally:
+            sandbox.stop()
+    return [_row(submission, name, verdicts.get(name), remarks) for name in submission.parts]
+
+
+def _verdict(name, sandbox, is_open):
+    if is_open:
+        return checking.Verdict(False, "not attempted", "")
+
+    def answer(*arguments):
+        return sandbox.call(name, list(arguments))
+
+    return checking.judge(name, answer)
+
+
+class OutOfTime(BaseException):
+    """The time of a submission is over; no check's own ``except Exception`` catches it."""
+
+
+@contextlib.contextmanager
+def _at_most(seconds):
+    # A signal of its own: the checks' time limit uses the alarm.
+    def stop(*_):
+        raise OutOfTime(f"it took more than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    watch = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGUSR1))
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def _row(submission, name, verdict, remarks):
+    known = verdict is not None
+    return {
+        "submission": submission.name,
+        "lesson": submission.lesson,
+        "part": name,
+        "passed": int(known and verdict.passed),
+        "mistake": verdict.mistake if known else "not reached",
+        "message": verdict.message if known and not verdict.passed else "",
+        "tries": submission.tries.get(name, ""),
+        "remark": "; ".join(remarks),
+    }
+
+
+def grade_folder(folder, out, trusted=False, say=print):
+    """Grade every notebook of a folder into a CSV file.
+
+    Parameters
+    ----------
+    folder, out : Path
+    trusted : bool, default=False
+    say : function, default=print
+
+    Returns
+    -------
+    rows : list of dict
+    """
+    rows = []
+    for path in sorted(folder.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" in path.parts:
+            continue
+        try:
+            submission = read_submission(path)
+        except ValueError as error:
+            say(f"{path.name}: {error}")
+            rows.append(
+                dict.fromkeys(COLUMNS, "") | {"submission": path.stem, "remark": str(error)}
+            )
+            continue
+        graded = grade(submission, trusted)
+        passed = sum(row["passed"] for row in graded)
+        note = f" ({graded[0]['remark']})" if graded and graded[0]["remark"] else ""
+        say(f"{path.name}: {passed} of {len(graded)} parts of {submission.lesson}{note}")
+        rows += graded
+    with out.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def main(arguments=None):
+    """Read the command line and grade.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+    """
+    parser = argparse.ArgumentParser(prog="make grade", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, default=None, help="the CSV file")
+    parser.add_argument("--trusted", action="store_true", help="run without the sandbox")
+    options = parser.parse_args(arguments)
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder} is no folder; put the submitted notebooks into one.")
+    if not options.trusted and shutil.which("bwrap") is None:
+        parser.error(
+            "bubblewrap is not installed, so nothing would keep a submission from this machine's "
+            "files. Install it (apt-get install bubblewrap), or say --trusted if you trust them."
+        )
+    out = options.out or options.folder / "grades.csv"
+    grade_folder(options.folder, out, options.trusted)
+    print(f"The grades are in {out}")
+
+
+if __name__ == "__main__":
+    main()

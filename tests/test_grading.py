@@ -1,0 +1,168 @@
+"""Grading: what the answers earn, whatever a submission does."""
+
+import csv
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "class"))
+
+import grade  # noqa: E402
+
+from helpers.exercises import model  # noqa: E402
+from helpers.exercises.edits import source_of  # noqa: E402
+from notebooks import copies  # noqa: E402
+from notebooks.build import SOURCES, assemble  # noqa: E402
+
+LESSON = "04_self_attention_matrices"
+PARTS = [
+    "scaled_scores", "causal_mask", "suspiciously_good", "scaled_dot_product_attention",
+    "padding_mask",
+]  # fmt: skip
+WALLS = shutil.which("bwrap") is not None
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="the grader needs Linux or macOS"),
+]
+
+
+def template():
+    return copies.learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+
+
+def solved(names):
+    """Write the solutions into a learner's copy, as a learner would."""
+    notebook = template()
+    for name in names:
+        reference = source_of(model.find(name).solution)
+        cell = next(c for c in notebook.cells if f"def {name}(" in c.source)
+        before, _, after = cell.source.partition(f'exercises.check("{name}"')
+        ending = f'\n\nexercises.check("{name}"{after}' if after else ""
+        head = before[: before.index(f"def {name}(")]
+        cell.source = (
+            f"{head}import math\nimport torch\nfrom helpers.masks import *\n{reference}{ending}"
+        )
+    return notebook
+
+
+def hand_in(folder, name, notebook):
+    folder.mkdir(exist_ok=True)
+    nbformat.write(notebook, folder / f"{name}.ipynb")
+    return grade.read_submission(folder / f"{name}.ipynb")
+
+
+def with_cell(notebook, source):
+    """Add a cell of the learner's own, before everything."""
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(source))
+    return notebook
+
+
+def points(rows):
+    return {row["part"]: row["passed"] for row in rows}
+
+
+def test_full_half_and_empty_score_what_they_earned(tmp_path):
+    folder = tmp_path / "handed in"
+    hand_in(folder, "full", solved(PARTS))
+    hand_in(folder, "half", solved(PARTS[:2]))
+    hand_in(folder, "empty", template())
+    (folder / "letter.ipynb").write_text("no notebook", encoding="utf-8")
+    said = []
+    rows = grade.grade_folder(folder, tmp_path / "grades.csv", not WALLS, said.append)
+    with (tmp_path / "grades.csv").open(encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert len(kept) == len(rows) == 3 * len(PARTS) + 1
+    by = {name: [r for r in rows if r["submission"] == name] for name in ("full", "half", "empty")}
+    assert points(by["full"]) == dict.fromkeys(PARTS, 1)
+    assert points(by["half"]) == {name: int(name in PARTS[:2]) for name in PARTS}
+    assert points(by["empty"]) == dict.fromkeys(PARTS, 0)
+    assert {r["mistake"] for r in by["empty"]} == {"not attempted"}
+    assert any("can't be read" in line for line in said)
+
+
+def test_a_mistake_is_named(tmp_path):
+    notebook = solved(PARTS)
+    wrong = "def causal_mask(length):\n    return torch.ones(length, length).triu().bool()"
+    with_last = next(c for c in notebook.cells if "def causal_mask(" in c.source)
+    with_last.source = f"import torch\n{wrong}"
+    rows = grade.grade(hand_in(tmp_path, "named", notebook), not WALLS)
+    (row,) = [row for row in rows if row["part"] == "causal_mask"]
+    assert row["passed"] == 0
+    assert row["mistake"] not in ("differs", "raised", "not attempted")
+    assert row["message"]
+
+
+def test_whoever_calls_the_reference_is_flagged_and_the_template_is_not(tmp_path):
+    assert hand_in(tmp_path, "own", solved(PARTS)).remarks == []
+    cheat = template()
+    cell = next(c for c in cheat.cells if "def causal_mask(" in c.source)
+    cell.source = 'causal_mask = exercises.reference("causal_mask")'
+    assert hand_in(tmp_path, "cheat", cheat).remarks == ["calls the reference"]
+
+
+HOSTILE = {
+    "endless": "def causal_mask(length):\n    while True:\n        pass",
+    "fork bomb": """
+import os
+for _ in range(10_000):
+    try:
+        os.fork()
+    except OSError:
+        break
+""",
+    "too much memory": "hoard = [bytearray(10**9) for _ in range(50)]",
+    "faked progress": "open('progress.json', 'w').write('{}')",
+    "faked checks": """
+from helpers.exercises import checking
+right = lambda *anything: checking.Verdict(True, '', '')
+checking.judge = checking.check = checking._check = right
+""",
+    "leaves": "import os\nos._exit(0)",
+    "talks": "import os\nos.write(3, b'[\"result\", [1]]\\n' * 100)\nprint('x' * 1000)",
+}
+
+
+@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_submission_harms_nothing_and_earns_only_its_answers(tmp_path, kind):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    notebook = solved(PARTS[:1])
+    with_cell(notebook, HOSTILE[kind])
+    rows = grade.grade(hand_in(tmp_path, "hostile", notebook), seconds=60)
+    found = points(rows)
+    assert found.keys() == set(PARTS)
+    assert sum(found.values()) <= 1
+    assert all(found[name] == 0 for name in PARTS[1:])
+
+
+@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
+def test_nothing_outside_the_folder_can_be_written_and_no_network_is_there(tmp_path):
+    target = Path(__file__).parent / "written_by_a_submission"
+    probe = (
+        f"import socket\nfound = []\n"
+        f"for place in ({str(target)!r}, '/etc/x', {str(tmp_path / 'y')!r}):\n"
+        f"    try:\n        open(place, 'w')\n        found.append(place)\n"
+        f"    except OSError:\n        pass\n"
+        f"try:\n    socket.create_connection(('127.0.0.1', 22), 1)\n    found.append('net')\n"
+        f"except OSError as error:\n    pass\n"
+        f"if found:\n    raise RuntimeError(str(found))"
+    )
+    rows = grade.grade(hand_in(tmp_path, "probe", with_cell(solved(PARTS), probe)))
+    assert not target.exists()
+    assert points(rows) == dict.fromkeys(PARTS, 1)
+    assert {row["remark"] for row in rows} <= {""}
+
+
+def test_an_answer_without_end_costs_only_its_own_part(tmp_path):
+    notebook = solved(PARTS)
+    cell = next(c for c in notebook.cells if "def causal_mask(" in c.source)
+    cell.source = "def causal_mask(length):\n    while True:\n        pass"
+    rows = grade.grade(hand_in(tmp_path, "slow", notebook), not WALLS)
+    assert points(rows) == {name: int(name != "causal_mask") for name in PARTS}
+    assert [r["mistake"] for r in rows if r["part"] == "causal_mask"] == ["too long"]
