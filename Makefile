@@ -10,11 +10,13 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab class quick test notebooks minutes images bench colab format clean
+.PHONY: help lab class class-view grade quick test notebooks minutes images bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
 	@echo "make class                  learner's and teacher's copies of every lesson"
+	@echo "make class-view             where everybody is, from pasted progress lines"
+	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
 	@echo "make quick                  code style, the package and the exercises: a minute"
 	@echo "make test                   everything that CI checks: a few minutes"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
@@ -33,6 +35,13 @@ lab: $(STAMP)
 
 class: $(STAMP)
 	$(PY) -m notebooks.copies class
+
+class-view: $(STAMP)
+	$(PY) class/view.py
+
+grade: $(STAMP)
+	@[ -n "$(FOLDER)" ] || { echo "Say where the submissions are: make grade FOLDER=submissions"; exit 1; }
+	$(PY) class/grade.py "$(FOLDER)"
 
 quick: $(STAMP)
 	$(PY) tests/stages.py --quick

@@ -71,7 +71,7 @@ def _empty():
 
 def _read(path):
     try:
-        return _understood(json.loads(path.read_text(encoding="utf-8")))
+        return understood(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return _empty()
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -81,7 +81,7 @@ def _read(path):
         return _empty()
 
 
-def _understood(state):
+def understood(state):
     """Bring a file of any age to today's form; the first ones held a word per name."""
     kinds = {kind: state[kind] if kind in KINDS[:2] else state.get(kind, {}) for kind in KINDS}
     for kind in KINDS[:2]:
@@ -208,7 +208,7 @@ def import_progress(text):
         If the text is something else.
     """
     try:
-        other = _understood(json.loads(text))
+        other = understood(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError("this is not what export_progress() returned.") from error
     changes = [

@@ -1,0 +1,190 @@
+"""Count where a class is: what the class view shows, from progress files.
+
+Where a progress file comes from doesn't matter here: a hub's users, or lines that learners pasted.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+from helpers.exercises import content, model
+from helpers.exercises.progress import understood
+
+BINS = 6  # bars for a number that was predicted
+
+
+@dataclass
+class Part:
+    """Where the class is with one exercise.
+
+    Parameters
+    ----------
+    lesson : int
+    name : str
+    passed, trying, not_yet : int
+        How many learners.
+    mistake, message : str, default=""
+        The commonest named mistake of those who are trying, and what it means.
+    with_it : int, default=0
+        How many have it.
+    who : dict of str to list of str, default={}
+        Names under "passed", "trying" and "not yet", if they are wanted.
+    """
+
+    lesson: int
+    name: str
+    passed: int
+    trying: int
+    not_yet: int
+    mistake: str = ""
+    message: str = ""
+    with_it: int = 0
+    who: dict = field(default_factory=dict)
+
+
+@dataclass
+class Vote:
+    """What a class has predicted.
+
+    Parameters
+    ----------
+    lesson : int
+    name, prompt : str
+    bars : list of (str, int)
+        Each option or range of numbers, and how many chose it.
+    sure : int
+        How many of them said that they were sure.
+    """
+
+    lesson: int
+    name: str
+    prompt: str
+    bars: list
+    sure: int
+
+
+def read_lines(text):
+    """Read pasted progress lines, one learner each.
+
+    Parameters
+    ----------
+    text : str
+        Lines that ``exercises.export_progress()`` gave, each with or without ``name:`` before it.
+
+    Returns
+    -------
+    states : dict of str to dict
+        By name; those without one are numbered.
+    unread : list of str
+        The beginnings of lines that are something else.
+    """
+    states, unread = {}, []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, brace, rest = line.partition("{")
+        try:
+            state = understood(json.loads((brace + rest).strip("'")))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            unread.append(line[:40])
+            continue
+        states[name.strip(" :\t'\"") or f"learner {len(states) + 1}"] = state
+    return states, unread
+
+
+def parts(states, lessons=None, names=False):
+    """Count, per exercise, who has passed, who is trying, and what goes wrong most often.
+
+    Parameters
+    ----------
+    states : dict of str to dict
+        Progress by learner, as `helpers.exercises.progress.load` gives it.
+    lessons : set of int, default=None
+        Only these; by default those in which somebody has begun.
+    names : bool, default=False
+        Give the learners' names as well as their numbers.
+
+    Returns
+    -------
+    parts : list of Part
+        In the order of the lessons.
+    """
+    exercises, _ = model.catalogue()
+    begun = {
+        exercises[name].lesson
+        for state in states.values()
+        for name in state["exercises"]
+        if name in exercises
+    }
+    wanted = begun if lessons is None else lessons
+    return [
+        _part(exercise, states, names)
+        for exercise in exercises.values()
+        if exercise.lesson in wanted
+    ]
+
+
+def _part(exercise, states, names):
+    groups = {"passed": [], "trying": [], "not yet": []}
+    mistakes = Counter()
+    for learner, state in states.items():
+        entry = state["exercises"].get(exercise.name, {})
+        group = {"done": "passed", "attempted": "trying"}.get(entry.get("state"), "not yet")
+        groups[group].append(learner)
+        if group == "trying" and entry.get("mistake"):
+            mistakes[entry["mistake"]] += 1
+    part = Part(exercise.lesson, exercise.name, *map(len, groups.values()))
+    if mistakes:
+        ((part.mistake, part.with_it),) = mistakes.most_common(1)
+        part.message = _message(exercise, part.mistake)
+    part.who = groups if names else {}
+    return part
+
+
+def _message(exercise, mistake):
+    try:
+        return exercise.why(mistake)
+    except StopIteration:  # one that every exercise has: raised, wrong shape, differs …
+        return ""
+
+
+def votes(states, lessons=None):
+    """Count what was locked in, per prediction.
+
+    Parameters
+    ----------
+    states : dict of str to dict
+    lessons : set of int, default=None
+        Only these.
+
+    Returns
+    -------
+    votes : list of Vote
+        Only of predictions that somebody has made.
+    """
+    found = []
+    for prediction in content.catalogue("prediction").values():
+        entries = [state["predictions"].get(prediction.name) for state in states.values()]
+        entries = [entry for entry in entries if entry and "guess" in entry]
+        if entries and (lessons is None or prediction.lesson in lessons):
+            sure = sum(entry.get("confidence") == "sure" for entry in entries)
+            bars = _bars(prediction, [entry["guess"] for entry in entries])
+            found.append(Vote(prediction.lesson, prediction.name, prediction.prompt, bars, sure))
+    return found
+
+
+def _bars(prediction, guesses):
+    if prediction.options:
+        counts = Counter(map(str, guesses))
+        return [(text, counts[key]) for key, (text, _) in prediction.options.items()]
+    numbers = sorted(float(guess) for guess in guesses)
+    low, high = numbers[0], numbers[-1]
+    if low == high:
+        return [(f"{low:g} {prediction.unit}".strip(), len(numbers))]
+    width = (high - low) / BINS
+    counts = Counter(min(int((number - low) / width), BINS - 1) for number in numbers)
+    return [
+        (
+            f"{low + i * width:.3g} to {low + (i + 1) * width:.3g} {prediction.unit}".strip(),
+            counts[i],
+        )
+        for i in range(BINS)
+    ]
