@@ -101,11 +101,8 @@ class CausalSelfAttention(MultiHeadAttention):
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
         start = 0 if cache is None else cache.length
-        q, k, v = self.query_proj(query), self.key_proj(key), self.value_proj(value)
-        q = self.split_heads(q)  # (B, T, D) -> (B, H, T, K)
-        k, v = (x.unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2) for x in (k, v))
-        if self.rotary:
-            q, k = rotate_positions(q, start), rotate_positions(k, start)
+        q = self.project_query(query, start)
+        k, v = self.project_key_value(key, value, start)
         if cache is not None:
             k, v = cache.append(k, v)  # the cache holds only n_kv_heads of them
         if self.n_kv_heads != self.n_heads:
@@ -115,6 +112,17 @@ class CausalSelfAttention(MultiHeadAttention):
         else:
             context, weights = fused_attention(q, k, v, mask), None
         return self.out_proj(self.merge_heads(context)), weights
+
+    def project_query(self, query, start=0):
+        """Apply W_Q and the rotation from position `start`, (B, T, D) -> (B, H, T, K)."""
+        q = self.split_heads(self.query_proj(query))
+        return rotate_positions(q, start) if self.rotary else q
+
+    def project_key_value(self, key, value, start=0):
+        """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
+        projected = self.key_proj(key), self.value_proj(value)
+        k, v = (x.unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2) for x in projected)
+        return (rotate_positions(k, start) if self.rotary else k), v
 
 
 class GPTLayer(EncoderLayer):
@@ -297,3 +305,43 @@ class GPTCache:
         """Let row i hold what row ``rows[i]`` held before."""
         for layer in self.layers:
             layer.reorder(rows)
+
+
+def gpt2_state(model):
+    """Name a GPT's weights as Hugging Face's `GPT2LMHeadModel` does.
+
+    Parameters
+    ----------
+    model : GPT
+        With learned positions and as many heads of keys as of queries.
+
+    Returns
+    -------
+    state : dict of str to Tensor
+        For ``GPT2LMHeadModel.load_state_dict``.
+    """
+    state = {
+        "transformer.wte.weight": model.embedding.weight,
+        "lm_head.weight": model.output_proj.weight,
+        "transformer.wpe.weight": model.positions.table,
+        "transformer.ln_f.weight": model.norm.weight,
+        "transformer.ln_f.bias": model.norm.bias,
+    }
+    for i, layer in enumerate(model.layers):
+        attention, network = layer.self_attention, layer.feed_forward
+        three = (attention.query_proj, attention.key_proj, attention.value_proj)
+        name = f"transformer.h.{i}"
+        # GPT-2's files hold the three projections as one matrix, and every matrix transposed.
+        state[f"{name}.attn.c_attn.weight"] = torch.cat([x.weight for x in three]).T
+        state[f"{name}.attn.c_attn.bias"] = torch.cat([x.bias for x in three])
+        for theirs, linear in (
+            ("attn.c_proj", attention.out_proj),
+            ("mlp.c_fc", network.linear_1),
+            ("mlp.c_proj", network.linear_2),
+        ):
+            state[f"{name}.{theirs}.weight"] = linear.weight.T
+            state[f"{name}.{theirs}.bias"] = linear.bias
+        for theirs, residual in (("ln_1", layer.residual_1), ("ln_2", layer.residual_2)):
+            state[f"{name}.{theirs}.weight"] = residual.norm.weight
+            state[f"{name}.{theirs}.bias"] = residual.norm.bias
+    return state

@@ -222,7 +222,7 @@ def _optimizers(model, settings):
     s = settings
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     inner = {name for name, p in named.items() if p.dim() == 2 and "layers" in name}
-    if s.optimizer == "muon":
+    if s.optimizer == "muon" and inner:
         matrices = [named.pop(name) for name in sorted(inner)]
         yield torch.optim.Muon(
             matrices, s.peak_rate, weight_decay=s.weight_decay, adjust_lr_fn="match_rms_adamw"

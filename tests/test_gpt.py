@@ -6,7 +6,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from helpers.attention import MultiHeadAttention
 from helpers.decoding import greedy
-from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig
+from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, gpt2_state
 from helpers.masks import causal_mask
 
 SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
@@ -24,31 +24,7 @@ def twin_of(model):
     theirs = GPT2LMHeadModel(
         GPT2Config(**sizes, n_layer=c.n_layers, n_positions=c.max_len, attn_pdrop=0, embd_pdrop=0)
     ).double()
-    state = {
-        "transformer.wte.weight": model.embedding.weight,
-        "lm_head.weight": model.output_proj.weight,
-        "transformer.wpe.weight": model.positions.table,
-        "transformer.ln_f.weight": model.norm.weight,
-        "transformer.ln_f.bias": model.norm.bias,
-    }
-    for i, layer in enumerate(model.layers):
-        attention, network = layer.self_attention, layer.feed_forward
-        three = (attention.query_proj, attention.key_proj, attention.value_proj)
-        name = f"transformer.h.{i}"
-        # GPT-2's files hold the three projections as one matrix, and every matrix transposed.
-        state[f"{name}.attn.c_attn.weight"] = torch.cat([x.weight for x in three]).T
-        state[f"{name}.attn.c_attn.bias"] = torch.cat([x.bias for x in three])
-        for theirs_name, linear in (
-            ("attn.c_proj", attention.out_proj),
-            ("mlp.c_fc", network.linear_1),
-            ("mlp.c_proj", network.linear_2),
-        ):
-            state[f"{name}.{theirs_name}.weight"] = linear.weight.T
-            state[f"{name}.{theirs_name}.bias"] = linear.bias
-        for theirs_name, residual in (("ln_1", layer.residual_1), ("ln_2", layer.residual_2)):
-            state[f"{name}.{theirs_name}.weight"] = residual.norm.weight
-            state[f"{name}.{theirs_name}.bias"] = residual.norm.bias
-    theirs.load_state_dict(state)
+    theirs.load_state_dict(gpt2_state(model))
     return theirs.eval()
 
 

@@ -1,5 +1,6 @@
 """The course's story model: a small GPT that has read fairy tales."""
 
+import itertools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,10 @@ from helpers import decoding
 from helpers.atomic_writes import whole_file
 from helpers.gpt import GPT, GPTConfig
 from helpers.language_modelling import bits_per_byte, nats_of_text
+from helpers.layers import inference
+from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.trace import trace_gpt
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
 RECIPE = "python -m helpers.pretrained.recipes.storyteller"
@@ -93,15 +97,111 @@ class Storyteller:
         ValueError
             If the prompt is empty or a setting is out of range.
         """
-        ids = self.encode(prompt)
+        chosen = self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached)
+        return self.decode([*self.encode(prompt), *itertools.islice(chosen, n_tokens)])
+
+    def stream(self, prompt, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
+        """Continue a text without end, for a loop that stops when it likes.
+
+        Parameters
+        ----------
+        prompt, temperature, top_k, top_p, seed, cached
+            As in `generate`, which writes the same text with the same seed.
+
+        Yields
+        ------
+        text : str
+            What one more piece adds. A letter that takes several pieces comes with its last one.
+        """
+        pending = []
+        for token_id in self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached):
+            pending.append(token_id)
+            text = self.decode(pending)
+            if not text.endswith("�"):
+                pending = []
+                yield text
+
+    def choose(self, ids, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
+        """Choose one next token after the other.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (T,)
+            What is there already.
+        temperature, top_k, top_p, seed, cached
+            As in `generate`.
+
+        Yields
+        ------
+        token_id : int
+        """
         step = self.model.decoder_step(ids[None, -self.model.config.max_len :], cached)
-        if temperature == 0:
-            (new,) = decoding.greedy(step, 1, 0, NEVER, n_tokens)
-        else:
-            generator = None if seed is None else torch.Generator().manual_seed(seed)
-            choice = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-            (new,) = decoding.sample(step, 1, 0, NEVER, n_tokens, **choice, generator=generator)
-        return self.decode(ids.tolist() + new)
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        prefix = torch.tensor([[NEVER]])
+
+        def newest(_, rows=None):
+            return step(prefix, rows)
+
+        while True:
+            if temperature == 0:
+                (chosen,) = decoding.greedy(newest, 1, NEVER, NEVER, 1)
+            else:
+                dials = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+                (chosen,) = decoding.sample(
+                    newest, 1, NEVER, NEVER, 1, **dials, generator=generator
+                )
+            prefix = torch.cat([prefix, torch.tensor([chosen])], dim=1)
+            yield chosen[0]
+
+    def next_tokens(self, prompt, k=5):
+        """List the likeliest next pieces.
+
+        Parameters
+        ----------
+        prompt : str
+        k : int, default=5
+
+        Returns
+        -------
+        pieces : list of (str, float)
+            Text and probability, likeliest first.
+        """
+        best = self._log_probs(self.encode(prompt))[-1].exp().topk(k)
+        return list(zip(self.tokens(best.indices), best.values.tolist(), strict=True))
+
+    def log_probability(self, prompt, continuation):
+        """Compute how likely the model finds a continuation, whatever its length.
+
+        Parameters
+        ----------
+        prompt, continuation : str
+            Each is cut into pieces by itself.
+
+        Returns
+        -------
+        log_prob : float
+            Natural logarithm of the probability that exactly these pieces come next.
+        """
+        before, after = self.encode(prompt), self.encode(continuation)
+        log_probs = self._log_probs(torch.cat([before, after[:-1]]))
+        return log_probs[len(before) - 1 :].gather(1, after[:, None]).sum().item()
+
+    def _log_probs(self, ids):
+        """Compute the log-probabilities of every next token, (T,) -> (T, V)."""
+        with inference(self.model):
+            return self.model(ids[None])[0].log_softmax(-1)
+
+    def attend(self, text):
+        """Read a text and show where every head of every layer looked; an `Attention`."""
+        ids = self.encode(text)
+        tokens = self.tokens(ids)
+        maps = {"decoder": (self.model.attention_maps(ids[None])[0], tokens, tokens)}
+        return Attention(maps, [], tokens)
+
+    def trace(self, text):
+        """Read a text and keep every number on its way; a `Trace` for ``model_map(trace)``."""
+        ids = self.encode(text)
+        return trace_gpt(self.model, ids, self.tokens(ids), "the story model")
 
     def bits_per_byte(self, text):
         """Measure how surprising a text is to the model, in bits per byte; lower is better.

@@ -328,3 +328,34 @@ def trace_vision(model, images, tokens, name):
         output = model.norm(kept[-1][-1].after)
     parts = entered - positions, positions, entered, kept, output
     return Trace(name, True, Stack(tokens, *map(_one, parts)))
+
+
+def trace_gpt(model, ids, tokens, name):
+    """Run a GPT on one text and keep what it computes on the way.
+
+    Every attention is masked, so the map's rows end at the diagonal.
+
+    Parameters
+    ----------
+    model : GPT
+        With as many heads of keys as of queries.
+    ids : integer Tensor of shape (T,)
+    tokens : list of str, length T
+    name : str
+        Of the model, for people.
+
+    Returns
+    -------
+    trace : Trace
+        Without a decoder: a layer of a GPT is an encoder layer under a causal mask.
+    """
+    with inference(model):
+        embeddings = model.embedding(ids[None])
+        positions = torch.zeros_like(embeddings)  # rotary ones are not added
+        if model.positions is not None:
+            positions = model.positions(len(ids))[None]
+        entered = embeddings + positions
+        kept = run_layers(model.layers, entered, causal_mask(len(ids), ids.device))
+        output = model.norm(kept[-1][-1].after)
+    parts = embeddings, positions, entered, kept, output
+    return Trace(name, True, Stack(tokens, *map(_one, parts)))
