@@ -29,7 +29,7 @@ def arguments(argv=None):
     add("--vocab-size", type=int, default=4096)
     add("--max-len", type=int, default=512, help="tokens that the model can read at once")
     add("--dropout", type=float, default=0.1)
-    add("--steps", type=int, default=3800)
+    add("--steps", type=int, default=2600)
     add("--batch-size", type=int, default=16)
     add("--length", type=int, default=256, help="tokens per window; twice that near the end")
     add("--peak-rate", type=float, default=3e-3)
