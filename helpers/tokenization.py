@@ -1,5 +1,6 @@
 """From text to ids and back: a vocabulary of words, and byte-pair pieces."""
 
+import itertools
 import json
 import re
 import unicodedata
@@ -105,6 +106,15 @@ class BytePairTokenizer:
         )
         tokenizer.train_from_iterator(texts, trainer)
         return cls(tokenizer)
+
+    def first(self, vocab_size):
+        """Return a tokenizer of the first `vocab_size` pieces: what shorter training would give."""
+        state = json.loads(self.tokenizer.to_str())
+        model = state["model"]
+        ids = {piece: i for piece, i in model["vocab"].items() if i < vocab_size}
+        merges = itertools.takewhile(lambda pair: "".join(pair) in ids, model["merges"])
+        state["model"] = {**model, "vocab": ids, "merges": list(merges)}
+        return type(self)(Tokenizer.from_str(json.dumps(state)))
 
     def __len__(self):
         return self.tokenizer.get_vocab_size()

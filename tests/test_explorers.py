@@ -16,9 +16,11 @@ from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
 from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature, scale_measurements
+from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
 
 CHANGES = {
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
@@ -32,6 +34,8 @@ CHANGES = {
     PositionExplorer: {"width": 32, "pair": 1, "shift": 9, "position": 3},
     LossExplorer: {"target": "am", "epsilon": 0.2, "i": 2.0, "am": 2.0, "a": -2.0,
                    "student": 4.0, "eos": 1.0},
+    MergeStepper: {"sentence": "low low lower", "step": 3},
+    TokenizersSideBySide: {"text": "été  12"},
 }  # fmt: skip
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
@@ -213,3 +217,33 @@ def test_dot_products_and_weights_of_a_pulled_query():
     send(widget, set={"q_x": 0.0, "q_y": 3.0}, number=1)
     assert widget.numbers["scores"].tolist() == [3 * widget.a_y, 3 * widget.b_y]
     torch.testing.assert_close(widget.numbers["weights"].sum(), torch.tensor(1.0))
+
+
+def test_merges_are_counted_and_made_as_in_training():
+    widget = MergeStepper(step=1)
+    assert widget.numbers["words"]["that"] == [b"t", b"h", b"at"]
+    assert widget.numbers["pairs"][:2] == [((b"h", b"at"), 12), ((b"t", b"h"), 4)]
+    made = next(one for one in messages(widget) if "step" in one)
+    send(widget, set=made, number=1)
+    assert widget.numbers["words"]["chat"] == [b"c", b"hat"]
+    widget.step = 20  # further than there are merges
+    assert all(len(pieces) == 1 for pieces in widget.numbers["words"].values())
+    assert "No merge is left." in widget.tell()
+
+
+@pytest.mark.parametrize("typed", ["", "a b c d e f g h", "unbelievably"])
+def test_words_that_do_not_fit_are_refused(typed):
+    widget = MergeStepper()
+    widget.sentence = typed
+    assert widget.sentence.startswith("hat")
+    assert widget.controls["sentence"].error
+
+
+def test_every_piece_is_drawn_and_counted():
+    widget = TokenizersSideBySide(text="two words 🙂")
+    assert {name: len(p) for name, p in widget.numbers["pieces"].items()} == {
+        "words": 3, "characters": 11, "bytes": 14,
+    }  # fmt: skip
+    assert widget.svg.count("␣") >= 4
+    widget.text = ""
+    assert "0 pieces" in widget.describe()

@@ -35,6 +35,13 @@ def test_frequent_words_become_whole_pieces(pieces):
     assert 256 + 4 < len(pieces) <= 320
 
 
+@pytest.mark.parametrize("size", [260, 263, 280, 300, 320])
+def test_the_first_pieces_are_those_of_shorter_training(pieces, size):
+    shorter, trained = pieces.first(size), BytePairTokenizer.train(TEXTS, size)
+    assert shorter.tokenizer.get_vocab() == trained.tokenizer.get_vocab()
+    assert shorter.encode(TEXTS[2]) == trained.encode(TEXTS[2])
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=30))
 def test_pieces_come_back_as_the_text(pieces, text):

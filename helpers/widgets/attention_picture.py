@@ -5,12 +5,11 @@ and from the right, Chinese without empty boxes; a few kB; sharp at any size.
 """
 
 import base64
-import unicodedata
 
 import numpy
 
 from helpers.widgets.png import png
-from helpers.widgets.readable import xml_text
+from helpers.widgets.readable import width_of, xml_text
 
 PAPER, INK, MUTED, QUERY, KEY = "#ffffff", "#1d2733", "#56616d", "#1f6fb2", "#b25a06"
 RAMP = ((0.0, (243, 248, 253)), (0.68, (31, 111, 178)), (1.0, (8, 48, 107)))
@@ -41,8 +40,8 @@ def picture(one, layer, head, selected=None, side="query"):
     weights = one.weights[layer, head]
     queries, keys = [_short(t) for t in one.queries], [_short(t) for t in one.keys]
     cell = max(8, min(40, 620 // max(weights.shape)))
-    left = 24 + max(_width(t) for t in queries)
-    top = 52 + max(_width(t) for t in keys)
+    left = 24 + max(width_of(t) for t in queries)
+    top = 52 + max(width_of(t) for t in keys)
     parts = [_text(16, 30, title(one, layer, head), weight=600)]
     parts += _labels(queries, keys, cell, left, top)
     parts.append(_image(_levels(weights), left, top, cell * len(keys), cell * len(queries)))
@@ -136,12 +135,6 @@ def as_html(one, layer, head, selected=None, side="query"):
 
 def _short(text):
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def _width(text):
-    """Guess a label's width in pixels: the font is not known here."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return int(9.2 * len(text) + 7 * wide) + 4
 
 
 def _text(x, y, text, fill=INK, anchor="start", weight=400, turn=""):

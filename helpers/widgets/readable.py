@@ -30,6 +30,21 @@ def xml_text(text):
     return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
+def width_of(text):
+    """Guess how wide a label is at 16 pixels: the font is not known here.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    pixels : int
+    """
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return int(9.2 * len(text) + 7 * wide) + 4
+
+
 def readable(tokens):
     """Turn a tokenizer's tokens into labels: word beginnings plain, continuations with a hyphen.
 
