@@ -4,9 +4,10 @@ import ast
 import functools
 import inspect
 import re
+import sys
 import textwrap
 
-MOST_ROUNDS = 300  # of one while loop; an edit can turn any loop into an endless one
+MOST_ROUNDS = 300  # of the while loops in one call; an edit can turn any loop into an endless one
 
 
 @functools.cache
@@ -71,15 +72,17 @@ class OutOfRounds(Exception):
 
 
 class _Rounds:
-    """Counts the rounds of one while loop, and stops it."""
+    """Counts the rounds of the while loops in one call of a function, and stops them."""
 
     def __init__(self):
-        self.left = MOST_ROUNDS
+        self.caller, self.left = None, 0
 
     def __call__(self):
+        caller = sys._getframe(1)
+        if caller is not self.caller:  # another call
+            self.caller, self.left = caller, MOST_ROUNDS
         self.left -= 1
         if self.left < 0:
-            self.left = MOST_ROUNDS
             raise OutOfRounds
         return True
 
