@@ -1,0 +1,327 @@
+"""Questions of lesson 11, tokenizers."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "attention_in_letters",
+        "A text has 500 pieces or 2,000 letters. In self-attention every position is compared with every position. How many times as many scores does it take with letters as with pieces?",
+        "number",
+        [
+            wrong(
+                "4",
+                "That's the ratio of the lengths. The number of scores grows with the square of the length.",
+            ),
+            wrong(
+                "2",
+                "Four times the length means more than four times the scores, because every position meets every other.",
+            ),
+            wrong("64", "That would be the third power. Scores form a square."),
+        ],
+        answer=16,
+        why="2,000² / 500² = 4² = 16.",
+    ),
+    Question(
+        "shrink_the_vocabulary",
+        "You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 give the same cuts as a training that stops at 2,000?",
+        "single",
+        [
+            right(
+                "The first 2,000 in order of learning.",
+                "Yes. Training never takes a merge back, so a short training is the beginning of a long one.",
+            ),
+            wrong(
+                "The 2,000 that occur most often in the training text, once it's cut.",
+                "Frequency after the cut isn't the order of learning. Early pieces such as *th* may be rare at the end, because they've been swallowed by *the*, yet later merges need them.",
+            ),
+            wrong(
+                "The 2,000 longest.",
+                "Long pieces are built from short ones, and without these they can't be reached.",
+            ),
+            wrong(
+                "None: it has to be trained again.",
+                "It would work, but it would learn exactly the merges that you already have.",
+            ),
+        ],
+    ),
+    Question(
+        "three_recipes",
+        "What does each recipe do when it cuts a word?",
+        "match",
+        answer={
+            "byte pairs": "make the merge that was learned first, again and again",
+            "WordPiece": "take the longest known piece from the left, again and again",
+            "Unigram": "compare all cuts and take the likeliest",
+        },
+        why="Byte pairs repeat their training, WordPiece is greedy from the left, and Unigram is the only one that compares whole cuts.",
+    ),
+    Question(
+        "letters_of_a_token",
+        "Why is counting the letters of *strawberry* hard for a model that reads pieces?",
+        "single",
+        [
+            right(
+                "It gets the number of a piece, and the spelling isn't in that number.",
+                "Yes. It can only have learned the spelling from texts that happen to talk about it.",
+            ),
+            wrong(
+                "Its attention heads can't look at single letters within a sentence of many words.",
+                "They could if letters were tokens. There are no letters to look at.",
+            ),
+            wrong(
+                "The word is rare, so its embedding is hardly trained.",
+                "It's frequent enough to be a piece of its own, and that is exactly why its letters are hidden.",
+            ),
+            wrong(
+                "Softmax blurs small numbers.",
+                "A model that reads letters has a softmax too, and can count them.",
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_a_batch",
+        "Three sentences of 5, 9 and 3 tokens, special tokens included, go into one batch, padded to the longest. What is the shape of the attention mask, one row per sentence?",
+        "shape",
+        [
+            wrong(
+                "(3, 17)",
+                "That is the sum of the lengths. Each sentence has a row of its own.",
+            ),
+            wrong("(9, 3)", "Rows are sentences, so the batch comes first."),
+            wrong(
+                "(3, 512)",
+                "512 is the most that the model can take. A batch needs only the length of its longest row.",
+            ),
+            wrong("(3, 3)", "That would cut off everything after the third token."),
+        ],
+        answer="(3, 9)",
+        why="Three rows, each as long as the longest sentence.",
+    ),
+    Question(
+        "what_bytes_promise",
+        "Which of these are true of a byte-level vocabulary?",
+        "multiple",
+        [
+            right(
+                "Every text can be written with it.",
+                "True: every text is a sequence of bytes, and all 256 are in the vocabulary.",
+            ),
+            right(
+                "Decoding gives back exactly the text, spaces and all.",
+                "True, as long as nothing was changed before the cut, such as accents or capital letters.",
+            ),
+            wrong(
+                "Every character is at least one whole token.",
+                "Not so: a character can be spread over up to four tokens.",
+            ),
+            wrong(
+                "All languages need about the same number of tokens.",
+                "Not so. It depends on what the merges were learned from, as section 5 measures.",
+            ),
+        ],
+    ),
+    Question(
+        "size_of_the_table",
+        "A model of width 768 has a vocabulary of 50,000 pieces. How many million numbers does its embedding table hold?",
+        "number",
+        [
+            wrong(
+                "76.8",
+                "That's the embedding and an output layer of its own. The question is about one table.",
+            ),
+            wrong("50.8", "The sizes multiply: one row of 768 numbers per piece."),
+            wrong("0.05", "That's the number of rows, in millions. Each row has 768 numbers."),
+        ],
+        answer=38.4,
+        why="50,000 × 768 = 38.4 million.",
+        tolerance=0.01,
+    ),
+    Question(
+        "the_wrong_tokenizer",
+        "You load a trained model and, by mistake, the tokenizer of another model whose vocabulary has the same size. What happens?",
+        "single",
+        [
+            right(
+                "No error, but the output is nonsense.",
+                "Yes. All ids are valid, and each looks up the vector of some other piece.",
+            ),
+            wrong(
+                "An error, because the model notices unknown pieces.",
+                "The model gets numbers, never pieces, and these numbers are in range.",
+            ),
+            wrong(
+                "The same output, because both tokenizers cut text into pieces that mean the same.",
+                "The pieces may be similar, but their numbers aren't.",
+            ),
+            wrong(
+                "Slightly worse output, as after a few training steps.",
+                "It's far worse: practically every token is replaced by another one.",
+            ),
+        ],
+    ),
+    Question(
+        "a_fair_price",
+        "A company sells access to its model per token. Some of its customers write in Hindi. What is unfair about that, and what could the company do?",
+        "open",
+        answer="The same content takes several times as many tokens in Hindi as in English, so it costs several times as much, takes longer, and fills the context window sooner. It's the tokenizer's training text that decides, not the language itself. The company could train the tokenizer on a mixture in which all its customers' languages have a fair share, use a larger vocabulary, or price by characters or by content. A change of tokenizer means training the model again.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "pieces_of_strawberry",
+        "How many numbers does MiniLM get for the word *strawberry*?",
+        options={
+            "letters": (
+                "ten, one per letter",
+                "Then counting letters would be easy for it.",
+            ),
+            "two": (
+                "two: *straw* and *berry*",
+                "It would be a sensible cut, and *blueberry* is cut like this. But nobody asked for sense here.",
+            ),
+            "three": (
+                "three: *straw*, *ber* and *ry*",
+                "That's how our French–English translator cuts it, which has seen far fewer strawberries.",
+            ),
+            "one": (
+                "one",
+                "Yes: the word was frequent enough in the text that the list was made from.",
+            ),
+        },
+    ),
+    Prediction(
+        "sentences_with_a_stranger",
+        "We give a number to *every* word of 7 MB of fairy tales. Then we read pages that weren't among them. How many of 100 sentences contain at least one word without a number?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="Only about 2% of the words are new, but a sentence has many words, and one is enough.",
+        too_high="The tales resemble each other, and only about 2% of the words are new. Still, a sentence has many words.",
+        explain="",
+        ask_why=True,
+    ),
+    Prediction(
+        "cheapest_vocabulary",
+        "A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. With which one does it need the fewest multiplications?",
+        options={
+            "500": (
+                "500 pieces: the smallest output layer",
+                "The output layer is tiny, but the page has nearly twice as many tokens, and each of them runs through all the layers.",
+            ),
+            "2000": (
+                "2,000 pieces",
+                "Yes: beyond that, the text hardly gets shorter, but the output layer keeps growing.",
+            ),
+            "8000": (
+                "8,000 pieces",
+                "The text is a little shorter than with 2,000 pieces, but the output layer is four times as large.",
+            ),
+            "16000": (
+                "16,000 pieces: the fewest tokens",
+                "It does have the fewest tokens, but more than half of the multiplications per token are in the output layer.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "second_merge",
+        "a + t have become one piece, *at*. Which pair is merged next?",
+        options={
+            "h_a": (
+                "h + a, which came second with 12",
+                "It did, but where is an *a* now? Each of them has become part of an *at*.",
+            ),
+            "h_at": (
+                "h + at",
+                "Yes. The pairs are counted again after every merge, and h + at occurs 12 times.",
+            ),
+            "t_h": (
+                "t + h, as in *that*",
+                "It occurs four times. There's a more frequent pair now that didn't exist before.",
+            ),
+            "c_h": (
+                "c + h, as in *chat*",
+                "It occurs only three times.",
+            ),
+        },
+    ),
+    Prediction(
+        "smiling_face",
+        "These pieces were learned from fairy tales, in which there's no 🙂 at all. How many tokens does 🙂 become?",
+        options={
+            "unknown": (
+                "one, the token for “unknown”",
+                "That's what a list of words or of characters would have to do. Here even the rarest character consists of known bytes.",
+            ),
+            "none": (
+                "none, it's left out",
+                "Then decoding couldn't bring it back.",
+            ),
+            "four": (
+                "four",
+                "Yes: 🙂 is stored as four bytes, and no merge ever joined them.",
+            ),
+            "error": (
+                "an error",
+                "Every text is made of bytes, and all 256 of them are in the vocabulary.",
+            ),
+        },
+    ),
+    Prediction(
+        "great_smile",
+        "MiniLM reads *great🙂*, written without a space. It knows *great*, but no 🙂. What does it get?",
+        options={
+            "both": (
+                "*great* and an unknown token",
+                "That happens if there's a space between them. Without one, it's a single word for the tokenizer.",
+            ),
+            "all": (
+                "a single unknown token",
+                "Yes. WordPiece gives up the whole word if any part of it can't be cut.",
+            ),
+            "bytes": (
+                "*great* and four bytes",
+                "MiniLM's pieces are made of characters. It has no bytes to fall back on.",
+            ),
+            "great": (
+                "*great* alone",
+                "Nothing is left out silently, but what you get is hardly better.",
+            ),
+        },
+    ),
+    Prediction(
+        "padded_to_512",
+        "Eight captions of at most 16 tokens go through MiniLM, once padded to 16 and once to 512, with the padding masked. How much longer does the second batch take?",
+        options={
+            "same": (
+                "hardly longer, since the padding is masked",
+                "The mask only hides the padding from attention. Every padded position still runs through all the matrices.",
+            ),
+            "some": (
+                "about 5 times",
+                "Every padded position costs as much as a word, and there are far more of them than that.",
+            ),
+            "thirty": (
+                "about 30 times",
+                "Yes: 512 is 32 times 16, and every position runs through all the matrices, masked or not.",
+            ),
+            "thousand": (
+                "about 1,000 times",
+                "That would be 32². Only the attention scores grow like this, and in so short a text most of the work is in the matrices.",
+            ),
+        },
+    ),
+    Prediction(
+        "hindi_tokens",
+        "We cut the same short paragraph, in English and translated into Hindi, with pieces learned from the English tales. How many times as many tokens does the Hindi version have?",
+        low=0.1,
+        high=100,
+        unit="times",
+        close=0.25,
+        too_low="A Hindi character takes three bytes, and these merges have never seen any of them. English words, on the other hand, are mostly whole pieces.",
+        too_high="Every byte is a token of its own here, and it can't get worse than that.",
+    ),
+]

@@ -1,0 +1,855 @@
+# %% [markdown]
+# # Tokenizers
+#
+# How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. Ask a
+# language model, and you might well be told two, even by a model that writes good essays.
+#
+# You and the model aren't given the same thing. Before a model sees a text, a small program called a
+# **tokenizer** cuts it into pieces, looks each piece up in a list, and passes on the numbers it finds there. In
+# lesson 03 we met MiniLM. Let's see what it gets.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %%
+import random
+import re
+from collections import Counter
+
+import torch
+
+from helpers import exercises
+from helpers.data.stories import stories
+from helpers.pretrained.minilm import load_minilm
+from helpers.subwords import BytePairs, Unigram, WordPieces
+
+minilm = load_minilm()
+
+# %% tags=["hide-input"]
+import json
+from statistics import median
+
+import torch.nn.functional as F
+from IPython.display import Markdown, display
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers.data.captions import CAPTIONS
+from helpers.data.ten_languages import PARAGRAPH
+from helpers.gpt import GPT, GPTConfig
+from helpers.pretrained.translator import load_translator
+from helpers.tokenization import BytePairTokenizer
+from helpers.widgets.merge_stepper import MergeStepper
+from helpers.widgets.model_map import model_map
+from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
+
+torch.set_num_threads(1)
+
+
+def table(rows, columns):
+    """Show rows as a table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
+
+
+def tell(text):
+    """Show what a measurement means, in the cell that reveals it, so that nobody reads it before."""
+    display(Markdown(" ".join(text.split())))
+
+
+# %% [markdown] tags=["notes"]
+# **Minute by minute** (50 minutes; every prediction: alone, then in pairs, then reveal)
+#
+# | minute | what | say, show, ask |
+# |---|---|---|
+# | 0 | hook | Let someone count the *r*s aloud. Then: "Could you still do it if I gave you only the number of the word in a dictionary?" |
+# | 4 | warm-up | Closed books. |
+# | 7 | 1, words or letters | Ask for words that no list has: names, typing errors, new words. Take the vote on the size with raised hands, four corners of the room. |
+# | 15 | 2, byte pairs | The pencil first, on the board. The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
+# | 28 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
+# | 37 | 4, batches | Draw three rows of different length on the board and let someone fill them up. |
+# | 45 | 5, who pays | Let people type their own name and a sentence in their own language into the widget. |
+#
+# **If you're late**: leave out the prediction on *great🙂*, and give the merge exercise as homework (the lesson
+# goes on with the tested version).
+#
+# **Answers to expect.** Pencil: see the folded answer below it. "Why not simply all characters?": there are
+# about 150,000 of them, and a new emoji is added every year. "Who decides?": whoever chose the training text.
+#
+# **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have
+# a meaning. They believe that a masked position is free. They think that the tokenizer is trained together with the model.
+
+# %%
+exercises.predict("pieces_of_strawberry")
+
+# %% tags=["hide-input"]
+berries = ["strawberry", "blueberry", "raspberry", "gooseberry"]
+pieces_of = {word: minilm.tokens(word)[1:-1] for word in berries}
+numbers_of = {word: minilm.encode([word])[0, 1:-1].tolist() for word in berries}
+exercises.reveal(
+    "pieces_of_strawberry",
+    {1: "one", 2: "two", 3: "three", 10: "letters"}[len(pieces_of["strawberry"])],
+)
+table(
+    [(w, " · ".join(pieces_of[w]), ", ".join(map(str, numbers_of[w]))) for w in berries],
+    ["word", "MiniLM's pieces", "what the model gets"],
+)
+tell(
+    """*Strawberry* is a single piece, so the model gets a single number, and nothing in that number says how the
+    word is spelled. *Blueberry* is cut into two pieces and *raspberry* into three. (`##` marks a piece that
+    continues a word.) Nobody decided this by hand, and no rule of English explains it."""
+)
+assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
+
+# %% [markdown]
+# A piece with a number is called a **token**. The list of all pieces is the **vocabulary**. It's made once,
+# before the model is trained, and never changed afterwards, because the model learns one vector per entry. So
+# who decides what goes into the list? Today you'll write the program that does.
+
+# %%
+exercises.warm_up(11)
+
+# %% [markdown]
+# ## 1. Words or letters?
+#
+# The obvious idea is one number per word, which is how our toy corpus works. The list has one extra entry,
+# `<unk>` for "unknown", and every word that isn't in the list gets the number of that entry.
+#
+# ### Your turn (2 min)
+
+# %% tags=["hide-input"]
+exercises.heading("words_to_ids")
+
+
+# %%
+def words_to_ids(words, ids, unk_id):
+    """words, {word: id}, the id for all other words -> list of ids"""
+    return [ids.get(word, ...) for word in words]  # ← fill the gap
+
+
+# %% tags=["hide-input"]
+exercises.check("words_to_ids", words_to_ids)
+
+# %% [markdown]
+# The toy corpus has 150 words, and no sentence ever contains another one. Let's try real text: 7 MB of
+# fairy tales, from Grimm to *Alice in Wonderland*.
+
+
+# %%
+def words_of(text):
+    return re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower())
+
+
+tales, unseen = stories("train"), stories("validation")
+known_words = Counter(words_of(tales))
+print(f"{len(known_words):,} different words in the tales")
+
+# %%
+exercises.predict("sentences_with_a_stranger")
+
+# %% tags=["hide-input"]
+sentences = [s for s in re.split(r"(?<=[.!?])['\"”’]?\s+", unseen) if len(s.split()) > 2]
+strange = [any(word not in known_words for word in words_of(s)) for s in sentences]
+share = 100 * sum(strange) / len(sentences)
+exercises.reveal("sentences_with_a_stranger", share)
+new_words = [word for word in words_of(unseen) if word not in known_words]
+per_word = 100 * len(new_words) / len(words_of(unseen))
+once = 100 * sum(count == 1 for count in known_words.values()) / len(known_words)
+print("some of them:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
+tell(
+    f"""Only {per_word:.0f}% of the words are new, but an average sentence has {len(words_of(unseen)) / len(sentences):.0f}
+    words, and so a quarter of all sentences has a hole in it. All these words would share a single number, “unknown”. And
+    {once:.0f}% of the words in our list occurred just once, so a model could hardly learn what they mean."""
+)
+assert 20 < share < 30 and 1.5 < per_word < 2.5 and 25 < once < 35
+
+# %% [markdown]
+# The other extreme is one number per letter. Nothing is unknown any more, and the list is short. But the text
+# becomes about five times as long, and you know from lesson 04 what that means for attention.
+
+# %%
+exercises.quiz("attention_in_letters")
+
+# %% [markdown]
+# Between the two there are **pieces**: frequent words whole, rare words in parts, single letters for the rest.
+# How many pieces should we have? With a longer list each text has fewer tokens. On the other hand, the
+# last layer of the model has one row per token of the vocabulary (lesson 08), so every token becomes more expensive.
+
+# %%
+exercises.predict("cheapest_vocabulary")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+largest = BytePairTokenizer.train(tales[:2_400_000].split("\n"), 16_000)
+sizes = [500, 1_000, 2_000, 8_000, 16_000]
+n_words = len(unseen.split())
+
+
+def multiplications(vocab_size):
+    """Count the multiplications per token of a small GPT, and those of its output layer."""
+    config = GPTConfig(
+        vocab_size=vocab_size, d_model=256, n_heads=4, n_layers=4, max_len=128, dropout=0.0
+    )
+    with FlopCounterMode(display=False) as counter:
+        GPT(config).eval()(torch.zeros(1, 128, dtype=torch.long))
+    return counter.get_total_flops() / 2 / 128, 256 * vocab_size
+
+
+per_token = {size: multiplications(size) for size in sizes}
+length = {
+    size: sum(map(len, map(largest.first(size).encode, unseen.split("\n")))) / n_words
+    for size in sizes
+}
+cost = {size: length[size] * per_token[size][0] / 1e6 for size in sizes}
+cheapest = min(cost, key=cost.get)
+exercises.reveal("cheapest_vocabulary", str(cheapest))
+table(
+    [
+        (
+            f"{size:,}",
+            f"{length[size]:.2f}",
+            f"{256 * size / 1e6:.2f} million",
+            f"{100 * per_token[size][1] / per_token[size][0]:.0f}%",
+            f"{cost[size]:.1f} million",
+        )
+        for size in sizes
+    ],
+    [
+        "pieces",
+        "tokens per word",
+        "numbers in the output layer",
+        "its share of the multiplications",
+        "multiplications per word",
+    ],
+)
+tell(
+    """From 500 pieces to 2,000 the text becomes a third shorter. From 8,000 to 16,000 it hardly changes, while the
+    output layer doubles. That's why the sum of both has its minimum in the middle. In a larger model the layers
+    cost more and the output layer matters less, so larger models have longer lists: GPT-2 has 50,257 pieces. And the
+    cheapest list isn't always the best one, because with longer pieces the model can look further back."""
+)
+assert cheapest == 2000 and 1.2 < length[16_000] < 1.3 and 2.2 < length[500] < 2.5
+assert length[2000] / length[500] < 0.7 and length[16_000] / length[8000] > 0.93
+assert per_token[16_000][1] / per_token[16_000][0] > 0.5
+
+# %% [markdown]
+# ## 2. Which pieces do we need?
+#
+# There's an old trick for making files smaller (Gage 1994). Find the two neighbours that occur together most
+# often, and give the pair a symbol of its own. Do it again, and again. Frequent words grow together step by
+# step, and rare words stay in parts. Applied to words, this is **byte-pair encoding**, BPE for short
+# (Sennrich et al. 2016), and most language models use it.
+#
+# Say our text has four different words:
+#
+# | word | hat | that | chat | cat |
+# |---|---|---|---|---|
+# | occurs | 5 times | 4 times | 3 times | twice |
+#
+# **Pencil (2 min).** How often does each pair of neighbours occur? For instance, t + h occurs four times. Which
+# pair is merged first?
+#
+# <details><summary>Compare</summary>
+#
+# a + t occurs in all words: 5 + 4 + 3 + 2 = 14 times. h + a: 5 + 4 + 3 = 12. t + h: 4. c + h: 3. c + a: 2. So
+# a + t is merged first.
+#
+# </details>
+
+# %%
+exercises.predict("second_merge")
+
+# %% tags=["hide-input"]
+four_words = ["hat"] * 5 + ["that"] * 4 + ["chat"] * 3 + ["cat"] * 2
+first_two = list(BytePairs.train(four_words, 258).ranks)
+assert first_two[0] == (b"a", b"t")
+exercises.reveal("second_merge", "_".join(piece.decode() for piece in first_two[1]))
+tell(
+    """After the first merge there's no *a* left that stands alone, so h + a doesn't exist any more. The pairs have to be
+    counted again after every merge. Step through the rest, then try words of your own. A word that you type
+    twice counts twice."""
+)
+display(MergeStepper(step=1))
+
+# %% [markdown]
+# Now write it yourself. To a computer the letters are numbers anyway: *a* is 97, *t* is 116. New pieces get
+# new numbers. So your functions will work on lists of ids, one list per word.
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("best_pair")
+
+
+# %%
+def best_pair(words, counts):
+    """each word once, as a list of ids, and how often it occurs -> [left, right]"""
+    pairs = Counter()
+    for ids, count in zip(words, counts):
+        for pair in zip(ids, ...):  # ← the right neighbours
+            pairs[pair] += count
+    return list(max(pairs, key=lambda pair: (..., -pair[0], -pair[1])))  # ← what should be largest
+
+
+# %% tags=["hide-input"]
+exercises.check("best_pair", best_pair)
+
+# %% [markdown]
+# ### Your turn (5 min)
+
+# %% tags=["hide-input"]
+exercises.heading("merge_pair")
+
+
+# %%
+def merge_pair(ids, pair, new_id):
+    """ids, (left, right), new id -> ids in which new_id has replaced the pair"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("merge_pair", merge_pair)
+
+# %% [markdown]
+# With these two functions the whole training is a loop of three lines.
+
+# %%
+best, merge = exercises.reference("best_pair"), exercises.reference("merge_pair")
+words, counts = [list(word.encode()) for word in ("hat", "that", "chat", "cat")], [5, 4, 3, 2]
+for new_id in range(256, 260):
+    pair = best(words, counts)
+    words = [merge(ids, tuple(pair), new_id) for ids in words]
+    print(f"{pair} becomes {new_id}:", words)
+
+# %% [markdown]
+# Why do the new ids begin at 256? Because we start from **bytes**. There are about 150,000 characters in the
+# world's scripts, far too many to begin with. But a computer stores every text as a sequence of bytes, and a byte
+# has only 256 values. A plain letter is one byte, *é* is two, and most other scripts need three per character.
+#
+# Here's the course's version. It works on pieces in place of ids, and splits the text into words first, so
+# that no piece reaches across two words. The space belongs to the word after it.
+
+# %%
+notebook.show_source(BytePairs.train)
+
+# %%
+pieces = BytePairs.train(tales[:100_000].split("\n"), vocab_size=500)
+print(b" | ".join(pieces.vocabulary[256:]).decode()[:330], "…")
+
+# %% tags=["hide-input"]
+theirs = Tokenizer(models.BPE())
+theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+theirs.train_from_iterator(
+    tales[:100_000].split("\n"),
+    trainers.BpeTrainer(
+        vocab_size=500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    ),
+)
+hostile = ["", "   ", " trailing ", "naïve 🙂👍🏽 日本語", "\n\t\x00", "don't 12345 £½", "x" * 40]
+for text in [*unseen.split("\n")[:30], *hostile]:
+    assert (
+        theirs.encode(text).ids == pieces.encode(text)
+        and pieces.decode(pieces.encode(text)) == text
+    )
+print(
+    "same pieces as the tokenizers library, on tales, emoji, Japanese and control characters: yes"
+)
+
+# %% [markdown]
+# From the most frequent to the rarer pairs, the loop has found English on its own: *the*, *and*, *ing*, *said*.
+# A folded cell trains the library that everybody uses on the same text, and it finds exactly the same pieces.
+
+# %%
+exercises.quiz("shrink_the_vocabulary")
+
+# %% [markdown]
+# ## 3. How is a new word cut?
+#
+# The list is finished. Now somebody types a word, and we have to cut it. BPE cuts a word by replaying its own
+# training: start from the bytes, make the merge that was learned **first**, then look again, until no
+# pair of neighbours is known.
+#
+# ### Your turn: find the bug (4 min)
+#
+# Somebody was in a hurry. The function below cuts many words correctly, but not all. It has two mistakes.
+
+# %% tags=["hide-input"]
+exercises.heading("impatient_cut")
+
+
+# %%
+def impatient_cut(ids, merges):
+    """ids of bytes, {(left, right): new id}, smaller = learned earlier -> ids of pieces"""
+    known = [pair for pair in zip(ids, ids[1:]) if pair in merges]
+    while known:
+        first = known[0]
+        ids = merge(ids, first, merges[first])
+        known = known[1:]
+    return ids
+
+
+# %% tags=["hide-input"]
+id_merges = {
+    (pieces.ids[left], pieces.ids[right]): pieces.ids[left + right] for left, right in pieces.ranks
+}
+hasty_rows = []
+for word in (" the", " wolf", " princess", " mother"):
+    start = [pieces.ids[bytes([byte])] for byte in word.encode()]
+    hasty = impatient_cut(start, id_merges)
+    hasty_rows.append(
+        (
+            word.strip(),
+            " · ".join(
+                pieces.vocabulary[i].decode().replace(" ", "▁") for i in pieces.encode(word)
+            ),
+            " · ".join(pieces.vocabulary[i].decode().replace(" ", "▁") for i in hasty),
+        )
+    )
+table(hasty_rows, ["word", "as in training", "the function above"])
+
+# %% tags=["hide-input"]
+exercises.check("impatient_cut", impatient_cut)
+
+# %% [markdown]
+# The order matters because the model was trained on texts that were cut in one particular way. Cut the same word
+# differently, and the model gets a combination of pieces that it has hardly ever seen.
+#
+# What about something that never occurred in the training text?
+
+# %%
+exercises.predict("smiling_face")
+
+# %% tags=["hide-input"]
+smile = pieces.encode("🙂")
+exercises.reveal("smiling_face", {0: "none", 1: "unknown", 4: "four"}[len(smile)])
+print("tokens:", pieces.cut("🙂"), "→ ids:", smile, "→ decoded:", pieces.decode(smile))
+tell(
+    """A byte-level vocabulary never says “unknown”. Whatever you type, it's made of bytes, all 256 bytes are in the
+    list, and decoding gives the same text back. The price is length: four tokens for one smile."""
+)
+assert len(smile) == 4 and pieces.decode(smile) == "🙂" and "🙂" not in tales
+
+# %% [markdown]
+# ### Two other recipes
+#
+# MiniLM, like BERT, uses **WordPiece**. Its list is made of characters, and it cuts a word from the left, always
+# taking the **longest** piece that it knows. Inside a word, a piece has to be one with `##`.
+
+# %%
+print(minilm.tokens("unbelievable strawberries")[1:-1])
+
+# %%
+exercises.predict("great_smile")
+
+# %% tags=["hide-input"]
+apart, joined = minilm.tokens("great 🙂")[1:-1], minilm.tokens("great🙂")[1:-1]
+outcome = {("[UNK]",): "all", ("great",): "great", ("great", "[UNK]"): "both"}
+exercises.reveal("great_smile", outcome.get(tuple(joined), "bytes"))
+print("with a space:   ", apart)
+print("without a space:", joined)
+tell(
+    """Without the space, the praise is gone, and the model gets the same number as for any other word that it can't
+    cut. That isn't a rare accident: in messages and reviews many words have an emoji attached."""
+)
+assert apart == ["great", "[UNK]"] and joined == ["[UNK]"]
+by_hand = WordPieces(minilm.tokenizer.get_vocab())
+for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
+    assert by_hand.cut(text) == minilm.tokenizer.encode(text, add_special_tokens=False).tokens
+
+# %% [markdown]
+# The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability and takes the cut
+# whose product of probabilities is highest. You'll write both of them in *Practice*.
+
+# %%
+exercises.quiz("three_recipes")
+
+# %% [markdown]
+# ## 4. What exactly does the model get?
+#
+# It gets ids, and a few more things. Here are a question and a text, as lesson 13 will give them to MiniLM.
+
+# %%
+encoding = minilm.tokenizer.encode("Who barks?", "The dog barks.")
+print("tokens:        ", encoding.tokens)
+print("ids:           ", encoding.ids)
+print("token_type_ids:", encoding.type_ids)
+
+# %% [markdown]
+# `[CLS]` and `[SEP]` are **special tokens**: entries of the vocabulary that no text contains. `[CLS]` comes first, and
+# its output can stand for the whole text. `[SEP]` ends each text. The `token_type_ids`, also called
+# segments, are 0 for the first text and 1 for the second, and each of the two has a learned vector that is added
+# to the embedding. There's also `[MASK]`, which lesson 12 needs.
+#
+# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. The **attention mask**
+# says where there's a token: it's the padding mask of lesson 04. Longer than 512 tokens isn't possible for
+# MiniLM, because it has learned a vector for 512 positions and no more. What goes beyond is cut off.
+#
+# In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512.
+
+# %%
+exercises.predict("padded_to_512")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+ids = minilm.encode([english for _, english in CAPTIONS[:8]])
+padded = F.pad(ids, (0, 512 - ids.shape[1]), value=0)
+
+
+def seconds_for(batch):
+    with torch.no_grad():
+        start = notebook.clock()
+        output = minilm.model(batch)
+        return notebook.clock() - start, output
+
+
+seconds_for(ids)  # the first call is always slower
+short_runs = [seconds_for(ids) for _ in range(5)]
+(long_seconds, long_output) = seconds_for(padded)
+times_as_long = long_seconds / median(s for s, _ in short_runs)
+exercises.reveal(
+    "padded_to_512",
+    "same"
+    if times_as_long < 2
+    else "some"
+    if times_as_long < 12
+    else "thirty"
+    if times_as_long < 150
+    else "thousand",
+)
+print(
+    f"{ids.shape[1]} positions → 512 positions: {times_as_long:.0f} times as long on this machine"
+)
+tell(
+    """The results are the same, since the mask hides the padding. But every padded position runs through every matrix
+    of every layer, and its result is thrown away. Pad to the longest text *of the batch*."""
+)
+assert times_as_long > 8 and ids.shape[1] == 16
+torch.testing.assert_close(
+    long_output[:, : ids.shape[1]][ids != 0], short_runs[0][1][ids != 0], atol=1e-4, rtol=1e-4
+)
+
+# %% [markdown]
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("pad_and_mask")
+
+
+# %%
+def pad_and_mask(rows, pad_id):
+    """lists of ids of different lengths -> ids (B, S), mask (B, S) bool, True = a token"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("pad_and_mask", pad_and_mask)
+
+# %% [markdown]
+# ## 5. Who pays?
+#
+# Many services charge per token, every model has a limit on the number of tokens, and every token takes
+# time. So it matters how many tokens you need to say something. Here's a paragraph that was written for
+# this course, in English and in nine translations:
+
+# %%
+print(PARAGRAPH["English"][:101], "…\n")
+print(PARAGRAPH["Hindi"][:90], "…")
+
+# %%
+exercises.predict("hindi_tokens")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+translator = load_translator()
+cutters = {
+    "characters": list,
+    "translator": lambda text: translator.tokenizer.tokens(translator.tokenizer.encode(text)),
+    "MiniLM": lambda text: minilm.tokenizer.encode(text, add_special_tokens=False).tokens,
+    "tales": lambda text: largest.tokens(largest.encode(text)),
+}
+n_english = len(PARAGRAPH["English"].split())
+counted = {
+    language: {name: len(cut(text)) / n_english for name, cut in cutters.items()}
+    for language, text in PARAGRAPH.items()
+}
+unknown = {
+    language: 100 * cutters["MiniLM"](text).count("[UNK]") / len(cutters["MiniLM"](text))
+    for language, text in PARAGRAPH.items()
+}
+ratio = counted["Hindi"]["tales"] / counted["English"]["tales"]
+exercises.reveal("hindi_tokens", ratio)
+table(
+    [
+        (
+            language,
+            *(f"{row[name]:.1f}" for name in cutters),
+            f"{unknown[language]:.0f}%" if unknown[language] else "",
+        )
+        for language, row in counted.items()
+    ],
+    [
+        "tokens per English word",
+        "characters",
+        "translator's pieces",
+        "MiniLM's pieces",
+        "pieces of the tales",
+        "unknown to MiniLM",
+    ],
+)
+tell(
+    """The content is the same in every row, so we divide by the number of *English* words. With the pieces of the
+    tales, English needs little more than one token per word, other languages in Latin letters two or three times as many,
+    Greek and Russian eight times, and Hindi more than ten times, because no merge has ever seen those bytes. Only the
+    translator, which has learned from French too, treats French and English alike. MiniLM
+    looks better, but in Chinese more than half of its tokens are “unknown”: it doesn't read the text at all."""
+)
+assert 9 < ratio < 12 and counted["English"]["tales"] < 1.3
+assert all(
+    1.8 < counted[l]["tales"] / counted["English"]["tales"] < 3.2
+    for l in ("French", "Spanish", "German", "Finnish", "Turkish")
+)
+assert all(7 < counted[l]["tales"] / counted["English"]["tales"] < 9 for l in ("Greek", "Russian"))
+assert (
+    unknown["Chinese"] > 50
+    and counted["French"]["translator"] / counted["English"]["translator"] < 1.1
+)
+
+# %% [markdown]
+# None of this is a property of the languages. It follows from what the tokenizer has seen. Current models use larger
+# vocabularies and mixed training texts, and the gap is smaller, but Petrov et al. (2023) still found differences of
+# up to fifteen times.
+#
+# Type something of your own: your name, a sentence in another language, a large number, a word in capitals, an
+# accent, two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+TokenizersSideBySide(cutters)
+
+# %% [markdown]
+# Numbers are cut at arbitrary places, so sums are hard: for MiniLM, 12345 is `123` and `##45`. MiniLM also makes
+# everything lower case and drops accents. To this model *Polish* and *polish* are the same word, and so are
+# *résumé* and *resume*.
+
+# %% tags=["hide-input"]
+assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
+assert minilm.tokens("Polish résumé") == minilm.tokens("polish resume")
+
+# %%
+exercises.quiz("letters_of_a_token")
+
+# %% [markdown]
+# ### You are here
+#
+# The embedding is the first thing in the model, and this is where the tokenizer's ids arrive. Look at the rare words
+# in this sentence.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+model_map(
+    translator.trace("Un hérisson mange une framboise."), here="embeddings", tour=["embeddings"]
+)
+
+# %% [markdown]
+# ### What you take with you
+#
+# - A tokenizer turns text into ids. Its vocabulary is made before the model is trained, from some text.
+# - More pieces mean fewer tokens but a larger output layer.
+# - Byte pairs: merge the most frequent pair, count again, repeat. To cut a word, replay the merges in order.
+# - WordPiece takes the longest piece from the left; Unigram takes the likeliest cut.
+# - With bytes at the bottom, nothing is unknown.
+# - A model gets ids, an attention mask and segments. Pad to the longest text of the batch.
+# - The text that the pieces were learned from decides who needs many tokens.
+#
+# $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
+#
+# **Lesson 12** gives these ids to BERT.
+
+# %% [markdown]
+# # Practice
+#
+# About 25 minutes, easiest first.
+
+# %%
+exercises.quiz("shape_of_a_batch")
+
+# %%
+exercises.quiz("size_of_the_table")
+
+# %%
+exercises.quiz("what_bytes_promise")
+
+# %% tags=["hide-input"]
+exercises.heading("wordpiece_encode")
+
+
+# %%
+def wordpiece_encode(word, ids, unk_id):
+    """a word, {piece: id} with ## inside words -> ids of the longest pieces, or [unk_id]"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("wordpiece_encode", wordpiece_encode)
+
+# %% [markdown]
+# The last one takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a million of
+# them. The algorithm of Viterbi finds the best one without trying them all, because the best cut of the whole
+# word contains the best cut of its beginning.
+
+# %% tags=["hide-input"]
+exercises.heading("likeliest_cut")
+
+
+# %%
+def likeliest_cut(word, log_probs):
+    """a word, {piece: log probability} -> highest log probability of a cut, places where its pieces end"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("likeliest_cut", likeliest_cut)
+
+# %%
+exercises.quiz("the_wrong_tokenizer")
+
+# %% [markdown]
+# To discuss in pairs:
+
+# %%
+exercises.quiz("a_fair_price")
+
+# %% [markdown]
+# # Going deeper
+#
+# Optional, about half an hour. Nothing later depends on it.
+#
+# ## A space at the end
+#
+# Ask a byte-pair model to continue *once upon a*, and then *once upon a␣*, with a space at the end. The second
+# prompt often gives worse text. You can see why if you look at the tokens.
+
+# %%
+for prompt in ("once upon a time", "once upon a", "once upon a "):
+    print(repr(prompt), "→", largest.tokenizer.encode(f" {prompt}").tokens)
+
+# %% tags=["hide-input"]
+sample = [largest.tokenizer.encode(line).tokens for line in tales[:400_000].split("\n")]
+n_tokens = sum(map(len, sample))
+lone = sum(tokens.count("Ġ") for tokens in sample)
+print(f"in the tales, {lone} of {n_tokens:,} tokens are a single space")
+assert lone == 0 and n_tokens > 50_000
+
+# %% [markdown]
+# (`Ġ` is how the library writes a space.) A space belongs to the *next* word, as in `Ġtime`. A space that
+# stands alone is a token that never occurred in these tales, and after it no word can follow as the single token that the
+# model has learned.
+#
+# ## WordPiece learns differently, too
+#
+# To make its list, WordPiece doesn't merge the most frequent pair. It divides the pair's count by the counts of
+# its two pieces (Schuster and Nakajima 2012). A pair wins if its pieces occur together more often than
+# their own frequencies would suggest.
+
+# %%
+single, pairs = Counter(), Counter()
+for word, count in known_words.most_common(5_000):
+    single.update({letter: word.count(letter) * count for letter in set(word)})
+    for pair in zip(word, word[1:]):
+        pairs[pair] += count
+by_count = sorted(pairs, key=pairs.get, reverse=True)[:5]
+by_score = sorted(pairs, key=lambda p: pairs[p] / single[p[0]] / single[p[1]], reverse=True)[:5]
+print("by count:", " ".join(a + b for a, b in by_count))
+print("by score:", " ".join(a + b for a, b in by_score))
+
+# %% tags=["hide-input"]
+assert by_count[0] in (("t", "h"), ("h", "e")) and not set(by_count) & set(by_score)
+assert ("q", "u") in by_score
+
+# %% [markdown]
+# By count, *th* and *he* come first. By score it's pairs like *qu*: a *q* is rare, but it's always
+# followed by a *u*. (The `tokenizers` library uses plain counts for training WordPiece as well, whatever the
+# name says.)
+#
+# ## Unigram, and cutting at random
+#
+# Unigram works from the other end. It starts with a long list of candidates, gives each a probability, and keeps
+# dropping those whose loss makes the text least unlikely, until the list is short enough. We let the library
+# do that, and cut with our own functions.
+
+# %%
+unigram = Tokenizer(models.Unigram())
+unigram.pre_tokenizer = pre_tokenizers.Metaspace()
+trainer = trainers.UnigramTrainer(
+    vocab_size=2_000, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False
+)
+unigram.train_from_iterator(tales[:300_000].split("\n"), trainer)
+log_probs = dict(json.loads(unigram.to_str())["model"]["vocab"][1:])
+ours = Unigram(log_probs)
+print(ours.cut("the unbelievable strawberries"))
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+for text in [*unseen.split("\n")[:30], *hostile]:
+    assert ours.cut(text) == unigram.encode(text).tokens
+
+# %% [markdown]
+# Because every cut has a probability, we can also *draw* one. In training, a model then meets the same word in
+# several cuts and learns that they mean the same. This is called **subword regularization**; for byte pairs
+# there's BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
+
+# %% tags=["nbval-ignore-output"]
+rng = random.Random(0)
+drawn = Counter(" · ".join(ours.sample("▁strawberries", 0.5, rng)) for _ in range(300))
+for cut, times in drawn.most_common(4):
+    print(f"{times:>4} times  {cut}")
+
+# %% tags=["hide-input"]
+assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for cut in drawn)
+
+# %% [markdown]
+# ## On real captions
+#
+# The translator of this course reads image captions. If you have them (about 1 MB, fetched from GitHub on first use),
+# set `with_captions = True`, and see whether section 1's table comes out the same.
+
+# %% tags=["nbval-skip"]
+with_captions = False
+if with_captions:
+    from helpers.data.corpus import multi30k
+
+    captions = [pair.target for pair in multi30k("train")]
+    n_words = len(" ".join(captions).split())
+    piecewise = BytePairTokenizer.train(captions, 8_000)
+    for size in (500, 1_000, 2_000, 4_000, 8_000):
+        n_tokens = sum(len(piecewise.first(size).encode(text)) for text in captions)
+        print(f"{size} pieces: {n_tokens / n_words:.2f} tokens per word")
+
+# %% [markdown]
+# ## Myth or fact?
+#
+# **"Byte-pair encoding starts from 256 ASCII characters."** A myth: ASCII has only 128 characters, and no accents.
+# Byte-level BPE starts from the 256 *bytes*, which is why it can write every script. (The original BPE of 2016
+# started from the characters of its training text, so an unseen character was unknown.)
+
+# %% tags=["hide-input"]
+assert len(BytePairs().vocabulary) == 256
+assert BytePairs().encode("é") == [BytePairs().ids[bytes([b])] for b in "é".encode()]
+assert len("é".encode()) == 2 and not "é".isascii()
+
+# %% [markdown]
+# **"The tokenizer is a part of the model and is trained with it."** A myth: it's finished before training begins, from
+# counts alone, and no gradient ever reaches it.
+#
+# **"Pieces are stems and endings."** Half a myth. Frequent stems and endings do become pieces, but only because
+# they're frequent. *strawberry* and *raspberry* show how little meaning has to do with it.
+
+# %% [markdown]
+# **References**
+#
+# - Gage (1994), "A New Algorithm for Data Compression", The C Users Journal 12(2).
+# - Sennrich, Haddow, Birch (2016), "Neural Machine Translation of Rare Words with Subword Units", arXiv:1508.07909.
+# - Schuster, Nakajima (2012), "Japanese and Korean Voice Search", ICASSP.
+# - Kudo (2018), "Subword Regularization: Improving Neural Network Translation Models with Multiple Subword Candidates",
+#   arXiv:1804.10959.
+# - Provilkov, Emelianenko, Voita (2020), "BPE-Dropout: Simple and Effective Subword Regularization", arXiv:1910.13267.
+# - Radford et al. (2019), "Language Models are Unsupervised Multitask Learners" (GPT-2), section 2.2.
+# - Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers", arXiv:1810.04805.
+# - Petrov, La Malfa, Torr, Bibi (2023), "Language Model Tokenizers Introduce Unfairness Between Languages",
+#   arXiv:2305.15425.
