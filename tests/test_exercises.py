@@ -563,6 +563,80 @@ def test_transposition_is_named():
     assert "transpose" in verdict.message or "transposed" in verdict.mistake
 
 
+def test_numbers_that_are_no_tensors_any_more_are_told_to_stay_tensors():
+    def items(length):
+        return torch.stack([score.item() for score in torch.ones(length)])
+
+    def lists(length):
+        return torch.cat(torch.ones(length).tolist())
+
+    for answer, told in ((items, "Leave out the .item()"), (lists, "Leave out the .tolist()")):
+        assert told in exercises.check("causal_mask", answer).message
+
+
+def test_float_in_an_answer_is_told_to_go():
+    def attend(query, keys, values):
+        scores = torch.stack([float(key @ query) for key in keys])
+        return scores @ values, scores
+
+    verdict = exercises.check("attend", attend)
+    assert verdict.mistake == "raised"
+    assert "Leave out the float(), so that the numbers stay tensors" in verdict.message
+
+
+def test_a_product_that_does_not_fit_names_the_shapes_that_met():
+    def weight_first(query, keys, w_query, w_key, v):
+        return torch.tanh((w_query @ query)[:, None] + keys @ w_key) @ v
+
+    def query_first(query, keys, values):
+        return query @ keys, values
+
+    drawn = draw(EXERCISES["additive_scores"])[0]
+    message = exercises.check("additive_scores", weight_first).message
+    met = f"w_query is {tuple(drawn[2].shape)}, query is {tuple(drawn[0].shape)}"
+    assert f"The shapes that met: {met}." in message
+    assert "rows times matrices: query @ w_query." in message
+    assert "keys @ query would fit." in exercises.check("attend", query_first).message
+
+
+def test_a_product_of_more_than_names_tells_what_is_known_about_it():
+    def answer(query, keys, w_query, w_key, v):
+        return (query * 1) @ w_key
+
+    message = exercises.check("additive_scores", answer).message
+    assert "w_key is" in message
+    assert "needs the last size of a" in message
+
+
+@pytest.mark.parametrize("n_gaps", [1, 2])
+def test_open_gaps_are_counted(n_gaps):
+    def one(query, keys, values):
+        weights = (keys[..., :] @ query / ...).softmax(-1)
+        return weights @ values, weights
+
+    def two(query, keys, values):
+        weights = (keys @ query / ...).softmax(...)
+        return weights @ values, weights
+
+    verdict = exercises.check("attend", [one, two][n_gaps - 1])
+    assert verdict.mistake == "not attempted"
+    assert ["one gap is still open", "2 gaps are still open"][n_gaps - 1] in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("attend", "return both: context, weights."),
+        ("lstm_step", "return both: hidden, cell."),
+        ("beam_step", "return all: scores, beam_index, token_id."),
+    ],
+)
+def test_a_result_that_is_missing_is_asked_for_by_name(name, told):
+    verdict = exercises.check(name, lambda *inputs: EXERCISES[name].reference(*inputs)[0])
+    assert verdict.mistake == "wrong type"
+    assert told in verdict.message
+
+
 def test_what_pytorch_cannot_do_is_no_stub():
     def answer(length):
         return torch.ones(length, length, dtype=torch.long).softmax(-1)

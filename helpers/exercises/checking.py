@@ -1,18 +1,16 @@
 """The check: from "not attempted" through the known mistakes to the smallest differing input."""
 
-import ast
 import dis
 import inspect
 import linecache
 import sys
-import textwrap
 import traceback
 import types
 from dataclasses import dataclass
 
 import torch
 
-from helpers.exercises import compare, diagnosis, panels
+from helpers.exercises import advice, compare, diagnosis, panels
 from helpers.exercises.model import find
 from helpers.exercises.progress import record
 
@@ -106,7 +104,7 @@ def in_notebook():
 
 def _check(exercise, answer):
     if is_stub(answer):
-        raise _Failed(not_attempted(exercise))
+        raise _Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
     if not callable(answer):
         _fail("wrong type", f"expected a function; got {compare.describe(answer)}.")
     search = diagnosis.search(exercise)
@@ -147,7 +145,7 @@ def is_stub(answer):
         return True
     if _code(answer) is None:
         return False
-    if has_gap(answer):
+    if advice.n_open_gaps(answer):
         return True
     steps = [step for step in dis.get_instructions(answer) if step.opname not in NO_STEPS]
     # Load one constant and return it, or both in one instruction, as later Pythons do.
@@ -155,30 +153,17 @@ def is_stub(answer):
     return empty and steps[0].argval in (None, ...)
 
 
-def has_gap(answer):
-    """Say whether an answer still holds a ``...`` to be filled in; ``x[..., 0]`` isn't one."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(answer)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    indices = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    elsewhere = {id(inner) for node in indices for inner in ast.walk(node)} | set(
-        map(id, statements)
-    )
-    return any(
-        isinstance(node, ast.Constant) and node.value is ... and id(node) not in elsewhere
-        for node in ast.walk(tree)
-    )
-
-
-def not_attempted(exercise):
-    """Make the verdict for the stub of an `exercise`."""
+def not_attempted(exercise, n_gaps=0):
+    """Make the verdict for the stub of an `exercise`, or for an answer with gaps left open."""
+    state = "not attempted yet. Write your answer above and run the cell again"
+    if n_gaps:
+        still = "one gap is" if n_gaps == 1 else f"{n_gaps} gaps are"
+        state = f"{still} still open. Put your code where the ... is and run the cell again"
     return Verdict(
         False,
         "not attempted",
-        f"{exercise.name}: not attempted yet. Write your answer above and run the cell again; "
-        f'exercises.hint("{exercise.name}") helps. The lesson goes on with the tested version.',
+        f'{exercise.name}: {state}; exercises.hint("{exercise.name}") helps. The lesson goes on '
+        f"with the tested version.",
     )
 
 
@@ -199,7 +184,7 @@ def _run(exercise, answer, case, form, wanted):
             if result is ... or (isinstance(result, tuple) and any(part is ... for part in result)):
                 raise _Failed(not_attempted(exercise))
             if result is not None:
-                result = _read(result, form, wanted)
+                result = _read(exercise, result, form, wanted)
     except _Failed:
         raise
     except NotImplementedError as error:
@@ -237,7 +222,7 @@ def _demand_unchanged(case, given):
             )
 
 
-def _read(result, form, wanted):
+def _read(exercise, result, form, wanted):
     """See a result as plain tensors; demand the right sort: so many parts, truth values if asked."""
     try:
         parts = compare.parts(compare.like(result, form))
@@ -253,8 +238,8 @@ def _read(result, form, wanted):
     if len(parts) != len(wanted):
         _fail(
             "wrong type",
-            f"expected {_count(wanted)}, {compare.describe(form)}; got {len(parts)}: "
-            f"{compare.describe(result)}.",
+            f"{_all_of_them(exercise, parts, wanted) or 'expected'} {_count(wanted)}, "
+            f"{compare.describe(form)}; got {len(parts)}: {compare.describe(result)}.",
         )
     for w, g in zip(wanted, parts, strict=True):
         if w.dtype == torch.bool and g.dtype != torch.bool:
@@ -266,18 +251,37 @@ def _read(result, form, wanted):
     return parts
 
 
+def _all_of_them(exercise, parts, wanted):
+    """Ask for all results by name, where fewer came."""
+    right = [exercise.reference, exercise.solution, *exercise.also_right]
+    names = advice.result_names(right, len(wanted)) if len(parts) < len(wanted) else None
+    if not names:
+        return ""
+    return f"return {'both' if len(names) == 2 else 'all'}: {', '.join(names)}. Expected"
+
+
 def _what_raised(error, answer, shapes):
-    where = ""
-    file = getattr(_code(answer), "co_filename", None)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    if frames:
-        line = frames[-1].line or linecache.getline(file, frames[-1].lineno).strip()
-        where = f" In the line: {line}" if line else ""
+    where = what_to_do = ""
     try:
-        text = str(error)
+        text = str(error).rstrip(".")
     except Exception:
         text = "(it cannot be printed)"
-    return f"{type(error).__name__}: {text}. It was given ({shapes}).{where}"
+    file = getattr(_code(answer), "co_filename", None)
+    frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == file]
+    if frames:
+        frame, number = frames[-1]
+        line = linecache.getline(file, number).strip()
+        where = f" In the line: {line}" if line else ""
+        what_to_do = advice.on_error(text, line, _source(answer), frame.f_locals)
+    told = f"{type(error).__name__}: {text}. It was given ({shapes}).{where}"
+    return f"{what_to_do} ({told})" if what_to_do else told
+
+
+def _source(answer):
+    try:
+        return inspect.getsource(answer)
+    except (OSError, TypeError):
+        return ""
 
 
 def _demand_whole_numbers(got, wanted):
