@@ -173,7 +173,8 @@ EXERCISES = [
             "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
             "torch.tanh(x @ w_x + hidden @ w_h + bias)",
         ],
-        look_at="Every step uses the same w_x, w_h and bias. So the network has no idea which position it's at, and the next step can't start before this one has ended.",
+        look_at="Every step uses the same w_x, w_h and bias. So nothing in a step depends on its "
+                "position, and the next step can't start before this one has ended.",
     ),
     Exercise(
         name="teacher_forcing",
@@ -221,7 +222,8 @@ EXERCISES = [
             "target_ids[:, :-1] is everything but the last word. What has to come before it, and in which shape?",
             "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
         ],
-        look_at="full_like copies dtype and device. Inputs and targets are the same words, one position apart, and that's all there is to teacher forcing.",
+        look_at="full_like copies dtype and device. In teacher forcing, the inputs and the "
+                "targets are the same words, one position apart.",
     ),
     Exercise(
         name="lstm_step",
@@ -236,7 +238,8 @@ EXERCISES = [
             Mistake("candidate and output gate swapped", "i, f, g, o = (x", "i, f, o, g = (x",
                     "The candidate and the output gate have changed places. The third quarter of the sums is the candidate g, the last one the output gate o."),
             Mistake("no tanh on the candidate", "g.tanh()", "g",
-                    "The candidate g goes into the cell unsquashed. Take its tanh first, so that one step adds at most 1 or −1 to each entry."),
+                    "The candidate g enters the cell without a tanh. Take its tanh first, so "
+                    "that one step adds at most 1 or −1 to each entry."),
             Mistake("sigmoid on the candidate", "g.tanh()", "g.sigmoid()",
                     "The candidate g went through a sigmoid, like the gates. It is content and needs a sign, so use tanh."),
             Mistake("tanh on the gates", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i.tanh(), f.tanh(), g.tanh(), o.tanh()",
@@ -250,7 +253,8 @@ EXERCISES = [
             Mistake("forget gate missing", "f * cell", "cell",
                     "The old cell is kept whole. Multiply it by the forget gate f before you add the new content."),
             Mistake("input gate missing", "i * g", "g",
-                    "All of the candidate goes into the cell. Multiply it by the input gate i, which decides how much is added."),
+                    "The whole candidate is added to the cell. Multiply it by the input gate i, "
+                    "which decides how much is added."),
             Mistake("output gate missing", "o * cell.tanh()", "cell.tanh()",
                     "The hidden state shows the whole cell. Multiply its tanh by the output gate o."),
             Mistake("multiplied instead of added", "f * cell + i * g", "f * cell * (i * g)",
@@ -270,15 +274,16 @@ EXERCISES = [
         ],
         also_right=[_lstm_by_pytorch, _lstm_by_slices],
         hints=[
-            "Three of the four sums are gates: which share to let through. Which function gives numbers from 0 to 1?",
+            "Three of the four sums become gates, which say what share to let through. Which "
+            "function gives numbers from 0 to 1?",
             "The new cell is a share of the old cell plus a share of the new content: f · cell + i · g, entry by entry.",
-            "After the squashing: cell = f * cell + i * g, then hidden = o * cell.tanh().",
+            "After sigmoid and tanh: cell = f * cell + i * g, then hidden = o * cell.tanh().",
         ],
         look_at="Follow the old cell through the step: it's multiplied by f and something is added, with no matrix and no tanh in between. With f near 1 it arrives at the next step almost unchanged, and so does the gradient on its way back.",
     ),
     Exercise(
         name="receptive_field",
-        title="how far a stack of convolutions sees",
+        title="how far a stack of convolutions reaches",
         task="Return how many positions one output of the stack spans: from the earliest position it depends on to the last, both included, and all in between. (Dilations 1, 2, 4, … leave none of them out.)",
         minutes=5, difficulty=2, importance=2,
         reference=receptive_field,

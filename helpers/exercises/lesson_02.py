@@ -216,7 +216,8 @@ EXERCISES = [
             "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
             "context = (weights[:, :, None] * values).sum(dim=1); return context, weights",
         ],
-        look_at="Nothing here depends on how the scores were computed. These lines serve Bahdanau, Luong and, with one more dimension, the Transformer.",
+        look_at="Nothing here depends on how the scores were computed. These lines work for "
+                "Bahdanau, for Luong and, with one more dimension, for the Transformer.",
     ),
     Exercise(
         name="general_scores",
@@ -239,7 +240,8 @@ EXERCISES = [
             Mistake("tanh as in Bahdanau's score", "return", "torch.tanh(scores)",
                     "There is a tanh around the score. Luong's general score is a plain product, and its numbers can be as large as they like."),
             Mistake("divided by the root of the width", "sum(-1)", "sum(-1) / math.sqrt(keys.shape[-1])",
-                    "The scores are divided by √D_k. That comes with the Transformer, in lesson 04; Luong's scores aren't scaled."),
+                    "The scores are divided by √D_k. Scaling was introduced with the Transformer "
+                    "(lesson 04), and Luong's scores aren't scaled."),
             Mistake("lengths divided out", "return", "torch.cosine_similarity(asked[:, None], keys, dim=-1)",
                     "This is the cosine, which divides by the lengths of the vectors. A dot product keeps them."),
             Mistake("softmax too early", "return", "scores.softmax(-1)", SOFTMAX_TOO_EARLY),
@@ -288,7 +290,7 @@ EXERCISES = [
             lambda w: w.sort(dim=-1, descending=True).indices[..., 0],
             lambda w: w.topk(1).indices.squeeze(-1),
         ],
-        hints=["Take one row. Which position of it holds the largest number?", "weights.argmax(dim=-1)"],
+        hints=["Take one row. At which position is the largest number?", "weights.argmax(dim=-1)"],
         look_at="Taking the largest weight discards the others. Where two words share the weight, as with French “ne … pas” for “not”, the alignment shows only one of them.",
     ),
 ]

@@ -245,7 +245,8 @@ EXERCISES = [
     Exercise(
         name="soft_lookup",
         title="find the bug: a soft look-up",
-        task="The function scores the keys against the query and mixes the values. It has two mistakes: one in how scores become weights, one in what is mixed. Mend both.",
+        task="The function scores the keys against the query and mixes the values. It has two "
+             "mistakes: one in how scores become weights, one in what is mixed. Fix both.",
         minutes=4,
         difficulty=2,
         importance=5,
@@ -304,7 +305,7 @@ EXERCISES = [
                 "hard look-up",
                 "scores.softmax(dim=-1)",
                 "(scores == scores.max()).to(scores.dtype)",
-                "The best key takes everything. A soft look-up gives every key its share.",
+                "The best key gets all the weight. A soft look-up gives every key a share.",
             ),
             Mistake(
                 "mean of the values",
@@ -343,7 +344,8 @@ EXERCISES = [
             Mistake("no softmax", ".softmax(dim=-1)", "",
                     "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
             Mistake("softmax over all scores at once", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",
-                    "All weights together sum to 1. Every word has its own unit of weight, so apply a softmax per row."),
+                    "All weights together sum to 1. The weights of each word sum to 1 by "
+                    "themselves, so apply a softmax per row."),
             Mistake("sigmoid instead of softmax", "softmax(dim=-1)", "sigmoid()",
                     "Each score is squashed separately, so a row doesn't sum to 1. A softmax lets the words compete."),
             Mistake("divided by the sum", "scores.softmax(dim=-1)", "scores / scores.sum(-1, keepdim=True)",
@@ -369,7 +371,8 @@ EXERCISES = [
             "x @ x.T holds the dot product of every word with every word.",
             "weights = (x @ x.T).softmax(dim=-1), then weights @ x.",
         ],
-        look_at="x appears three times: as what searches, as what is searched, and as what is mixed. The next exercise gives each role its own name.",
+        look_at="x appears three times: as the queries, as the keys and as the values. In the "
+                "next exercise these are three different tensors.",
     ),
     Exercise(
         name="attend",

@@ -177,7 +177,9 @@ EXERCISES = [
     Exercise(
         name="suspiciously_good",
         title="find the bug: suspiciously good",
-        task="Every word is supposed to attend to itself and to earlier words only. Read the printed weights, then mend the two mistakes: one in which words are allowed, one in where the mask is applied.",
+        task="Every word is supposed to attend to itself and to earlier words only. Read the "
+             "printed weights, then fix the two mistakes: one in which words are allowed, one in "
+             "where the mask is applied.",
         minutes=4,
         difficulty=3,
         importance=5,
@@ -257,7 +259,8 @@ EXERCISES = [
             "tril() keeps the lower triangle of a matrix, triu() the upper one.",
             "scores.masked_fill(~allowed, -math.inf) has to come before the softmax.",
         ],
-        look_at="The mask appears once, before the softmax. After that, nothing needs mending.",
+        look_at="The mask appears once, before the softmax. After the softmax, nothing needs to "
+                "be corrected.",
     ),
     Exercise(
         name="scaled_dot_product_attention",
@@ -310,7 +313,7 @@ EXERCISES = [
                     "Every position attends to itself and to the future. Keep the lower triangle."),
             Mistake("inverted", "tril()", "triu(1)",
                     "True marks the future, which is the mask that nn.MultiheadAttention expects. Here True means allowed to attend."),
-            Mistake("may not see itself", "tril()", "tril(-1)",
+            Mistake("diagonal hidden", "tril()", "tril(-1)",
                     "The diagonal is missing. A position is allowed to attend to itself; otherwise the first one could attend to nothing at all."),
             Mistake("one step into the future", "tril()", "tril(1)",
                     "Every position sees one step too far, so it can read the very word that it should predict."),

@@ -342,7 +342,7 @@ EXERCISES = [
             "For one pair the matrix is [[cos b, −sin b], [sin b, cos b]], with b = k · frequency.",
             "Build one 2×2 block per frequency and join them with torch.block_diag(*blocks).",
         ],
-        look_at="The position p appears nowhere: one matrix serves all positions.",
+        look_at="The position p appears nowhere, so one matrix works for all positions.",
     ),
     Exercise(
         name="rotate_pairs",
@@ -375,7 +375,7 @@ EXERCISES = [
             "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
             "torch.stack([first, second], dim=-1).flatten(-2) interleaves the pairs again.",
         ],
-        look_at="It's the same stack-and-flatten as in the sinusoids: pairs in, pairs out.",
+        look_at="It's the same combination of stack and flatten as for the sinusoids.",
     ),
 ]
 # fmt: on

@@ -245,9 +245,11 @@ EXERCISES = [
         draw=_draw_rows,
         mistakes=[
             Mistake("rows compete", "softmax(-1)", "softmax(0)",
-                    "The softmax runs down the columns, so the rows compete for each word. Each row has one unit of weight of its own: softmax(-1)."),
+                    "The softmax runs down the columns, so the rows compete for each word. The "
+                    "weights of each row should sum to 1: softmax(-1)."),
             Mistake("one unit for all rows", "scores.softmax(-1)", "scores.flatten().softmax(0).reshape(scores.shape)",
-                    "All rows together share one unit of weight. Each row needs a unit of its own: softmax(-1)."),
+                    "The weights of all rows together sum to 1. Those of each row should sum to "
+                    "1: softmax(-1)."),
             Mistake("no softmax", "scores.softmax(-1)", "scores",
                     "The scores mix the values as they are. A softmax turns them into weights that are positive and sum to 1."),
             Mistake("not normalised", "scores.softmax(-1)", "scores.exp()",
@@ -276,7 +278,8 @@ EXERCISES = [
             "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
             "scores.softmax(-1) @ values",
         ],
-        look_at="Nothing in it says how many rows there are. Two questions cost one more row.",
+        look_at="The code doesn't depend on the number of rows. A second question only needs a "
+                "second row of scores.",
     ),
     Exercise(
         name="split_heads",
@@ -346,7 +349,9 @@ EXERCISES = [
     Exercise(
         name="mixed_up_heads",
         title="find the bug: mixed-up heads",
-        task="Several heads attend, and their contexts are put side by side. Read the print-out below the function, then mend the two mistakes: one in how the heads are merged, one in how the scores are scaled.",
+        task="Several heads attend, and their contexts are put side by side. Read the print-out "
+             "below the function, then fix the two mistakes: one in how the heads are merged, "
+             "one in how the scores are scaled.",
         minutes=4, difficulty=3, importance=5,
         reference=mixed_up_heads,
         draw=_draw_bug,
@@ -360,7 +365,8 @@ EXERCISES = [
             Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
                     "The scores are divided by the width of a head instead of its square root."),
             Mistake("divided by √H", "math.sqrt(query.shape[-1])", "math.sqrt(n_heads)",
-                    "The scores are divided by the square root of the number of heads. What counts is the width of one head's query."),
+                    "The scores are divided by the square root of the number of heads. The scale "
+                    "depends on the width of one head's query."),
             Mistake("divided by √T", "math.sqrt(query.shape[-1])", "math.sqrt(query.shape[-2])",
                     "The scores are divided by the square root of the number of words. The width is the last dimension: query.shape[-1]."),
             Mistake("heads interleaved", "context.transpose(1, 2).flatten(-2)", "context.permute(0, 2, 3, 1).flatten(-2)",
@@ -372,7 +378,8 @@ EXERCISES = [
             Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
                     "The softmax runs over the queries. Each query's weights sum to 1 over the keys: softmax(-1)."),
             Mistake("softmax over the heads", "softmax(-1)", "softmax(1)",
-                    "The softmax runs over the heads, so they compete. Each head has one unit of weight of its own: softmax(-1)."),
+                    "The softmax runs over the heads, so they compete. The weights of each head "
+                    "should sum to 1 per query: softmax(-1)."),
             Mistake("mixes the keys", "@ value", "@ key",
                     "The weights mix the keys here. They belong on the values."),
         ],
@@ -389,7 +396,8 @@ EXERCISES = [
             "context is (B, H, T, K). To put the heads side by side per word, T has to come before H.",
             "context.transpose(1, 2).flatten(-2), and math.sqrt(query.shape[-1]) for the scale.",
         ],
-        look_at="Neither mistake raises an error. The check that tells is one whose right answer you know beforehand.",
+        look_at="Neither mistake raises an error. To find such mistakes, use an input for which "
+                "you know the right answer beforehand.",
     ),
     Exercise(
         name="head_contributions",

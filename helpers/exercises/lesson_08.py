@@ -266,7 +266,8 @@ EXERCISES = [
         ],
         hints=[
             "A token's logit is the dot product of its row of the table with the decoder's vector.",
-            "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so that D meets D?",
+            "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so "
+            "that the product sums over D?",
             "hidden @ table.T is (B, T, V), and the softmax runs over the last dimension.",
         ],
         look_at="The table is the embedding itself: the same rows that turned tokens into vectors turn vectors into tokens.",
@@ -274,7 +275,10 @@ EXERCISES = [
     Exercise(
         name="next_token_loss",
         title="find the bug: a loss that rewards copying",
-        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits (B, T, V) from a decoder with a causal mask. Return the mean loss of predicting each next token. Mend the two mistakes: one in what is compared, one in what F.cross_entropy is given.",
+        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits "
+             "(B, T, V) from a decoder with a causal mask. Return the mean loss of predicting "
+             "each next token. Fix the two mistakes: one in what is compared, one in what "
+             "F.cross_entropy is given.",
         minutes=4, difficulty=3, importance=5,
         reference=next_token_loss,
         draw=_draw_loss,
@@ -288,7 +292,7 @@ EXERCISES = [
             Mistake("all later tokens, no bos", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, 1:]",
                     "bos isn't given to the decoder, and input t is target t. The inputs are all tokens but the last."),
             Mistake("two tokens ahead", "ids[:, :-1], ids[:, 1:]", "ids[:, :-2], ids[:, 2:]",
-                    "The target lies two tokens ahead. Shift by one."),
+                    "The target is two tokens ahead. Shift by one."),
             Mistake("only the last token", "logits.flatten(0, 1), targets.flatten()", "logits[:, -1], targets[:, -1]",
                     "Only the last position counts. One pass gives a prediction at every position, so take the mean over all of them."),
             Mistake("only the first token", "logits.flatten(0, 1), targets.flatten()", "logits[:, 0], targets[:, 0]",
@@ -365,7 +369,7 @@ EXERCISES = [
             "token = int(step(ids).argmax()); append it; leave the loop if it is eos_id.",
             "Return ids[1:]: everything but bos.",
         ],
-        look_at="The whole prefix is passed to each step. What makes that affordable is the cache.",
+        look_at="The whole prefix is passed to each step. A cache makes that affordable.",
     ),
     Exercise(
         name="top_k_filter",

@@ -251,15 +251,18 @@ EXERCISES = [
         ],
         hints=[
             "shares = counts / counts.sum() sums to 1.",
-            "A word with the share f costs −log f, and it occurs with the share f.",
+            "A word with the share f has a loss of −log f, and f is also the share of positions "
+            "where it occurs.",
             "-(shares * shares.log()).sum()",
         ],
-        look_at="With equal counts it is log V, and any other counts give less. So the second landmark never lies above the first.",
+        look_at="With equal counts it's log V, and any other counts give less. So the unigram "
+                "entropy is never above log V.",
     ),
     Exercise(
         name="flattering_loss",
         title="find the bug: a loss that flatters",
-        task="It should be the mean of −log p of the targets over the real tokens. Read the two printed numbers, then mend the two mistakes.",
+        task="It should be the mean of −log p of the targets over the real tokens. Read the two "
+             "printed numbers, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=flattering_loss,
         draw=_draw_log_probs,
@@ -292,7 +295,8 @@ EXERCISES = [
             lambda log_probs, targets, pad: -log_probs.gather(-1, targets[..., None]).squeeze(-1)[targets != pad].mean(),
         ],
         hints=[
-            "The model is sure of a wrong word and the loss is nearly 0. Which word's log-probability does the first line pick?",
+            "The model gives nearly all of the probability to a wrong word, but the loss is "
+            "nearly 0. Which word's log-probability does the first line pick?",
             "With three times as many columns the loss is a third. By what does mean() divide?",
             "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks the targets', and the sum is divided by real.sum().",
         ],
@@ -369,7 +373,8 @@ EXERCISES = [
             Mistake("right class left out of the share", PLACE, "return kept + (1 - one_hot) * share",
                     "The rows don't sum to 1. The right class gets its share of ε too: 1 − ε + ε/V."),
             Mistake("nothing taken away", " * (1 - epsilon)", "",
-                    "The rows sum to 1 + ε. What is spread has to be taken from the right class first: one_hot * (1 − ε)."),
+                    "The rows sum to 1 + ε. Before you spread ε, subtract it from the right "
+                    "class: one_hot * (1 − ε)."),
             Mistake("all of ε to every class", PLACE, "return one_hot + (1 - one_hot) * epsilon",
                     "Every class gets the whole ε. It should be shared: ε / vocab_size each."),
             Mistake("ε and 1 − ε swapped", "    one_hot =", "    epsilon = 1 - epsilon\n    one_hot =",
@@ -477,7 +482,8 @@ EXERCISES = [
             "Sum of all losses over number of all tokens, and then the exponential.",
             "((mean_losses * counts).sum() / counts.sum()).exp()",
         ],
-        look_at="The exponential comes last. It's never below 1, and a model that knows nothing but the size of the vocabulary has perplexity V.",
+        look_at="The exponential comes last. It's never below 1, and a model that gives every "
+                "word the same probability has perplexity V.",
     ),
 ]
 # fmt: on

@@ -22,6 +22,7 @@ translator = load_translator()
 model_map(translator.trace("Un chien noir court dans la neige avec un bâton."), tour="00")
 
 # %% tags=["hide-input"]
+from IPython.display import display
 import torch
 
 from helpers import exercises, plots
@@ -36,17 +37,17 @@ from helpers.widgets.attention_view import attention_view
 # do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
 #
 # Take a vote on the prediction before you run the cell after it. People tend to read rows and columns the
-# wrong way round, so say it once, in these words: *rows ask, columns answer*.
+# wrong way round, so say explicitly that each row is a written token that attends to the columns.
 
 # %% [markdown]
 # ## What did you just see?
 #
-# A Transformer is a stack of two kinds of layers, **attention** and small **feed-forward** networks,
-# joined by residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
-# convolution over the positions. It comes as an encoder (which only reads, like BERT), as a decoder
-# (which only continues a text, like GPT), or as both, like the one above. It was invented for
-# translation. Since then the same stack has been trained on program code, on pictures cut into patches,
-# on speech and on proteins, which is why it's worth the effort to understand it properly once.
+# A Transformer is a stack of two kinds of layers, **attention** and small **feed-forward** networks, joined
+# by residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
+# convolution over the positions. It comes as an encoder (which only reads, like BERT), as a decoder (which
+# only continues a text, like GPT), or as both, like the one above. It was invented for translation. Since
+# then the same stack has been trained on program code, on pictures cut into patches, on speech and on
+# proteins, so it's worth understanding properly.
 #
 # ## Where does it look?
 #
@@ -71,27 +72,30 @@ words = {token.strip("▁"): i for i, token in enumerate(written)}
 looked_at = read[last[words["red"]].argmax()].strip("▁")
 exercises.reveal("where_it_looks_for_red", measured=looked_at)
 assert looked_at == "rouge" and read[last[words["coat"]].argmax()].strip("▁") == "manteau"
-notebook.figure(
-    plots.attention_heatmap(last, written, read),
-    alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
-    "the French tokens. Most rows are darkest at their translation; red and coat cross over.",
-    width=620,
+display(
+    notebook.figure(
+        plots.attention_heatmap(last, written, read),
+        alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
+        "the French tokens. Most rows are darkest at their translation; red and coat cross over.",
+        width=620,
+    )
+)
+notebook.tell(
+    """This is an **attention map**. Each **row** is a *token* that the model wrote, and each **column** is a
+    token that it read. A token is a word or a piece of a rare word, and `▁` marks where a word begins. The
+    darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross over."""
 )
 
 # %% [markdown]
-# This is an **attention map**. Each **row** is a *token* that the model wrote, and each **column** is one
-# that it read. (A token is a word or a piece of a rare word, and `▁` marks where a word begins.) The
-# darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross over.
-#
 # The map above is an average over four heads, and each head has a map of its own. Hover over a word below,
-# change the layer and the head, and find a head that does something else entirely.
+# change the layer and the head, and find a head that does something entirely different.
 
 # %% tags=["nbval-ignore-output"]
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
-# Now it's your turn. The model knows what people, dogs and bicycles do in photographs and not much else,
-# so if you ask it about politics, it will turn anything you say into a photo caption.
+# Now it's your turn. The model has only read about people, dogs and bicycles in photographs. If you give it a
+# sentence about politics, it will turn that into a photo caption too.
 
 # %%
 yours = "Deux hommes mangent une pizza dans la rue."
@@ -100,13 +104,17 @@ print(translator.translate(yours))
 # %% [markdown]
 # ## How a lesson works
 #
-# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if
-# it's a guess: being wrong for a moment is what makes it stick. The cell after the question then shows what was
-# measured next to your answer.
+# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's
+# a guess, because you'll remember the result better once you've committed to an answer. The cell after the
+# question then shows the measured result next to yours.
 #
-# **Your turn.** Every few minutes there's a small piece of code to write, and a check that tells you not
-# only *whether* it's right but *what* went wrong. Try it: this function is supposed to turn scores into
-# weights that sum to 1 over the words of each sentence. It doesn't.
+# **Your turn.** Every few minutes there's a small piece of code to write, and a check that tells you not only
+# *whether* it's right but *what* went wrong. Here's one to try.
+#
+# ### Your turn: find the bug
+#
+# The function below is supposed to turn scores into weights that sum to 1 over the words of each sentence,
+# but it doesn't.
 
 
 # %%
@@ -122,8 +130,8 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # You don't have to understand it yet, because it's an exercise of lesson 02. If you're stuck,
 # `exercises.hint("attention_context")` gives one hint at a time, and
-# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, because
-# the lesson goes on with the course's own version. Your answers are kept, and `exercises.progress()`
+# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, because the
+# lesson then continues with the course's own version. Your answers are saved, and `exercises.progress()`
 # shows what you've done.
 #
 # Each lesson has a **core** of 45 to 50 minutes, a **practice** part for home, and a part called **Going
@@ -149,9 +157,9 @@ exercises.check("attention_context", attention_context)
 # | 93 | Questions people bring | What does everybody ask, and where can I read on? |
 #
 # By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
-# tokenizer, the data and the training loop come with the course. You need to know some Python and to have
-# met matrices and gradients. You don't need a graphics card, and after the installation you don't need a
-# network either. If you know recurrent networks well, skim lesson 01.
+# tokenizer, the data and the training loop come with the course. You need to know some Python and to have met
+# matrices and gradients. You don't need a graphics card, and after the installation you don't need an
+# internet connection. If you know recurrent networks well, you can skim lesson 01.
 #
 # ## Notation
 #
@@ -183,9 +191,9 @@ notebook.check_installation()
 # %% [markdown]
 # ## What comes next
 #
-# Before there were Transformers, sequences were read word by word by recurrent networks. In **lesson 01**
-# you'll see one translate and measure the three ways in which it fails. The rest of the course shows how
-# Transformers deal with them.
+# Before Transformers, recurrent networks read sentences word by word. In **lesson 01** you'll see such a
+# network translate, and measure three ways in which it fails. The rest of the course shows how Transformers
+# avoid them.
 #
 # **References**
 #

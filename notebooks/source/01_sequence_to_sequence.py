@@ -3,11 +3,11 @@
 #
 # *le chat touche le lapin .*
 #
-# A small network reads these words one after the other and writes *the cat touches the rabbit .* It has
-# learned from 20,000 French sentences with their translations, it knows every word that can occur, and
-# on sentences this short it's nearly always right.
+# A small network reads these words one after the other and writes *the cat touches the rabbit .* It was
+# trained on 20,000 French sentences with their translations, every word that can occur is in its vocabulary,
+# and on sentences this short it's nearly always right.
 #
-# Now let the sentence go on. Nothing changes in its first five words; we only add more words after them.
+# Now make the sentence longer. Its first five words stay the same, and we only add more words after them.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -45,17 +45,12 @@ def table(rows, columns):
     display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
 
 
-def tell(text):
-    """Show what a measurement means, in the cell that reveals it, so that nobody reads it before."""
-    display(Markdown(" ".join(text.split())))
-
-
 # %% [markdown] tags=["notes"]
 # **Minute by minute** (50 minutes; every prediction: alone, then in pairs, then reveal)
 #
 # | minute | what | say, show, ask |
 # |---|---|---|
-# | 0 | hook | Read the French aloud, take the vote with raised hands. Don't explain the reveal yet, just let it stand as a puzzle. |
+# | 0 | hook | Read the French aloud, take the vote with raised hands. Don't explain the reveal yet, just leave it as a puzzle. |
 # | 3 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then the pencil, then `rnn_step`. |
 # | 10 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
 # | 17 | 3, training | Have someone say what the two losses promise before the vote. `teacher_forcing` is the *find the bug* of this lesson. |
@@ -67,12 +62,12 @@ def tell(text):
 # **If you're late**: skip the stepper, and leave `lstm_step` for home. Do not skip problem 2.
 #
 # **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). Shape of the states: (B, S, D_h). "Where is the
-# meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Which problems
-# does looking back solve: the bottleneck and the distance between the two languages, but not the waiting.
+# meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Looking back
+# solves the bottleneck and the distance between the two languages, but not the waiting.
 #
 # **What people get wrong.** They blame the *size* of the context vector alone (training also has to reach
-# through it). They think that teacher forcing is a part of the loss. They believe that attention makes an
-# RNN parallel. About the LSTM, see the reveal of problem 3.
+# through it). They think that teacher forcing is a part of the loss. They believe that attention makes an RNN
+# parallel. For the LSTM, see the reveal of problem 3.
 #
 # **The breakout** (in *Practice*): model answers are behind each question.
 
@@ -135,10 +130,10 @@ def beginning_survives(toy, more):
 survived = {more: beginning_survives(gru, more)[0] for more in (1, 2, 3)}
 n_known = beginning_survives(gru, 1)[1]
 lost = 1 - survived[1] / n_known
-tell(
-    f"""*rabbit* has turned into *cows*, although nobody touched that part of the sentence. Add some more,
-    and the network writes about curious doctors and a grey table, in perfect English. And this isn't one
-    unlucky sentence. We took {n_known} short sentences that it translates without a mistake and put other short
+notebook.tell(
+    f"""*rabbit* has turned into *cows*, although we didn't touch that part of the sentence. With a few more words,
+    the network writes about curious doctors and a grey table, in perfect English. And this sentence isn't
+    an exception. We took {n_known} short sentences that it translates without a mistake and put other short
     sentences after each. With one more, only {survived[1]} of the beginnings are still right, with two more
     {survived[2]}, with three more {survived[3]}."""
 )
@@ -235,7 +230,7 @@ exercises.quiz("shape_of_states")
 notebook.picture("context_vector")
 
 # %% [markdown]
-# Or in motion, with the states of our trained model:
+# Here's the same in motion, with the states of our trained model:
 
 # %% tags=["hide-input"]
 notebook.picture("hidden_state_travelling")
@@ -248,7 +243,8 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% [markdown]
-# Four words or forty, the context vector has 128 numbers. Let's see how long a sentence can get before they are too few.
+# Whether the sentence has four words or forty, the context vector has 128 numbers. Let's see how long a
+# sentence can get before the translation goes wrong.
 
 # %%
 exercises.predict("where_half_goes_wrong")
@@ -323,27 +319,27 @@ for shortest, longest in groups:
 table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
 assert curve[0] > 95 and curve[-1] < 5 and 10 < half < 22
 
-tell(
-    """Up to eight words 99% of the translations are perfect; beyond thirty words, 2%. (**BLEU** counts matching
-    words and short phrases, from 0 to 100. It falls more slowly because many words are still right.)"""
+notebook.tell(
+    """Up to eight words, 99% of the translations are perfect. Beyond thirty words, 2% are. **BLEU** counts matching
+    words and short phrases on a scale from 0 to 100. It falls more slowly, because many words are still right."""
 )
 easy, hard = with_it[lengths.index(21)], without[lengths.index(21)]
-tell(
+notebook.tell(
     f"""The bump near 22 words is a clue. Sentences with *parce que* all contain the same pattern (the goat doesn't
     cross the road because it's too wide), so there's less to remember per word. At 21 words {easy:.0f}% of
-    them are right, and only {hard:.0f}% of the others. What overflows isn't the number of words, it's how much
-    they say."""
+    them are right, and only {hard:.0f}% of the others. So the length alone doesn't decide, but how much
+    there is to remember."""
 )
 assert easy > 75 and hard < 10
 assert all(any(w.startswith("travers") for w in p.source) for p in test if "parce" in p.source)
 
 # %% [markdown]
-# This limit is called the **bottleneck**: whatever the decoder learns about a sentence has to pass through
-# one vector of fixed size.
+# This limit is called the **bottleneck**, because everything that the decoder learns about a sentence has to
+# pass through one vector of fixed size.
 #
-# Longer sentences also have more chances for a mistake, but that explains only a part of the fall, as *Going
-# deeper* works out. Lesson 02 will train a model on the same data for just as long, change one thing, and
-# get nearly all of these sentences right.
+# Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
+# small part of the fall. Lesson 02 will train a model on the same data for just as long, change one thing,
+# and get nearly all of these sentences right.
 
 # %%
 exercises.quiz("size_of_the_context")
@@ -351,15 +347,15 @@ exercises.quiz("size_of_the_context")
 # %% [markdown]
 # ## 3. What is it trained to do?
 #
-# At each position the decoder predicts **the next token**: given the French sentence and the English words
-# so far, which word comes next? (A **token** is whatever is read or written in one step, here a word or a
-# full stop.) The **loss** is $-\log p$ of the true next word, averaged over all positions, so it's 0 if
-# the model is certain and always right.
+# At each position the decoder predicts **the next token**: given the French sentence and the English words so
+# far, which word comes next? A **token** is what the network reads or writes in one step, here a word or a
+# full stop. The **loss** is $-\log p$ of the true next word, averaged over all positions, so it's 0 if the
+# model is certain and always right.
 #
-# When the model translates, "the English words so far" are its own. In training we know the right
-# translation, so we give it the *true* previous word, even where it would have written another one.
-# This is **teacher forcing**. Because of it, an early mistake can't spoil the rest of the sentence, and every
-# position gets a correct prefix to learn from.
+# When the model translates, "the English words so far" are the ones it wrote itself. In training we know the
+# right translation, so we give the decoder the *true* previous word, even where it would have written another
+# one. This is **teacher forcing**. Because of it, an early mistake can't spoil the rest of the sentence, and
+# every position gets a correct prefix to learn from.
 #
 # A colleague wrote the function that prepares these words. It runs without an error.
 
@@ -414,9 +410,9 @@ table(
     ],
     ["French", "ours", "the colleague's"],
 )
-tell(
-    """A loss near zero after a few seconds is a reason for suspicion. The colleague's model has found an easier
-    task than translation, and it's no use once nobody gives it the true words."""
+notebook.tell(
+    """Be suspicious of a loss near zero after a few seconds. The colleague's model has found an easier task than
+    translation, and it's useless as soon as nobody gives it the true words."""
 )
 assert repeats > 0.8 and all(len(set(text.split())) > 1 for text in by_us)
 
@@ -562,7 +558,7 @@ table(rows, ["what it reads", "its next token"])
 plural, singular = (list(next_token(text))[0] for text in questions[3:])
 assert verdict == "good" and not plural.endswith("s") and singular.endswith("s")
 
-tell(
+notebook.tell(
     r"""So it has learned what *not* does, rather than learning each pair of words by heart. The same network with
     the same loss also fills gaps: *the cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
 )
@@ -625,16 +621,18 @@ plots.labelled_lines(
 )
 axes.set_xticks(many, many)
 assert loops[-1] > 4 * products[-1] and loops[-1] > 6 * loops[0]
-notebook.figure(
-    axes,
-    alt="Time against length, both axes logarithmic. The recurrent layer's line is far above the line of the single product at every length.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Time against length, both axes logarithmic. The recurrent layer's line is far above the line of the single product at every length.",
+        width=560,
+    )
 )
-
-# %% [markdown]
-# And this is on a single core. The matrix product is faster because it keeps the processor busy with all 512
-# rows, while the loop does 512 small products and can't start one before the previous one has finished. More
-# cores would widen the gap, because they can share the rows of the product but not the steps of the loop.
+notebook.tell(
+    """The matrix product is faster even on a single core. It keeps the processor busy with all 512 rows, while
+    the loop does 512 small products and can't start one before the previous one has finished. More cores
+    would widen the gap, because they can share the rows of the product but not the steps of the loop."""
+)
 
 # %%
 exercises.quiz("why_recurrence_is_slow")
@@ -643,9 +641,9 @@ exercises.quiz("why_recurrence_is_slow")
 # ### Problem 2: no explicit modelling of long- and short-range dependencies
 #
 # In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends
-# on *fleur*, six words back, and *la* on the word right after it. Nowhere in $h_t = \tanh(x_t W_x + h_{t-1}
-# W_h + b)$ is there a term for two particular words. Near or far, every relation has to be packed into the
-# same vector, along with everything else.
+# on *fleur*, which is six words back, and *la* depends on the word right after it. Nowhere in $h_t =
+# \tanh(x_t W_x + h_{t-1} W_h + b)$ is there a term for two particular words. Near or far, every relation has
+# to be packed into the same vector, along with everything else.
 #
 # What does that do to a translation? Let's change exactly one word and see.
 
@@ -725,8 +723,8 @@ table(
     ["French", "what the network writes"],
 )
 assert heights[0] == 0 and heights[2] > 3
-tell(
-    f"""We changed a colour, and {heights[2]:.1f} words elsewhere in the sentence got lost on average. The new colour
+notebook.tell(
+    f"""When we change a colour in a long sentence, {heights[2]:.1f} words elsewhere get lost on average. The new colour
     itself appears in only {effects["more than 20"][2]:.0%} of the long translations. In sentences of up to eight words
     nothing else moves. All words and all their relations share the same 128 numbers, so a change to one
     disturbs the others."""
@@ -735,7 +733,7 @@ tell(
 # %% [markdown]
 # So the bottleneck of section 2 and this problem have the same cause: all words share one vector.
 #
-# **Try it (2 min).** Replace one word of this sentence by another, and look at the rest of the translation.
+# **Try it (2 min).** Replace one word of this sentence with another, and look at the rest of the translation.
 
 # %%
 sentence = growing[2][0]
@@ -756,8 +754,8 @@ for noun in ["lapin", "chien", "gâteau"]:
 #
 # $g$ is the new content, computed as in a plain network. $f$, $i$ and $o$ are **gates**: numbers between 0
 # and 1, computed from the word and the old state, each with learned weights and a sigmoid. The forget gate
-# $f$ says how much of the old cell to keep, the input gate $i$ how much new content to add, and the output
-# gate $o$ how much of the cell to show. ($\odot$ multiplies entry by entry.)
+# $f$ sets how much of the old cell to keep, the input gate $i$ how much new content to add, and the output
+# gate $o$ how much of the cell to show. The symbol $\odot$ multiplies entry by entry.
 
 # %% tags=["hide-input"]
 notebook.picture("lstm_cell")
@@ -833,13 +831,15 @@ display(
         width=880,
     )
 )
-tell(
-    r"""A fresh LSTM does better than a plain network, but not by enough: a few millionths of the gradient arrive.
-    Its gates are the sigmoid of something near 0, so $f \approx 0.5$, and we're back at halving. But start the
-    forget gates at 0.95 (with a bias of 3), and three quarters arrive before any training. Jozefowicz et al.
-    (2015) recommend such a start, with a bias of 1. So adding doesn't guarantee a memory. It gives the network a
-    switch for one, and training learns to use it: on the right all three reach far, the two with gates further
-    than the plain one, although each was trained only once."""
+notebook.tell(
+    r"""An untrained LSTM does better than a plain network, but only a few millionths of the gradient arrive. Its
+    gates are the sigmoid of something near 0, so $f \approx 0.5$, and each step halves the gradient again. If you
+    start the forget gates at 0.95 instead (with a bias of 3), three quarters of the gradient arrive before any
+    training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1.
+
+    So adding alone doesn't give the network a long memory, but training can open the gates. After training, on
+    the right, the gradient reaches far in all three networks, and further with gates than without. Each of them
+    was trained only once."""
 )
 
 # %% [markdown]
@@ -861,8 +861,8 @@ def lstm_step(x, hidden, cell, w_x, w_h, bias):
 exercises.check("lstm_step", lstm_step)
 
 # %% [markdown]
-# With gates the gradient can cross long distances, but 25 words still take 25 steps. Could a network reach any word in
-# *one* step?
+# With gates, the gradient can cross long distances, but 25 words still take 25 steps. Could a network reach
+# any word in *one* step?
 
 # %%
 exercises.quiz("which_problems_attention_solves")
@@ -871,19 +871,21 @@ exercises.quiz("which_problems_attention_solves")
 # ## Summary
 #
 # - A recurrent network reads one word at a time into a hidden state: $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$.
-# - The encoder's last state is the context vector; the decoder writes from it until it predicts `<eos>`.
-# - Training predicts the next token at every position; teacher forcing gives the true previous word.
+# - The encoder's last state is the context vector. The decoder starts from it and writes until it predicts
+#   `<eos>`.
+# - In training the decoder predicts the next token at every position. Teacher forcing gives it the true
+#   previous word.
 # - Problem 1, sequential computation: step t waits for step t − 1.
 # - Problem 2, no explicit modelling of long- and short-range dependencies: everything shares one vector of
 #   fixed size, and long sentences fall apart.
-# - Problem 3, the distance between positions: gradients travel every step. An LSTM adds instead of
-#   multiplying by a matrix, and its forget gate sets how much of the old cell state survives.
+# - Problem 3, the distance between positions: a gradient has to pass through every step in between. An LSTM
+#   adds instead of multiplying by a matrix, and its forget gate sets how much of the old cell state survives.
 #
-# **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How much of the
-# curve comes back?
+# **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How many of the long
+# sentences will it get right?
 #
-# And this is where the course is going: a Transformer, with a real sentence in it. It has an encoder and a
-# decoder as well, but no loop over words, and no single vector between its two halves.
+# This picture shows where the course is going. It's a Transformer at work on a real sentence. A Transformer
+# has an encoder and a decoder too, but no loop over words, and no single vector between its two halves.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 from helpers.pretrained.translator import load_translator
@@ -894,8 +896,8 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 # %% [markdown]
 # ## Practice
 #
-# For home, or for a breakout in pairs: about 20 minutes, and the experiment at the end if you like. Say each
-# answer aloud before you type it; the model answer appears afterwards.
+# This part takes about 20 minutes, at home or in pairs in class, plus the experiment at the end if you like.
+# Say each answer aloud before you type it. The model answer appears afterwards.
 
 # %%
 exercises.quiz("three_problems_in_your_words")
@@ -919,10 +921,10 @@ exercises.quiz("everything_is_next_word")
 # ### Let it learn in front of you
 #
 # The trained model comes with the course. Here is the same training on a tenth of the data, for two
-# **epochs** (two passes through it). Guessing evenly among the 146 entries of the vocabulary would cost $\log 146
-# \approx 5$; the unit of a loss with the natural logarithm is the **nat**. To train the real thing yourself,
-# run `toy_models.train_toy("gru", splits)`: it takes two to four minutes on two cores, and you may
-# interrupt it and keep what it has learned.
+# **epochs** (two passes through it). Guessing evenly among the 146 entries of the vocabulary would give a
+# loss of $\log 146 \approx 5$. With the natural logarithm, the unit of a loss is the **nat**. To train the
+# full model yourself, run `toy_models.train_toy("gru", splits)`, which takes two to four minutes on two
+# cores. You can interrupt it and keep what it has learned.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -940,8 +942,9 @@ assert sum(losses[-10:]) / 10 < 0.6 * losses[0] and len(gru.target) == 146
 #
 # Sutskever et al. (2014) fed the source sentence **backwards** and gained several points of BLEU. Train a
 # one-directional GRU both ways: in `Encoder` in `helpers/seq2seq.py` set `bidirectional=False`, use
-# `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel. For the second run, reverse each
-# source with `pair._replace(source=pair.source[::-1])`. Compare the two length curves. Which words gain?
+# `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel. For the second run, reverse
+# each source with `pair._replace(source=pair.source[::-1])`. Compare the two length curves. Which words does
+# the model translate better?
 #
 # ## Going deeper
 #
@@ -1001,13 +1004,12 @@ print(
 assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
 
 # %% [markdown]
-# At the same rate per word, most of the long sentences would be right. That expectation rests on only a few
-# short sentences with a mistake, but even if there were four times as many, it would stay far above what we measured. The
-# grammar, on the other hand, is fine: four-word sequences from the training data are as frequent in the model's
-# translations as in the correct ones. What gets lost is part of the content.
+# At the same rate per word, most of the long sentences would be right. This estimate comes from only a few
+# short sentences with a mistake, but even with four times as many it would stay far above what we measured.
+# The grammar, on the other hand, is fine. Four-word sequences from the training data are as frequent in the
+# model's translations as in the correct ones. What gets lost is part of the content.
 #
-# Are 128 numbers too few, or was it trained too little to fill them well? This experiment can't tell the
-# two apart.
+# Are 128 numbers too few, or was the network trained too little to use them well? This experiment can't tell.
 #
 # ### The same two tests for other models
 #
@@ -1052,7 +1054,8 @@ assert lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:
 
 # %% [markdown]
 # With a fixed context vector, all three kinds of cell show the same problems. The model that looks back gets
-# the beginning right every time, and when a colour changes, no other word of the translation does. (One training of each.)
+# the beginning right every time, and when a colour changes, no other word of its translation changes. Each
+# model was trained only once, with one seed, so don't read much into the differences between the three.
 #
 # ### Do both sides have the same length?
 #
@@ -1072,17 +1075,18 @@ assert differ > 0.3
 # %% [markdown]
 # ### An alternative to the loop: convolutions
 #
-# A convolution over a sentence looks at a few neighbours of each position, at all positions at once, so
-# nothing has to wait. How many neighbours it looks at is the **kernel** size. ConvS2S (Gehring et al. 2017),
-# ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are built this way. One layer
-# sees little, but with every layer the view gets wider, and **dilated** convolutions skip positions (1, 2,
-# 4, 8 …) to widen it faster.
+# A convolution over a sentence combines each position with a few of its neighbours, at all positions at once,
+# so no position has to wait for another. The number of positions that it combines is the **kernel** size.
+# ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are
+# built this way. One layer sees little, but with every layer the view gets wider, and **dilated**
+# convolutions skip positions (1, 2, 4, 8 …) to widen it faster.
 
 # %% tags=["hide-input"]
 notebook.picture("dilated_convolutions")
 
 # %% [markdown]
-# We needn't trust the drawing. The gradient of the last output shows which inputs it depends on.
+# You don't have to trust the drawing, because the gradient of the last output shows which inputs it depends
+# on.
 
 
 # %%
@@ -1193,8 +1197,8 @@ exercises.quiz("path_lengths")
 # shows. With attention the distance is one, whatever the length.
 #
 # **"A Transformer is a convolutional network plus attention."** A myth. It has neither recurrence nor a
-# convolution over positions. (The paper remarks that its feed-forward layer can be *described* as two
-# convolutions of kernel size 1, which means a network applied to each word separately.)
+# convolution over positions. The paper does remark that its feed-forward layer can be *described* as two
+# convolutions of kernel size 1, but such a layer is just a network applied to each word separately.
 
 # %% tags=["hide-input"]
 from helpers.transformer import Transformer, TransformerConfig

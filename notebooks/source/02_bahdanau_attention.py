@@ -2,9 +2,9 @@
 # # Bahdanau attention
 #
 # Somebody reads you a French sentence of 25 words, takes the paper away, and asks for the English. That's
-# what we asked of the network in lesson 01, and it failed as you would: it remembered the gist and lost
-# the details. When you really translate, you keep the paper in front of you, and before each word
-# you write, you look back at the part you need.
+# what we asked the network in lesson 01 to do, and it failed as you would: it remembered the gist and lost
+# the details. When you really translate, you keep the paper in front of you, and before you write a word, you
+# look back at the part you need.
 #
 # In 2014 Bahdanau, Cho and Bengio let a network do the same. Below are lesson 01's model and one that's
 # allowed to look back, trained on the same sentences for the same number of epochs from the same seed.
@@ -15,6 +15,7 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
+from IPython.display import display
 import torch
 
 from helpers import attention, exercises, metrics, plots
@@ -41,20 +42,20 @@ def exact_by_length(toy):
 # %% [markdown] tags=["notes"]
 # **48 minutes.** Hook and curve 6 · warm-up 3 · 1 the score 17 · 2 the map 13 · 3 cost and what's left 6.
 #
-# **Say first**: one idea today. The decoder asks, every source word answers with a number, and the
-# answers are mixed. Everything until lesson 10 is this idea again.
+# **Say first**: there's one idea today. The decoder compares its state with every source word, turns the
+# scores into weights, and mixes the words' vectors. Every lesson up to 10 uses this idea again.
 #
-# **Analogies that work**: listening to a recording of which you may replay any part; reading a recipe
-# with a finger on the line you're at.
+# **Analogies that work**: listening to a recording that you can rewind to any part · following a recipe with
+# a finger on the current line.
 #
-# **If you are late**: leave the second prediction of section 2 for home. Never skip the curve.
+# **If you are late**: leave the second prediction of section 2 for home. Don't skip the curve.
 #
 # **Ask**: "Which two vectors meet in the score?" · "The map is nearly a diagonal. Where isn't it, and
 # why?" · "What would the decoder look at if the source were a picture?"
 #
-# **Answers to expect**: that the score depends on the decoder's state alone · that all source words go
-# into the score network at once (it's one pair at a time) · that the context is the sum of the weights
-# (that sum is always 1) · that attention removed the loop.
+# **Mistakes to expect**: the score depends on the decoder's state alone · all source words go into the score
+# network at once (it's one pair at a time) · the context is the sum of the weights (that sum is always 1) ·
+# attention removed the loop.
 
 # %%
 fixed, looking = toy_models.load_toy("gru"), toy_models.load_toy("additive")
@@ -81,16 +82,21 @@ if (mine := exercises.guess("long_sentences_with_attention")) is not None:
     axes.annotate("your guess", (4.5, mine), xytext=(-80, 4), textcoords="offset points")
 assert min(curves["looking back"]) > 85 and max(curves["fixed context"][-2:]) < 40
 assert round(looking.n_parameters / fixed.n_parameters, 2) == 1.14
-notebook.figure(
-    axes,
-    alt="Exact match against sentence length. With attention the curve stays near 100 %; with a fixed "
-    "context vector it falls to almost nothing.",
-    width=600,
+display(
+    notebook.figure(
+        axes,
+        alt="Exact match against sentence length. With attention the curve stays near 100 %; with a fixed "
+        "context vector it falls to almost nothing.",
+        width=600,
+    )
+)
+notebook.tell(
+    """With attention, the curve hardly falls. The model has only 14% more parameters, but the bottleneck of
+    lesson 01 is gone, because the decoder can look up each word when it needs it."""
 )
 
 # %% [markdown]
-# The curve stays up. The model has only 14% more parameters, and yet the bottleneck of lesson 01 is gone, because
-# the decoder can look up each word when it needs it. So how does a network look something up?
+# How does a network look something up?
 
 # %%
 exercises.warm_up(2)
@@ -98,10 +104,10 @@ exercises.warm_up(2)
 # %% [markdown]
 # ## 1. Which word do I need now?
 #
-# The encoder keeps all its states, one per source word: $h_1, \dots, h_S$. The decoder has a state as
-# well, $s_{t-1}$, and it's about to write word $t$. It needs a number for each source word that says how
-# useful that word is *right now*. So we build a small network that takes **one pair** at a time, the
-# decoder's state and one encoder state, and returns one number, the **energy** or **score**:
+# The encoder keeps all its states, one per source word: $h_1, \dots, h_S$. The decoder has a state as well,
+# $s_{t-1}$, and it's about to write word $t$. It needs one number per source word, which says how useful that
+# word is *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and
+# one encoder state, and returns one number, the **energy** or **score**:
 #
 # $$e_{t,i} = v^\top \tanh(W s_{t-1} + U h_i)$$
 #
@@ -113,14 +119,14 @@ exercises.warm_up(2)
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
-# Three names will stay with us to the end of the course. The state that asks is the **query**. The vectors it's
-# compared with are the **keys**. The vectors that are mixed are the **values**. Here keys and values are
-# the same encoder states.
+# You'll need three names for the rest of the course. The decoder's state, which is compared with all source
+# words, is the **query**. The vectors that it's compared with are the **keys**. The vectors that are mixed
+# are the **values**. Here the keys and the values are the same encoder states.
 #
 # ### Your turn (4 min)
 #
-# $W$, $U$ and $v$ are trained with everything else. (Papers write columns, $W s$; code has rows, so it
-# says `state @ w`.)
+# $W$, $U$ and $v$ are trained with everything else. Papers write vectors as columns, $W s$. In code they're
+# rows, so we write `state @ w`.
 
 # %% tags=["hide-input"]
 exercises.heading("additive_scores")
@@ -138,7 +144,8 @@ def additive_scores(query, keys, w_query, w_key, v):
 exercises.check("additive_scores", additive_scores)
 
 # %% [markdown]
-# Now with numbers small enough for paper: three source words, states of two numbers.
+# Here's an example that's small enough for pencil and paper, with three source words and states of two
+# numbers.
 
 # %%
 state = torch.tensor([1.0, 0.0])  # s: (D_h=2,)
@@ -148,9 +155,9 @@ u = torch.tensor([[1.0, 0.0], [1.0, -1.0]])
 v = torch.tensor([2.0, 1.0])  # (A,)
 
 # %% [markdown]
-# **Pencil (3 min).** Compute what goes *into* the tanh, `s @ w + h @ u`, for each of the three words. The first and the
-# second entry each get a tanh, and the result is weighed with $v$. You don't need a calculator to see
-# which word wins.
+# **Pencil (3 min).** Compute what goes *into* the tanh, `s @ w + h @ u`, for each of the three words. Then
+# tanh is applied to both entries, and the dot product with $v$ gives the score. You don't need a calculator
+# to see which word wins.
 
 # %%
 exercises.predict("winner_by_pencil")
@@ -196,16 +203,18 @@ print("without W s (the decoder's part):", [round(x, 2) for x in ignoring[0].tol
 print("with both, at two steps:", *[[round(x, 2) for x in b.tolist()] for b in both])
 torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
+notebook.tell(
+    """Without $U h_i$ every source word gets the same weight, and without $W s$ the weights never change from
+    step to step. So a score has to depend on both, and you can test that: change the decoder's state, then
+    change the encoder's states, and see whether the weights change each time."""
+)
 
 # %% [markdown]
-# Without $U h_i$ every source word gets the same weight, and without $W s$ the weights never change from
-# step to step. So a good score depends on both, and a good test checks both: change the state, then change the
-# encoder's states, and see whether the weights move.
-#
 # ### Your turn: find the bug (4 min)
 #
-# Sentences in a batch have different lengths, so the shorter ones are filled up with padding. The
-# `mask` is False there, and padding must not get any weight. The function below has two mistakes, one of which you've met in lesson 00.
+# Sentences in a batch have different lengths, so the shorter ones are filled with padding, which must not get
+# any weight. The `mask` is False at the padding. The function below has two mistakes, and you met one of them
+# in lesson 00.
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -226,16 +235,16 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. Where did it look?
 #
-# Every step leaves a row of weights behind. Together the rows form an **alignment map**: rows are the
-# words that were written (the queries), and columns the words that were read (the keys). Here's a sentence
-# and its translation.
+# Every step of the decoder computes one row of weights. Together the rows form an **alignment map**, with a
+# row per written word (the queries) and a column per word of the source (the keys). Here's a sentence and its
+# translation.
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
 print(" ".join(pair.source), "→", " ".join(pair.target))
 
 # %% [markdown]
-# Most of the map will be a diagonal. Where does the row of the English noun after *red* look?
+# Most of the weight will be on the diagonal. Where does the English noun after *red* attend?
 
 # %%
 exercises.predict("where_the_noun_looks")
@@ -251,22 +260,25 @@ exercises.reveal(
     "where_the_noun_looks", measured="back" if back < 0 else "on" if back > 0 else "same"
 )
 assert pair.source[looked_at[adjective]] == "rouge" and back == -1
-notebook.figure(
-    plots.attention_heatmap(maps[0], [*pair.target, "<eos>"], [*pair.source, "<eos>"]),
-    alt=f"Alignment map of {' '.join(pair.target)}: nearly a diagonal, but red looks at rouge, which "
-    "comes after the noun, and the noun looks one place back.",
-    width=500,
+display(
+    notebook.figure(
+        plots.attention_heatmap(maps[0], [*pair.target, "<eos>"], [*pair.source, "<eos>"]),
+        alt=f"Alignment map of {' '.join(pair.target)}: nearly a diagonal, but red looks at rouge, which "
+        "comes after the noun, and the noun looks one place back.",
+        width=500,
+    )
 )
-
-# %% [markdown]
-# *red* attends to *rouge*, and the noun attends one place further *back*. Nobody told the model about French
-# adjectives. It learned where to look only because looking there made the next word easier to predict.
+notebook.tell(
+    """*red* attends to *rouge*, and the noun attends one place further *back*. Nobody told the model about
+    French adjectives. It learned where to look only because looking there made the next word easier to
+    predict."""
+)
 
 # %%
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %% [markdown]
-# Play it step by step: energies, weights, context, next word. Or type a sentence of your own.
+# Play it step by step, from energies to weights, context and next word. Or type a sentence of your own.
 #
 # A convincing map doesn't prove much, though. Fortunately our toy corpus knows which word translates which, so
 # instead of just looking at the maps we can score them. We link every English word to the French word it
@@ -289,8 +301,8 @@ def alignment_from_weights(weights):
 exercises.check("alignment_from_weights", alignment_from_weights)
 
 # %% [markdown]
-# If we simply drew a diagonal, word for word, the error rate would be 0.55. The model translates almost
-# every test sentence without a mistake.
+# If we simply linked the words in order, along the diagonal, the error rate would be 0.55. The model itself
+# translates almost every test sentence without a mistake.
 
 # %%
 exercises.predict("alignment_error_of_the_model")
@@ -322,21 +334,24 @@ print(
 )
 assert abs(diagonal - 0.55) < 0.005
 assert concat_error < 0.5 * error < 0.5 * diagonal
+notebook.tell(
+    """About a quarter of the links are wrong, although the translations are right. How can that be? Look at
+    the formula again: the score of step $t$ uses the state $s_{t-1}$, which has *not yet read* the word
+    that was just written. The query is always one word behind, so the model often attends to a neighbour of
+    the word it needs. An encoder state also contains information about the words next to it, so a neighbour
+    can be good enough.
+
+    Other models support this explanation. Luong et al. (2015) proposed to attend **after** the decoder's
+    state has read the last written word. *Going deeper* has three models that do so, and all three make
+    fewer wrong links: 0.10, 0.12 and 0.16 instead of 0.27. They differ in other ways too, and each was
+    trained only once, with one seed."""
+)
 
 # %% [markdown]
-# About a quarter of the links are wrong, although the translations are right. How can that be? Look at
-# the formula again: the score of step $t$ uses the state $s_{t-1}$, which has *not yet read* the word that
-# was just written. The query is always one word late, so the model often looks at a neighbour of the word
-# it needs. An encoder state also carries information about the words next to it, so a neighbour may be good enough.
-#
-# Other models support this. Luong et al. (2015) proposed to look **after** the decoder's state has read the last
-# written word. Three models that do so are in *Going deeper*, and all three make fewer wrong links: 0.10, 0.12
-# and 0.16 instead of 0.27. (They differ in more than that, and each is a single training run.)
-#
 # ## 3. What does it cost, and what is left?
 #
-# Every written word is compared with every read word, so there are $T \times S$ scores. That's the
-# price. What did it buy?
+# Every target word is compared with every source word, so there are $T \times S$ scores. That's the cost.
+# What do we gain?
 
 # %%
 exercises.predict("what_attention_solved")
@@ -357,18 +372,18 @@ exercises.reveal("what_attention_solved", measured="waiting" if growing else "no
 for n, least in seconds.items():
     print(f"{n:>3} words written: {1000 * least:.1f} ms")
 assert growing
-
-# %% [markdown]
-# Time still grows with the number of words. Follow the formula backwards: $\alpha_t$ needs $s_{t-1}$, which
-# needs $c_{t-1}$, which needs $\alpha_{t-1}$. No step can begin before the previous one has ended, and no number
-# of cores can help. **The loop is still there.** From a written word to a read word there
-# is now a single step, whatever the distance. But inside each sentence the recurrence remains.
+notebook.tell(
+    r"""The time still grows with the number of words. Follow the formula backwards: $\alpha_t$ needs $s_{t-1}$,
+    which needs $c_{t-1}$, which needs $\alpha_{t-1}$. So no step can begin before the previous one has
+    ended, however many cores you have. **The loop is still there.** From a target word to a source word
+    it's now a single step, whatever the distance. But within each sentence the recurrence remains."""
+)
 
 # %% [markdown]
 # ### You are here
 #
-# Here's the whole model of this lesson as it translates one sentence. Press play, and open the attention at any
-# word. You could now compute every score you see.
+# Here's the whole model of this lesson as it translates one sentence. Press play, and open the attention at
+# any word. You now know how to compute every score you see.
 
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
@@ -376,12 +391,13 @@ model_map(looking.trace("le chat noir voit le chien ."), written=2)
 # %% [markdown]
 # ### What you take with you
 #
-# - The encoder keeps all its states. Before every word, the decoder looks at all of them.
+# - The encoder keeps all its states. Before every word, the decoder attends to all of them.
 # - A score compares one query (the decoder's state) with one key (an encoder state) and depends on both.
 # - A softmax turns scores into weights, and the context is the sum of the *weighted values*.
-# - The bottleneck is gone: the curve against sentence length stays up.
-# - A map can be scored, and a model can translate well with maps that aren't good alignments.
-# - $T \times S$ scores, and still a loop.
+# - The bottleneck is gone, so even long sentences are translated without a mistake.
+# - You can score an attention map against the true alignment, and a model can translate well even if its maps
+#   are poor alignments.
+# - Attention computes $T \times S$ scores, and the loop over words remains.
 #
 # $$c_t = \sum_i \mathrm{softmax}_i\big(v^\top \tanh(W s_{t-1} + U h_i)\big)\, h_i$$
 #
@@ -390,7 +406,7 @@ model_map(looking.trace("le chat noir voit le chien ."), written=2)
 # %% [markdown]
 # # Practice
 #
-# About half an hour, easiest first.
+# About half an hour, the easiest first.
 
 # %%
 exercises.quiz("what_the_score_needs")
@@ -442,7 +458,7 @@ exercises.quiz("beyond_text")
 #
 # ## The whole layer, as the course has it
 #
-# `projected_keys` is $U h$. It's the same at every step of a sentence, so it can be computed once and
+# `projected_keys` is $U h$. It stays the same for every step of a sentence, so it can be computed once and
 # passed in.
 
 # %%
@@ -450,7 +466,7 @@ notebook.show_source(attention.AdditiveAttention.forward)
 
 # %% [markdown]
 # To train the model yourself, run `toy_models.train_toy("additive", splits)`, which takes a few minutes.
-# Here's a film of another model's attention. The thicker a line is, the larger the weight:
+# Here's an animation of another model's attention. The thicker a line, the larger the weight:
 
 # %% tags=["hide-input"]
 notebook.picture("decoder_looking_back")
@@ -458,14 +474,14 @@ notebook.picture("decoder_looking_back")
 # %% [markdown]
 # ## Luong's three scores
 #
-# Luong et al. (2015) let the recurrent network step first and look *then*, with the new state $s_t$.
-# Context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$, predict the word. They compared three
-# scores.
+# In the models of Luong et al. (2015), the decoder takes its recurrent step first and attends *afterwards*,
+# with the new state $s_t$. It predicts the word from the context and the state together, $\tilde h_t =
+# \tanh(W_c [c_t; s_t])$. The authors compared three scores.
 #
 # | score | formula | needs |
 # |---|---|---|
 # | additive (Bahdanau) | $v^\top \tanh(W s_{t-1} + U h_i)$ | two matrices, one vector |
-# | dot | $s_t^\top h_i$ | nothing, but equal widths |
+# | dot | $s_t^\top h_i$ | no parameters, but equal widths |
 # | general | $s_t^\top W h_i$ | one matrix |
 # | concat | $v^\top \tanh(W [s_t; h_i])$ | one matrix twice as wide, one vector |
 
@@ -481,13 +497,15 @@ assert max(table.values()) < diagonal
 assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
 
 # %% [markdown]
-# All four translate long sentences almost without a mistake, yet their maps agree with the truth to
-# different degrees. *dot* even has fewer parameters than lesson 01's model, because with Luong no context
-# enters the GRU, so its matrices are narrower.
+# All four translate long sentences almost without a mistake, but their maps agree with the true alignment to
+# different degrees. Each model was trained only once, with one seed, so the order of the four could be
+# different next time. That includes *additive* against *concat*, which have practically the same formula and
+# differ in when they attend. *dot* even has fewer parameters than lesson 01's model, because in Luong's
+# decoder no context enters the GRU, so its matrices are narrower.
 #
-# Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in section 2. Others belong
-# to words that need nothing from the source: in this corpus *it* is always followed by *is too*, so when
-# the model writes *is* or *too*, it can put its weight anywhere.
+# Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in
+# section 2. Others belong to words that need nothing from the source. In this corpus *it* is always followed
+# by *is too*, so when the model writes *is* or *too*, it doesn't matter where its weight goes.
 
 
 # %% tags=["hide-input"]
@@ -514,11 +532,11 @@ assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shar
 # %% [markdown]
 # ## Hard attention
 #
-# Why mix all states instead of picking the best one? Because a small change of the scores usually doesn't change
-# which state is picked, so the gradient is zero. Hard attention can't be trained by
-# backpropagation alone. It can be trained with reinforcement learning (REINFORCE), and Xu et al. (2015)
-# did that for image captions, where the source isn't text at all but the regions of a picture. Our layer
-# can't tell the difference:
+# Why mix all states instead of picking the best one? Because a small change of the scores usually doesn't
+# change which state is picked, so the gradient is zero. Hard attention can't be trained by backpropagation
+# alone. It can be trained with reinforcement learning (REINFORCE), and Xu et al. (2015) did so for image
+# captions, where the source isn't a text but the regions of a picture. Our layer works for pictures without
+# any change:
 
 # %%
 notebook.set_seed(0)
@@ -535,20 +553,20 @@ assert weights.shape == (1, 196) and context.shape == (1, 512)
 #
 # **"Bahdanau's score depends on the decoder alone."** A myth, as section 1 showed by leaving out each part.
 #
-# **"The context is the sum of the weights."** A myth: that sum is always 1. The context is the sum of the
-# *weighted states*.
+# **"The context is the sum of the weights."** A myth. The sum of the weights is always 1. The context is the
+# sum of the *weighted states*.
 #
-# **"All encoder states go into the score network together."** A myth: one pair at a time, the state and
-# one $h_i$. Only the softmax sees all scores.
+# **"All encoder states go into the score network together."** A myth. The score network gets one pair at a
+# time, the decoder's state and one $h_i$. Only the softmax gets all the scores.
 #
-# **"Attention solved the parallelism problem of recurrent networks."** A myth. Dropping the recurrence
-# did, and that's lesson 03.
+# **"Attention solved the parallelism problem of recurrent networks."** A myth. Dropping the recurrence solved
+# it, as lesson 03 does.
 #
 # ## Try it yourself
 #
-# Luong et al. also tried a *window* of source words ("local attention"). Keep only the five positions
-# around the largest weight, set the others to zero and renormalise. Does the exact match suffer? With
-# three positions? With one?
+# Luong et al. also tried a *window* of source words ("local attention"). Keep only the five positions around
+# the largest weight, set the others to zero and renormalise. Does the model get fewer sentences exactly
+# right? What about three positions, or only one?
 
 # %% [markdown]
 # **References**

@@ -3,11 +3,10 @@
 #
 # *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
-# You read *bank* as two different words without noticing. A language model has to work for that,
-# because it looks *bank* up in a table and gets the same 384 numbers both times. Six layers later
-# the two vectors are no longer equal: their cosine similarity (1 means the same
-# direction) has dropped from 1 to 0.82. Somewhere
-# on the way, *bank* must have picked up information from the words around it.
+# You read *bank* as two different words without noticing. For a language model that's harder, because it
+# looks *bank* up in a table and gets the same 384 numbers both times. Six layers later the two vectors are no
+# longer equal: their cosine similarity (1 means the same direction) has dropped from 1 to 0.82. Somewhere on
+# the way, *bank* must have picked up information from the words around it.
 #
 # Which words? We can find out by hiding them, one at a time. If a hidden word was the one that
 # mattered, the *bank* of the river should end up closer to the *bank* with the money.
@@ -21,6 +20,7 @@ notebook.set_up()
 import math
 
 import matplotlib.pyplot as plt
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 
@@ -70,24 +70,24 @@ def bars(names, heights, title):
 
 
 # %% [markdown] tags=["notes"]
-# **50 to 55 minutes.** Hook and the hidden word 4 · warm-up 4 · 1 comparing 9 · 2 passing on 9 ·
-# 3 learned matrices 9 · 4 every word at once 8 · 5 the six steps on paper 9. The practice part is for
-# home, and *Going deeper* is for whoever asks about kernels or hard look-ups.
+# **50 to 55 minutes.** Hook and the hidden word 4 · warm-up 4 · 1 comparing 9 · 2 passing on 9 · 3 learned
+# matrices 9 · 4 every word at once 8 · 5 the six steps on paper 9. The practice part is for home, and *Going
+# deeper* is for people who ask about kernels or hard look-ups.
 #
 # **Say first**: attention answers one question, namely what a word should take from its neighbours.
 # Let the class vote on every prediction, discuss for half a minute, vote again, and only then run the
 # cell below it.
 #
-# **If you are late**: skip the second noun in section 3 and do the pencil exercise as homework. Never
-# skip the find-the-bug exercise in section 2, because it separates keys from values for good.
+# **If you are late**: skip the second noun in section 3 and do the pencil exercise as homework. Don't skip
+# the find-the-bug exercise in section 2, because it makes the difference between keys and values clear.
 #
 # **Ask**: "What could *car* be looking for?" · "Why can't a softmax give zero?" · "Which of the three
 # vectors would you change so that *stops* passes on its tense?" · "Nothing in section 4 was trained.
 # What would you train?"
 #
-# **Answers to expect**: that queries, keys and values *are* the input vectors (only in the version
-# without parameters) · that a word always attends to itself most (true in section 4, false once there
-# are matrices) · that the weights multiply the keys (they multiply the values).
+# **Mistakes to expect**: queries, keys and values *are* the input vectors (only in the version without
+# parameters) · a word always attends to itself most (true in section 4, false once there are matrices) · the
+# weights multiply the keys (they multiply the values).
 
 # %%
 exercises.predict("which_word_made_the_difference")
@@ -110,20 +110,23 @@ for place, height in enumerate(without.values()):
     axes.annotate(f"{height:.2f}", (place, height), xytext=(9, -4), textcoords="offset points")
 axes.set_xticks(range(len(hideable)), hideable)
 axes.set(xlim=(-0.5, len(hideable) - 0.4), ylim=(0.78, 0.94), title="similarity, one word hidden")
-notebook.figure(
-    fig,
-    alt="Similarity of the two vectors of bank with one word hidden. The dashed line is the value "
-    "with nothing hidden, 0.82. Hiding sat changes nothing; hiding river raises it to 0.91.",
-    width=560,
+display(
+    notebook.figure(
+        fig,
+        alt="Similarity of the two vectors of bank with one word hidden. The dashed line is the value "
+        "with nothing hidden, 0.82. Hiding sat changes nothing; hiding river raises it to 0.91.",
+        width=560,
+    )
+)
+notebook.tell(
+    """Without *river*, the similarity rises from 0.82 to 0.91, while hiding *sat* changes nothing. If we
+    switch attention off altogether, the similarity is 0.996. So practically all of the difference comes
+    from attention, and the largest part of it from a single word."""
 )
 
 # %% [markdown]
-# Without *river* the similarity rises from 0.82 to 0.91, while hiding *sat* changes nothing. If we
-# switch attention off altogether it's 0.996. So practically all of the difference came in through
-# attention, and the largest single share of it came from one word.
-#
-# That's the mechanism of this lesson. To build it we need three things: a way to compare two words, a
-# way to turn comparisons into weights, and something for each word to pass on.
+# This lesson builds attention from scratch. We need three things: a way to compare two words, a way to turn
+# comparisons into weights, and something for each word to pass on.
 
 # %%
 exercises.warm_up(3)
@@ -193,17 +196,20 @@ weights = scores.softmax(dim=-1)  # (S,), sums to 1
 rest = 100 * weights[[0, 3, 4]].sum().item()
 exercises.reveal("share_of_the_rest", measured=rest)
 assert 6 < rest < 8
-notebook.figure(
-    bars(words, weights.tolist(), "weights of car"),
-    alt="The weights of car: 0.47 on small, 0.47 on red, and 0.02 on each of the other three words.",
-    width=560,
+display(
+    notebook.figure(
+        bars(words, weights.tolist(), "weights of car"),
+        alt="The weights of car: 0.47 on small, 0.47 on red, and 0.02 on each of the other three words.",
+        width=560,
+    )
+)
+notebook.tell(
+    r"""Together, *the*, *car* and *stops* get 7%. That's little, but it isn't zero, because a score of 0 still
+    becomes $e^0 = 1$ before the softmax divides. Only a score of $-\infty$ gives a weight of exactly zero,
+    and lesson 04 uses it to hide words on purpose."""
 )
 
 # %% [markdown]
-# Together *the*, *car* and *stops* get 7%. That's not much, but it isn't zero either, because a score
-# of 0 still becomes $e^0 = 1$ before the softmax divides. The only score that leads to a weight of
-# exactly zero is $-\infty$, and lesson 04 uses it to hide words on purpose.
-#
 # ## 2. What does *red* pass on?
 #
 # The weights tell us how much *car* takes from each word, but not what it takes. *red* matched
@@ -220,10 +226,10 @@ print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).
 # *car* used to be just a noun. Now its vector also says that it's smallish (−0.47) and reddish (0.47).
 # The mixture of values that *car* received is called its **context**.
 #
-# The two other vectors have names as well, and you'll meet them in every paper from here on. What *car*
-# is looking for is its **query**. The vector that a query is compared with is a **key**. (Our keys were
-# the whole vectors `x`.) So attention scores every key against the query, turns the scores into weights
-# with a softmax, and uses the weights to mix the values.
+# The two other vectors have names as well, and you'll meet them in every paper from here on. What *car* is
+# looking for is its **query**. The vector that a query is compared with is a **key**, and here the keys were
+# the whole vectors `x`. So attention scores every key against the query, turns the scores into weights with a
+# softmax, and uses the weights to mix the values.
 
 # %%
 exercises.predict("a_third_adjective")
@@ -238,16 +244,17 @@ exercises.reveal(
 )
 print(f"redness of car, with shiny in the sentence: {redness:.2f}")
 assert abs(redness - 0.32) < 0.01
+notebook.tell(
+    """The redness falls from 0.47 to 0.32, although *shiny* says nothing about colour. The weights have to sum
+    to 1, so the third adjective takes its share from the other two. You'll need this in lesson 06, where
+    one set of weights turns out not to be enough."""
+)
 
 # %% [markdown]
-# The redness falls from 0.47 to 0.32, although *shiny* says nothing about colour. The weights have to sum to 1,
-# so the third adjective takes its share from the other two. Remember this for lesson 06, where one set
-# of weights turns out not to be enough.
-#
 # ### Your turn: find the bug (4 min)
 #
-# The function below runs without an error, and yet it hands out negative weights for some queries.
-# That's the result of one of two mistakes in it. Find and fix both.
+# The function below runs without an error, but for some queries it gives negative weights. It has two
+# mistakes, and the negative weights come from one of them. Find and fix both.
 
 # %% tags=["hide-input"]
 exercises.heading("soft_lookup")
@@ -270,9 +277,9 @@ exercises.quiz("what_the_weights_multiply")
 # %% [markdown]
 # ## 3. Nobody makes these vectors up
 #
-# So far we chose every number by hand. A model has to find them, and it does so with three matrices:
-# each word's embedding $x$ is multiplied by $W_Q$ to get its query, by $W_K$ to get its key, and by
-# $W_V$ to get its value. The matrices start out random and are trained like any other weights.
+# So far we chose every number by hand. A model has to learn them, and it does so with three matrices: each
+# word's embedding $x$ is multiplied by $W_Q$ to get its query, by $W_K$ to get its key, and by $W_V$ to get
+# its value. The matrices start out random and are trained like any other weights.
 #
 # Let's watch that happen. The cell below makes up sentences like ours from sixteen words with random
 # embeddings, and asks for the size and colour of the noun. The model has to answer from the context vector of
@@ -357,18 +364,22 @@ axes = plots.attention_heatmap(
     ["the", "(size)", "(colour)", "(noun)", "(verb)"],
     title="mean weights of the noun after training",
 )
-notebook.figure(
-    axes,
-    alt="Mean weights of the noun for five seeds. In every row almost all of the weight is on the "
-    "two adjectives, nearly twice as much on the colour as on the size.",
-    width=520,
+display(
+    notebook.figure(
+        axes,
+        alt="Mean weights of the noun for five seeds. In every row almost all of the weight is on the "
+        "two adjectives, nearly twice as much on the colour as on the size.",
+        width=520,
+    )
+)
+notebook.tell(
+    """In all five runs the weight ends up on the two adjectives, because that's the only way to answer both
+    questions. The colour gets more of it, because there are four colours to tell apart and only two sizes.
+    The query of *car*, the key of *red* and the value of *red* were all learned from the correct answers
+    alone."""
 )
 
 # %% [markdown]
-# In all five runs the weight ends up on the two adjectives, because that's the only way to answer both
-# questions. The colour gets more of it, as there are four colours to tell apart and only two sizes. What *car* looks for, what *red* matches on and what *red* passes on were all learned from
-# the correct answers alone.
-#
 # Now let's make the sentence slightly more interesting: *"the small red car stops the big green tree"*.
 # The model, the training and the question about the first noun stay exactly the same.
 
@@ -388,24 +399,26 @@ axes = bars(
     "mean weights of the first noun",
 )
 axes.tick_params(axis="x", labelsize=9)
-notebook.figure(
-    axes,
-    alt="Mean weights of the first noun in a sentence with two nouns: the two pairs of adjectives "
-    "get the same weight.",
-    width=640,
+display(
+    notebook.figure(
+        axes,
+        alt="Mean weights of the first noun in a sentence with two nouns: the two pairs of adjectives "
+        "get the same weight.",
+        width=640,
+    )
+)
+notebook.tell(
+    """The model is right less than half the time, and the picture shows why. *car* gives the far colour as
+    much weight as the near one, and the far size as much as the near one, because nothing in the vector of
+    *red* says that it's next to *car*. The vectors contain no positions, which lesson 05 will change."""
 )
 
 # %% [markdown]
-# The model is right less than half the time, and the picture shows why: *car* gives the far colour as much
-# weight as the near one, and the far size as much as the near one, because nothing in the vector of *red* says
-# that it stands next to *car*. Words come without
-# positions. Keep this failure in mind, because lesson 05 repairs it.
-#
 # ## 4. Every word asks at once
 #
-# Until now only one word had a query. In **self-attention** every word of the sentence sends out a query to
-# all words of the same sentence, itself included. The simplest version has no matrices at all: each
-# embedding serves as query, key and value.
+# Until now only one word had a query. In **self-attention** every word has a query, which is compared with
+# the keys of all words of the same sentence, including its own. The simplest version has no matrices at all:
+# each embedding serves as query, key and value.
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
@@ -451,16 +464,17 @@ own, even = (100 * sum(numbers) / len(numbers) for numbers in (own, even))
 exercises.reveal("weight_on_itself", measured=own)
 print(f"spread evenly, a word (with its repetitions) would get {even:.0f}%")
 assert 40 < own < 55 and 8 < even < 10
+notebook.tell(
+    """A word gives nearly half of its weight to itself, five times as much as an even spread would. That's no
+    accident, because the dot product of a vector with itself is its squared length, and no other vector of
+    the same length can score more. If you multiply these embeddings by √128, as the trained model does
+    before its first layer, the share becomes 100%. So without matrices, a word mostly attends to itself."""
+)
 
 # %% [markdown]
-# Nearly half of the weight stays on the word itself, five times as much as an even spread would give
-# it. That's no accident: the dot product of a vector with itself is its squared length, and no other
-# vector of the same length can score more. Multiply these embeddings by √128, as the trained model
-# does before its first layer, and the share becomes 100%. Without matrices, a word mostly finds itself.
-#
-# With matrices that changes, because the query and the key of a word are two different vectors then. In
-# MiniLM, the model that read our two sentences, a word of the river sentence gives itself about 5% of its
-# weight, averaged over all layers and heads. An even spread over the 11 tokens would be 9%.
+# With matrices that changes, because then the query and the key of a word are two different vectors. In
+# MiniLM, the model that read our two sentences, a word of the river sentence gives about 5% of its weight to
+# itself, averaged over all layers and heads. An even spread over the 11 tokens would be 9%.
 
 # %% tags=["hide-input"]
 scaled_rows = [embed(pair.target) * math.sqrt(128) for pair in corpus.toy_corpus(200, seed=0)]
@@ -490,16 +504,17 @@ y_shuffled = attention.scaled_dot_product_attention(*[embed(sentence)[order]] * 
 moved = torch.allclose(y_shuffled, y[order], atol=1e-5)
 exercises.reveal("shuffle_the_words", measured="moved" if moved else "different")
 assert moved and not torch.allclose(y_shuffled, y, atol=1e-5)
+notebook.tell(
+    """Each word gets exactly the vector it had before, only in another row. This is called **permutation
+    equivariance**. It means that *the dog sees the cat* and *the cat sees the dog* give *cat* the same
+    vector, and it's the same weakness that made our model fail in section 3."""
+)
 
 # %% [markdown]
-# Each word gets exactly the vector it had before, only in another row. The field calls this
-# **permutation equivariance**. It means that *the dog sees the cat* and *the cat sees the dog* give
-# *cat* the same vector, and it's the same weakness that defeated our model in section 3.
-#
 # ## 5. The six steps, with a pencil
 #
-# Here's the whole computation for one word, with three matrices and numbers small enough for paper. The
-# sentence is *the cat sleeps*, and *the* is asking.
+# Here's the whole computation for one word, with three matrices and numbers that are small enough for pencil
+# and paper. The sentence is *the cat sleeps*, and we compute the context of *the*.
 
 # %% tags=["hide-input"]
 notebook.picture("query_key_value")
@@ -539,8 +554,8 @@ print("the same numbers as the course's function and as PyTorch's: yes")
 assert scores.tolist() == [1, 4, 3] and abs(weights[0] - 0.1) < 0.005
 
 # %% [markdown]
-# Notice that *the* gives itself a weight of only 0.10. The query and the key of *the* come from different
-# matrices, so there's no reason why they should match.
+# Notice that *the* gives itself a weight of only 0.10. Its query and its key come from different matrices, so
+# there's no reason why they should match.
 #
 # Step through the same numbers below, choose another word, or change its vector. **Try:** give *sleeps*
 # the vector of *cat*. What happens to the weights, and why?
@@ -569,7 +584,7 @@ exercises.check("attend", attend)
 # %% [markdown]
 # ### You are here
 #
-# The part that's lit is what you've just built: self-attention, once per layer in the encoder. Click on a
+# The highlighted part is what you've just built: self-attention, once per layer in the encoder. Click on a
 # square to open a head, then on a score to see the dot product behind it, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
@@ -580,7 +595,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
-# - In self-attention every word is a query to all words of its own sentence.
+# - In self-attention every word's query is compared with the keys of all words of its own sentence.
 # - Query, key and value are three *projections* of the embedding, made by three learned matrices.
 # - Nothing so far depends on the order of the words.
 #
@@ -591,7 +606,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 # %% [markdown]
 # # Practice
 #
-# About half an hour, easiest first.
+# About half an hour, the easiest first.
 
 # %%
 exercises.quiz("sign_of_a_dot_product")
@@ -640,9 +655,9 @@ exercises.quiz("does_a_map_explain")
 #
 # ## Does every ambiguous noun split like *bank*?
 #
-# One word proves little, so here are seven sentences per sense of *bank*, and six other nouns with two
-# senses, two sentences each. For the banks we ask how often the nearest neighbour has the right sense.
-# For the others we compare the similarity within a sense with the similarity between senses.
+# A single example proves little, so here are seven sentences per sense of *bank*, and six other nouns with
+# two senses and two sentences per sense. For *bank* we count how often the nearest neighbour has the right
+# sense. For the other nouns we compare the similarity within a sense with the similarity between senses.
 
 # %% tags=["hide-input"]
 rivers = [
@@ -706,9 +721,9 @@ assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 #
 # ## A soft dictionary, and a hard one
 #
-# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query
-# with all keys and returns a mixture of all values. How close that mixture comes to a single value is set
-# by a **temperature**: we divide the scores by it before the softmax.
+# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with
+# all keys and returns a mixture of all values. A **temperature** sets how close that mixture comes to a
+# single value: we divide the scores by the temperature before the softmax.
 
 # %%
 keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -724,9 +739,9 @@ for temperature in (10, 1, 0.1, 0.001):
 assert gradient.norm() < 1e-6  # at a temperature of 0.001
 
 # %% [markdown]
-# At a temperature near zero the soft look-up becomes a hard one, and its gradient vanishes: moving the
-# query a little changes nothing. That's why hard attention can't be learned by backpropagation alone.
-# It can be learned by other means, for instance by REINFORCE, as Xu et al. (2015) did.
+# At a temperature near zero, the soft look-up becomes a hard one. Then changing the query a little changes
+# nothing, so the gradient is zero. That's why hard attention can't be learned by backpropagation alone. There
+# are other ways to train it, such as REINFORCE (Xu et al. 2015).
 
 # %%
 SoftmaxTemperature()
@@ -737,13 +752,15 @@ exercises.quiz("temperature_to_zero")
 # %% [markdown]
 # ## The same idea in 1964
 #
-# In 1964 Nadaraya and Watson estimated the height of a curve at a new place $x$ by averaging the known heights
-# $y_j$ at known places $x_j$, with more weight on the places near $x$. Here $x$ is the query:
+# In 1964 Nadaraya and Watson, independently of each other, estimated the height of a curve at a new point
+# $x$. They averaged the known heights $y_j$ at known points $x_j$, with more weight on the points near $x$.
+# Here $x$ is the query:
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
 # Only the score differs from ours. The weight as a function of distance is called a **kernel**, and its width
-# $h$ does what the temperature did. Make the kernel narrow, then wide, and find the width at which *Off the true curve by* is smallest.
+# $h$ does what the temperature did. Make the kernel narrow, then wide. At which width is the number after
+# *Off the true curve by* smallest?
 
 # %%
 KernelRegression(width=1.0)
@@ -776,8 +793,8 @@ print("symmetric with one matrix: ", torch.allclose(one_matrix, one_matrix.T))
 print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T))
 
 # %% [markdown]
-# In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires that.
-# It's a matter of budget, because lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
+# In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires the smaller
+# width. But lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
 # parameters as a single one of full width.
 
 # %% tags=["hide-input"]
@@ -797,8 +814,8 @@ assert one_full == eight_small
 # stayed on the word itself. With matrices it doesn't have to. In the pencil example *the* gave itself 0.10, and in MiniLM a word of our
 # sentence gives itself about a twentieth.
 #
-# **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers
-# and are trained with everything else. (Embeddings from word2vec *can* be used to initialise them.)
+# **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers and are
+# trained with everything else. Embeddings from word2vec *can* be used to initialise them.
 
 # %% [markdown]
 # **References**

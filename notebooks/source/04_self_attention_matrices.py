@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Self-attention with matrices
 #
-# In lesson 03 one word asked, and a loop compared it with all the others. In a paragraph of 128 words,
-# each of the 128 words asks all 128 words, so that's 16,384 dot products. GPT-3 would repeat them in each of 96
-# heads in each of 96 layers, for every paragraph.
+# In lesson 03 you compared one word's query with all the keys, in a loop. In a paragraph of 128 words, each
+# of the 128 queries is compared with 128 keys, so that's 16,384 dot products. GPT-3 would compute that many
+# in each of 96 heads in each of 96 layers, for every paragraph.
 #
-# Yet attention became popular because it's *fast*. We don't leave out a single one of those dot products. The trick
-# is in how we ask the computer for them. Before you see it, how much faster do you think it can get?
+# But attention became popular because it's *fast*. We don't leave out a single one of those dot products, we
+# only compute them in a different way. How much faster do you think it can get?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -16,6 +16,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
@@ -43,9 +44,8 @@ def seconds(function, *inputs, repeats=5):
 # **49 minutes.** Hook, warm-up and the first prediction 6 · 1 matrices 12 · 2 the square root 10 ·
 # 3 masks 17 · 4 cost 4. The rest of the exercises are for home.
 #
-# **Say first**: nothing new is computed today. Everything from lesson 03 happens again, for all words
-# together, and most of the hour goes into the two details that people get wrong: the square root and
-# the mask.
+# **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
+# goes into two details that people get wrong: the square root and the mask.
 #
 # **If you are late**: leave out "Two meanings of True" and hand it out as homework. People meet it the
 # first time they use `nn.MultiheadAttention`.
@@ -54,9 +54,9 @@ def seconds(function, *inputs, repeats=5):
 # (the variance of $q \cdot k / d_k$ is $1/d_k$, so wide heads would spread their weight evenly) ·
 # "A text twice as long: how much more time, how much more memory?"
 #
-# **Answers to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have
-# the right shape, so the exercises name them) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$ · zeroing the
-# weights after the softmax, which sounds harmless until the leak test.
+# **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
+# right shape, so the exercises name them) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$ · zeroing the weights after
+# the softmax, which sounds harmless until the leak test.
 
 # %%
 exercises.predict("loop_against_matrix")
@@ -100,17 +100,18 @@ axes = plots.labelled_lines(
 )
 axes.set_xscale("log", base=2)
 axes.set_yscale("log")
-notebook.figure(
-    axes,
-    alt="Milliseconds against the number of words, both axes logarithmic: the loop climbs steeply, "
-    "the matrix form and the fused operator stay far below it and nearly flat.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Milliseconds against the number of words, both axes logarithmic: the loop climbs steeply, "
+        "the matrix form and the fused operator stay far below it and nearly flat.",
+        width=560,
+    )
 )
-
-# %% [markdown]
-# The loop does exactly the same multiplications. It does them in thousands of tiny calls from Python,
-# though, and each call costs far more than the few multiplications inside it. A matrix product is a
-# single call. So let's turn the six steps of lesson 03 into matrix products.
+notebook.tell(
+    """The loop does exactly the same multiplications. But it does them in thousands of tiny calls from Python,
+    and each call costs far more than the few multiplications inside it. A matrix product is a single call."""
+)
 
 # %%
 exercises.warm_up(4)
@@ -118,9 +119,10 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# Here are *the cat sleeps* and the three small matrices of lesson 03 again. The word vectors are the
-# **rows** of a matrix $X$. Back then you multiplied one row by $W_Q$ and got one query. A matrix product
-# treats each row separately, so multiplying the whole of $X$ gives one query per row.
+# So let's turn the six steps of lesson 03 into matrix products. Here are *the cat sleeps* and the three small
+# matrices again. The word vectors are the **rows** of a matrix $X$. In lesson 03 you multiplied one row by
+# $W_Q$ and got one query. A matrix product treats each row separately, so multiplying the whole of $X$ gives
+# one query per row.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -131,9 +133,8 @@ w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 query, key, value = x @ w_q, x @ w_k, x @ w_v  # three times (T, D) @ (D, K) -> (T, K)
 
 # %% [markdown]
-# Next come the scores. We need the dot product of every query with every key. A matrix product
-# multiplies every row by every column, so all we have to do is turn the keys into columns, and a
-# transpose does that.
+# Next come the scores. We need the dot product of every query with every key. A matrix product multiplies
+# every row by every column, so we only have to turn the keys into columns, which is a transpose.
 
 # %%
 scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
@@ -192,15 +193,16 @@ except RuntimeError:
 exercises.reveal("softmax_along_columns", measured=happened)
 print("row sums with dim=0:", row_sums)
 assert happened == "silent" and min(row_sums) < 0.9 and max(row_sums) > 1.2
+notebook.tell(
+    """There's no error message. Now each *column* sums to 1, so the weights of some words add up to more than
+    1 and those of others to less. A model with this mistake still trains, only worse, so you might never
+    notice. That's why the checks in this lesson tell you when the softmax runs along the wrong dimension."""
+)
 
 # %% [markdown]
-# There's no error message. Each *key* now distributes one unit of weight over the queries, so some words
-# collect more than one unit and others less. A model with this mistake still trains, only worse, so you might never notice.
-# That's why the checks in this lesson tell you when the softmax runs along the wrong dimension.
-#
-# (You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Those authors write words as
-# *columns*, so everything is transposed at once. With words as rows, as here and in PyTorch, it's
-# $Q K^\top$ and rows.)
+# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this have words
+# as *columns*, so everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with
+# a softmax over rows.
 
 # %% [markdown]
 # **Pencil (2 min).** In the paper an embedding has 512 numbers and a head's query 64. Write down all the
@@ -212,10 +214,10 @@ exercises.quiz("shapes_in_the_paper")
 # %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
-# So far the square root has been a detail that we carried along. Let's leave it out and see what goes
-# wrong. We draw random queries and keys, compute the scores, and apply a softmax. With 4 entries
-# per vector nothing strange happens: among sixteen keys, the strongest one gets 43% of the
-# weight on average. Now the same with 512 entries, drawn from exactly the same distribution.
+# We haven't explained the square root yet. Let's leave it out and see what goes wrong. We draw random queries
+# and keys, compute the scores, and apply a softmax. With 4 entries per vector nothing strange happens: among
+# sixteen keys, the strongest one gets 43% of the weight on average. Now do the same with 512 entries, drawn
+# from exactly the same distribution.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -254,17 +256,20 @@ if (mine := exercises.guess("share_of_the_strongest")) is not None:
 assert abs(raw[4][0] - 0.43) < 0.02 and raw[512][0] > 0.85
 assert max(s[0] for s in scaled.values()) - min(s[0] for s in scaled.values()) < 0.06
 assert raw[512][1] < 0.35 * scaled[512][1]
-notebook.figure(
-    axes,
-    alt="Average share of the strongest of sixteen keys against the number of entries. Not scaled, "
-    "it climbs from 43 to 95 percent. Divided by the square root of d, it stays near 24.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Average share of the strongest of sixteen keys against the number of entries. Not scaled, "
+        "it climbs from 43 to 95 percent. Divided by the square root of d, it stays near 24.",
+        width=560,
+    )
 )
+notebook.tell("""Without the division, one key takes practically all the weight.""")
 
 # %% [markdown]
-# Without the division, one key takes practically everything. The reason is in the scores. Each one is a
-# sum of $d$ products, and if the entries are independent with mean 0 and variance 1, so is each product.
-# Variances add up, so the score has variance $d$ and typically lies $\sqrt d$ away from zero.
+# The reason is the size of the scores. Each score is a sum of $d$ products. If the entries are independent
+# with mean 0 and variance 1, then each product has mean 0 and variance 1 too. Variances add up, so the score
+# has variance $d$ and is typically about $\sqrt d$ away from zero.
 
 # %%
 for d_k in (4, 64, 512):
@@ -272,13 +277,13 @@ for d_k in (4, 64, 512):
     print(f"d = {d_k:>3}   variance of q·k: {(q * k).sum(-1).var():.3g}")
 
 # %% [markdown]
-# At $d = 512$ a typical score is about 23 away from zero, and a softmax over numbers like 23 and −18
-# leaves nothing for the second. Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
+# At $d = 512$ a typical score is about 23 away from zero, and a softmax over numbers like 23 and −18 gives
+# practically nothing to the second. Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
 #
-# Why would we mind if one key takes everything? Because the model can't learn any more. Once a weight is
-# nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
-# through the softmax is nearly zero. Such a softmax is called **saturated**. Move the slider and watch
-# the variance, the spread of the weights and the gradient together.
+# Why is it a problem if one key takes all the weight? Because the model can hardly learn any more. Once a
+# weight is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the
+# gradient through the softmax is nearly zero. Such a softmax is called **saturated**. Move the slider and
+# watch the variance, the spread of the weights and the gradient together.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -318,10 +323,10 @@ def causal_mask(length):
 exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
-# Where does the mask go? Most people's first idea is to compute the weights as always and set the
-# forbidden ones to zero afterwards. Then no word receives anything from a later word, which sounds like
-# what we want. Let's put that idea to the test: we change the *last* of four words and look at which of
-# the outputs move. If the future is really hidden, the first three mustn't.
+# Where does the mask go? Most people's first idea is to compute the weights as always and set the forbidden
+# ones to zero afterwards. Then no word gets the value of a later word, which sounds like what we want. Let's
+# test the idea: we change the *last* of four words and look at which of the outputs change. If the future is
+# really hidden, the first three outputs should stay the same.
 
 
 # %%
@@ -350,14 +355,15 @@ exercises.reveal(
 )
 print("outputs that moved:", leaking.tolist())
 assert leaking.all()
+notebook.tell(
+    """All of them change, so information leaks from the future although every forbidden weight is zero. It
+    leaks through the softmax's **denominator**, which still sums over all words. That's also why the
+    remaining weights no longer sum to 1."""
+)
 
 # %% [markdown]
-# All of them move, so information leaks from the future although every forbidden weight is zero. It
-# leaks through the softmax's **denominator**, which still sums over all words. That's also why the
-# remaining weights no longer sum to 1.
-#
-# So the mask has to act *before* the softmax. If we set a forbidden score to $-\infty$, it becomes
-# $e^{-\infty} = 0$, and it doesn't enter the denominator either.
+# So what should we do instead? The mask has to act *before* the softmax. If we set a forbidden score to
+# $-\infty$, it becomes $e^{-\infty} = 0$, so it adds nothing to the denominator either.
 
 
 # %%
@@ -371,8 +377,7 @@ print("outputs that moved:", moved(hidden_before).tolist())
 assert moved(hidden_before).tolist() == [False, False, False, True]
 
 # %% [markdown]
-# Keep this little test in mind: change a word, and see which outputs move. It finds every leak, and you
-# can run it on any model.
+# You can run this little test on any model: change a word, and see which outputs change.
 #
 # ### Your turn: find the bug (4 min)
 #
@@ -401,9 +406,9 @@ print(suspiciously_good(*exercises_input)[1].round(decimals=2))
 exercises.check("suspiciously_good", suspiciously_good)
 
 # %% [markdown]
-# There's a second reason to hide words. Sentences in a batch rarely have the same length, so the shorter
-# ones are filled up with `<pad>`, and nobody should attend to padding. A **padding mask** says so. Both
-# masks go together with a logical *and*.
+# There's a second reason to hide words. Sentences in a batch rarely have the same length, so the shorter ones
+# are filled up with `<pad>`, and no word should attend to padding. A **padding mask** prevents that. We
+# combine the two masks with a logical *and*.
 
 # %%
 token_ids = torch.tensor([[5, 8, 6, 7], [9, 4, 0, 0]])  # (B=2, S=4), the id of <pad> is 0
@@ -421,8 +426,7 @@ MaskBuilder()
 # %% [markdown]
 # ### Your turn (10 min)
 #
-# Now put everything together, with an empty function to start from: scores, square root, mask, softmax,
-# mixture.
+# Now put everything together, starting from an empty function: scores, square root, mask, softmax, mixture.
 
 # %% tags=["hide-input"]
 exercises.heading("scaled_dot_product_attention")
@@ -479,13 +483,14 @@ print("weights with our mask:\n", by_layer[0].round(decimals=2))
 print("weights with its opposite:\n", with_not[0].round(decimals=2))
 assert (with_not[0][~causal] == 0).all() and by_layer[0, 3].isnan().all()
 assert (by_layer[0].nan_to_num()[causal] == 0).all()
+notebook.tell(
+    """`nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention`
+    and of this course. So here every word attends only to later words, and the last word, which has none,
+    gets `nan`. The `nan` at least shows that something is wrong. To avoid such mistakes, this course
+    defines in a single file, `helpers/masks.py`, what `True` means."""
+)
 
 # %% [markdown]
-# `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention`
-# and of this course. So here every word attends only to later words, and the last word, which has none,
-# gets `nan`. That `nan` at least gives the slip away. To avoid it altogether, this course has a single
-# file, `helpers/masks.py`, that says what `True` means.
-#
 # ## 4. What does it cost?
 #
 # Attention compares every word with every word. With $n$ words of width $d$ that's $n^2$ dot products of
@@ -513,11 +518,13 @@ exercises.reveal("twice_the_length", measured={2: "two", 4: "four", 8: "eight"}[
 for n in (1024, 2048):
     print(f"{n} words: {attention_products(n):,.0f} multiplications, {n * n:,} weights to store")
 assert growth == 4
+notebook.tell(
+    """Twice the length costs four times the multiplications, and four times the memory for the weights."""
+)
 
 # %% [markdown]
-# Twice the length costs four times the multiplications, and four times the memory for the weights. For single
-# sentences nobody notices, but for whole books this cost becomes the main problem.
-# *Going deeper* below compares attention with a recurrent layer, on paper and on your machine.
+# For single sentences nobody notices this cost, but for whole books it becomes the main problem. *Going
+# deeper* below compares attention with a recurrent layer, on paper and on your machine.
 
 # %%
 exercises.quiz("how_many_scores")
@@ -525,7 +532,7 @@ exercises.quiz("how_many_scores")
 # %% [markdown]
 # ### You are here
 #
-# This time a single head is lit. Open it, and you'll find the three products of this lesson with the
+# This time a single head is highlighted. Open it, and you'll find the three products of this lesson with the
 # numbers of a trained model: $Q K^\top$, the softmax, and the mixture of the values.
 
 # %% tags=["nbval-ignore-output"]
@@ -538,19 +545,19 @@ model_map(load_translator().trace("Un chien noir court."), here="head", tour="04
 # - The softmax runs along each row, over the keys.
 # - Dividing by $\sqrt{d_k}$ keeps the size of the scores, and so the gradient, independent of the width.
 # - A mask sets **scores** to $-\infty$ **before** the softmax. In this course `True` means allowed.
-# - The leak test: change a word and see which outputs move.
-# - Cost: about $2 n^2 d$ multiplications and $n^2$ weights.
+# - To find a leak, change a word and see which outputs change.
+# - Attention costs about $2 n^2 d$ multiplications and $n^2$ weights.
 #
 # $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
 # \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
 #
-# One thing is still missing. Shuffle the words, and the outputs are shuffled in the same way and
-# otherwise unchanged. **Lesson 05** adds the order.
+# One thing is still missing. If you shuffle the words, the outputs are shuffled in the same way and otherwise
+# unchanged. **Lesson 05** adds the order.
 
 # %% [markdown]
 # # Practice
 #
-# About 35 minutes, easiest first.
+# About 35 minutes, the easiest first.
 
 # %%
 exercises.quiz("where_the_mask_goes")
@@ -594,7 +601,8 @@ exercises.quiz("why_not_zero_afterwards")
 # ## A word that isn't allowed to attend to anything
 #
 # This can happen without any bug, for instance when a batch contains a sentence that is nothing but padding.
-# Then every score in a row is $-\infty$, and the softmax divides 0 by 0. You'll meet three ways of handling it.
+# Then every score in a row is $-\infty$, and the softmax divides 0 by 0. There are three common ways of
+# handling it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -613,9 +621,9 @@ q_1, k_1 = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 4, 8)
 assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).all()
 
 # %% [markdown]
-# A plain $-\infty$ gives `nan`, which poisons every weight of the model at the next training step. The
-# popular $-10^9$ hides the problem: the row becomes uniform, so the word receives the average of all the
-# words it isn't allowed to attend to. Ours gives a row of zeros, and so does PyTorch's fused operator. A
+# A plain $-\infty$ gives `nan`, which spoils every weight of the model at the next training step. The popular
+# $-10^9$ hides the problem: the row becomes uniform, so the word gets the average of all the words it isn't
+# allowed to attend to. The course's function gives a row of zeros, and so does PyTorch's fused operator. A
 # position that isn't allowed to attend to anything gets a zero vector, and a zero gradient.
 #
 # ## Attention against recurrence
@@ -630,10 +638,10 @@ for n in (16, 64, 256, 1024):
     print(f"n = {n:>4}, d = {d}: attention needs {ratio:.3g} times the multiplications")
 
 # %% [markdown]
-# This leaves out the products with the input: one $n d^2$ for the recurrent layer, three for attention's
-# $Q$, $K$ and $V$. With those counted, attention never needs fewer multiplications than a plain
-# recurrent layer. Why is attention faster all the same? Because a recurrent layer has to
-# wait for its previous step, while attention is a few large products. Here's this machine.
+# This leaves out the products with the input: one $n d^2$ for the recurrent layer, three for attention's $Q$,
+# $K$ and $V$. If you count those, attention never needs fewer multiplications than a plain recurrent layer.
+# But attention is still faster, because a recurrent layer has to wait for its previous step, while attention
+# is a few large products. Here are the times on this machine.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -691,9 +699,8 @@ notebook.figure(
 #
 # ## Which part saturates?
 #
-# The output is *linear* in the values: double them, and it doubles. Gradients that arrive through the
-# values therefore never vanish. Only the path through the scores passes the softmax, and only that path
-# can saturate.
+# The output is *linear* in the values: double them, and it doubles. So gradients that arrive through the
+# values never vanish. Only the path through the scores passes the softmax, so only that path can saturate.
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])
@@ -710,13 +717,13 @@ torch.testing.assert_close(v.grad.sum(0), torch.ones(4))  # the weights sum to 1
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Scores are divided by $\sqrt{d_{model}}$."** A myth: by $\sqrt{d_k}$, the width of the vectors that
-# are compared. In the paper that's $\sqrt{64}$, in a model of width 512.
+# **"Scores are divided by $\sqrt{d_{model}}$."** A myth. They're divided by $\sqrt{d_k}$, where $d_k$ is the
+# width of the vectors that are compared. In the paper that's $\sqrt{64}$, in a model of width 512.
 #
 # **"A softmax never has a vanishing gradient."** A myth, as the cell above shows.
 #
-# **"Masking sets weights to minus infinity, or to zero afterwards."** A myth: it's the *scores* that are
-# set to $-\infty$. Section 3 shows what leaks otherwise.
+# **"Masking sets weights to minus infinity, or to zero afterwards."** A myth. Masking sets the *scores* to
+# $-\infty$. Section 3 shows what leaks otherwise.
 #
 # **"Attention is cheaper than recurrence."** Not in multiplications, as we just counted. Its advantages
 # are a path of length one between any two words, and no waiting for the previous step in training.

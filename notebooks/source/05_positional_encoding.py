@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Positional encoding
 #
-# Here's a task that a child can do: read eight letters, and say them backwards. Let's give it to a model
-# with two attention layers of the kind you know from lessons 03 and 04.
+# Here's a task that a child can do: read eight letters and say them backwards. Let's give it to a model with
+# two attention layers of the kind you know from lessons 03 and 04.
 #
-# However long this model trains, it will never learn to do it. Something is missing from everything we've built so
-# far. Before we look for the missing part, how often will the model name the right letter?
+# However long this model trains, it will never learn the task, because something is missing from everything
+# we've built so far. Before we look for the missing part, how often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -15,6 +15,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -73,8 +74,8 @@ def train_reverser(with_positions, steps=300):
 # **47 minutes.** Hook and training 5 · warm-up 3 · 1 a bag of words 5 · 2 from numbers to waves 12 ·
 # 3 moving is rotating 8 · 4 added 9 · 5 two other ways 5.
 #
-# **Say first**: we gave up reading in order because it was slow. Today we pay for that, and the price is
-# small: one table, added once.
+# **Say first**: we gave up reading in order because it was slow. So now the model doesn't know the order of
+# the words. We can give it the order with a single table, added once.
 #
 # **Ask before showing anything**: "You're allowed to change only the input vectors. How do you tell the
 # model that *dog* is the first word?" The usual answers are: append the number, add the number, use
@@ -83,9 +84,9 @@ def train_reverser(with_positions, steps=300):
 #
 # **If you are late**: leave out section 5 and the read-back table.
 #
-# **Answers to expect**: that $i$ counts columns (it counts *pairs* of columns) · that positions run
-# along the batch · that adding costs nothing · "why 10000?" (so that the slowest wave is longer than
-# any sentence; it's a choice, and models for long texts use larger numbers).
+# **Mistakes to expect**: $i$ counts columns (it counts *pairs* of columns) · positions run along the batch ·
+# adding costs nothing. Somebody will ask: "Why 10000?" (so that the slowest wave is longer than any sentence;
+# it's a choice, and models for long texts use larger numbers).
 
 # %%
 exercises.predict("reverse_without_positions")
@@ -94,10 +95,11 @@ exercises.predict("reverse_without_positions")
 without_positions = train_reverser(False)
 exercises.reveal("reverse_without_positions", measured=without_positions)
 assert abs(without_positions - 100 / 7) < 3
-
-# %% [markdown]
-# About one time in seven. In the reversed word, no letter is where it was before, so the right answer is one of
-# the seven others. That's all the model can find out, because *which* of the seven depends on where they are.
+notebook.tell(
+    """The model is right about one time in seven. In the reversed word, no letter is where it was before, so
+    the right answer is one of the other seven letters. The model can't find out more than that, because
+    *which* of the seven is right depends on where they are."""
+)
 
 # %%
 exercises.warm_up(5)
@@ -132,9 +134,9 @@ shuffled = x[:, order]
 torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x)[0][:, order])
 
 # %% [markdown]
-# Not a digit changes, so the layer can't know who bites whom. As you saw in lesson 03, attention is
-# **permutation equivariant**. A recurrent network knows the order because it reads in order. We gave up
-# reading in order for speed, so we have to write the order *into the vectors* instead.
+# Not a single digit changes, so the layer can't distinguish who bites whom. As you saw in lesson 03,
+# attention is **permutation equivariant**. A recurrent network can use the order, because it reads the words
+# in order. We gave up reading in order for speed, so we have to write the order *into the vectors* instead.
 #
 # ## 2. From numbers to waves
 #
@@ -175,15 +177,16 @@ exercises.reveal("which_is_more_alike", measured="word" if same_word > same_plac
 print(f"dog at 300 and dog at 3:   cosine {same_word:.4f}")
 print(f"dog at 300 and cat at 300: cosine {same_place:.6f}")
 assert same_place > 0.9999 > same_word
+notebook.tell(
+    """At position 300 all words look the same, because 300 is so much larger than their own entries."""
+)
 
 # %% [markdown]
-# At position 300 all words look the same, because 300 is so much larger than their own entries. What we need is a signal that
-# stays small and still tells all positions apart.
-#
-# Binary numbers do that. Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the last but one
-# at every second step, the one before that at every fourth. No digit ever exceeds 1, and yet no two numbers look the
-# same. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a sine and a
-# cosine of the same frequency, and every pair is slower than the one before it.
+# So we need numbers that stay small but are different for every position. Binary digits have both properties.
+# Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the second last at every second step, and
+# the one before that at every fourth. No digit ever exceeds 1, but no two numbers look the same. **Sinusoidal
+# positions** do this with waves instead of digits. Columns come in pairs, a sine and a cosine of the same
+# frequency, and every pair is slower than the one before it.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
@@ -191,7 +194,7 @@ assert same_place > 0.9999 > same_word
 # $10000^{-2i/D}$ is the angle, in radians, by which the wave of pair $i$ advances per position.
 #
 # **Pencil (3 min).** Work out the row for position 3 at width $D = 4$. There are two pairs, with the
-# frequencies $10000^0$ and $10000^{-2/4}$. (A calculator is fine for the sines.)
+# frequencies $10000^0$ and $10000^{-2/4}$. You can use a calculator for the sines.
 
 # %%
 exercises.predict("third_entry_by_hand")
@@ -241,9 +244,10 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The left columns tell neighbours apart, and the middle ones tell the beginning from the end. The right
-# ones are so slow that they hardly change over 64 positions, which is why you see stripes. They earn their keep in
-# longer texts: even among 5,000 positions, no two rows are closer than 0.5 to each other.
+# The columns on the left differ between neighbouring positions, and those in the middle differ between the
+# beginning and the end. The columns on the right are so slow that they hardly change over 64 positions, which
+# is why you see stripes. They become useful in longer texts: even among 5,000 positions, no two rows are
+# closer than 0.5 to each other.
 
 # %%
 exercises.quiz("fast_and_slow_columns")
@@ -251,10 +255,10 @@ exercises.quiz("fast_and_slow_columns")
 # %% [markdown]
 # ## 3. Moving is rotating
 #
-# Why does every frequency need a sine *and* a cosine? Take one pair of columns as a point on a circle, or
-# as the hand of a clock. Each step turns the hand by the same angle. So going $k$ positions further turns
-# it by $k$ times that angle, **wherever you start**. In other words: a single matrix, a rotation of every
-# pair, moves any position by $k$. A model that has learned this matrix can attend to "the word before",
+# Why does every frequency need a sine *and* a cosine? Think of one pair of columns as a point on a circle,
+# like the tip of a clock's hand. Each step turns the hand by the same angle. So moving on by $k$ positions
+# turns it by $k$ times that angle, **wherever you start**. This means that a single matrix, which rotates
+# every pair, moves any position by $k$. A model that has learned this matrix can attend to "the word before",
 # whatever the position.
 #
 # If that's true, something should follow for the dot product of two positions, which is what attention
@@ -272,18 +276,22 @@ spread = max(
 exercises.reveal("dot_product_of_positions", measured="distance" if spread < 1e-4 else "both")
 assert spread < 1e-4 and products.min() > 0
 axes = plots.signed_heatmap(products, x_label="position p′", y_label="position p")
-notebook.figure(
-    axes,
-    alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
-    "colour, paler further off, in ripples.",
-    width=440,
+display(
+    notebook.figure(
+        axes,
+        alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
+        "colour, paler further off, in ripples.",
+        width=440,
+    )
+)
+notebook.tell(
+    """Every line parallel to the diagonal has a single colour, so the dot product depends only on the
+    **distance** between the two positions. It's largest at distance zero and fades in ripples. The dot
+    product alone can't distinguish left from right, but a model can learn to do that with its $W_Q$ and
+    $W_K$."""
 )
 
 # %% [markdown]
-# Every line parallel to the diagonal has a single colour, so the dot product depends on the **distance**
-# of the two positions and on nothing else. It's largest at distance zero and fades in ripples. (The dot
-# product alone can't tell left from right. A model gets that from its $W_Q$ and $W_K$.)
-#
 # Move the sliders below. **Try:** set the shift to the wavelength. By what angle does the hand turn? Then choose
 # pair 15. How far does its hand move?
 
@@ -296,7 +304,7 @@ exercises.quiz("why_sine_and_cosine")
 # %% [markdown]
 # ## 4. How it enters: added
 #
-# The table is simply **added** to the word vectors, row by row, and the same rows to every sentence of the
+# The table is simply **added** to the word vectors, row by row, with the same rows for every sentence of the
 # batch. Before that, the paper multiplies the embeddings by $\sqrt D$:
 #
 # $$x_p = \sqrt{D}\, e_{w_p} + PE_p, \qquad (B, T, D) + (T, D)$$
@@ -324,10 +332,11 @@ def add_positions(embeddings, table):
 exercises.check("add_positions", add_positions)
 
 # %% [markdown]
-# Adding looks reckless, because once two numbers are added, nobody can take them apart again. But for two
-# *vectors* with many entries it's different, because random directions in many dimensions are almost at right
-# angles. Let's measure it: 600 random words at 40 positions each, added up. Then a *linear* map, fitted on
-# half of the 24,000 sums, tries to read the position back from the other half.
+# Adding looks risky, because once two numbers are added, you can't separate them again. But with two
+# *vectors* of many entries you often can, because random directions in many dimensions are almost at right
+# angles. Let's measure how well it works. We add 600 random word vectors to 40 positions each, which makes
+# 24,000 sums. We fit a *linear* map on half of the sums, and use it to read the position back from the other
+# half.
 
 # %%
 exercises.predict("reading_the_position_back")
@@ -361,13 +370,14 @@ for width, (where, which, _, _) in accuracy.items():
 assert accuracy[512][1] > 95 and accuracy[512][0] > 50
 assert accuracy[64][0] < accuracy[256][0] < accuracy[512][0]  # the wider, the better
 assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding is not free
+notebook.tell(
+    """At the paper's width, the linear map practically always recovers the *word*, and most of the time the
+    exact position, where guessing would be right once in 40. At width 64, adding loses much more. So adding
+    does lose something, but in wide vectors it loses little. *Going deeper* compares it with concatenation."""
+)
 
 # %% [markdown]
-# At the paper's width a linear map names the *word* practically always and the exact position most of the
-# time, where guessing would be right once in 40. At width 64 adding costs a lot. So adding isn't free, but in
-# wide vectors it costs little. *Going deeper* compares it with concatenation.
-#
-# Back to the eight letters. Can the model reverse them now?
+# Now back to the eight letters. Can the model reverse them if we add positions?
 
 # %%
 exercises.predict("reverse_with_positions")
@@ -376,14 +386,15 @@ exercises.predict("reverse_with_positions")
 with_positions = train_reverser(True)
 exercises.reveal("reverse_with_positions", measured=with_positions)
 assert with_positions > 95
+notebook.tell(
+    """The model and the training are the same as before. All we did was add one table to the embeddings."""
+)
 
 # %% [markdown]
-# The model and the training are the same as before. All we did was add one table to the embeddings.
-#
 # ## 5. Two other ways
 #
 # **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the
-# Vision Transformer use one. A learned table has only as many rows as it was trained with, though.
+# Vision Transformer use one. But a learned table has only as many rows as it was trained with.
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -393,10 +404,9 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# **Rotary positions** (RoPE, Su et al. 2021) take section 3 at its word. If moving is rotating, let's
-# rotate: each pair of entries of a query and of a key is turned by an angle that grows with its position.
-# Nothing is added, and the values stay as they are. Below, one query and one key are placed at each of 50
-# positions.
+# **Rotary positions** (RoPE, Su et al. 2021) use the rotation of section 3 directly. They turn each pair of
+# entries of a query and of a key by an angle that grows with the position. Nothing is added, and the values
+# stay as they are. Below, we put the same query and the same key at each of 50 positions.
 
 # %%
 notebook.set_seed(0)
@@ -417,10 +427,10 @@ exercises.reveal(
 for t, s in ((10, 7), (40, 37), (7, 10)):
     print(f"query at {t:>2}, key at {s:>2}: score {scores[t, s]:.2f}")
 assert equal and not mirrored
-
-# %% [markdown]
-# For a given query and a given key, the score depends only on how far apart they are and on which comes
-# first. Most of today's large language models use rotary positions.
+notebook.tell(
+    """For a given query and a given key, the score depends only on how far apart the two are and on which
+    comes first. Most of today's large language models use rotary positions."""
+)
 
 # %%
 exercises.quiz("who_uses_what")
@@ -437,22 +447,23 @@ model_map(load_translator().trace("Un chien noir court."), here="positions", tou
 # %% [markdown]
 # ### What you take with you
 #
-# - Without positions, self-attention is permutation equivariant: shuffle in, shuffle out.
+# - Without positions, self-attention is permutation equivariant: if you shuffle the words, the outputs are
+#   shuffled in the same way.
 # - Sinusoids give every position a row of bounded numbers, from fast waves to slow ones.
 # - Moving by $k$ positions is a rotation that doesn't depend on where you start, so the dot product of
 #   two positions depends on their distance.
-# - They are **added**, along the time dimension: $\sqrt{D}\,e + PE$.
+# - Positions are **added** to the embeddings, along the sequence: $\sqrt{D}\,e + PE$.
 # - Learned tables have a last position. Rotary positions turn queries and keys instead of adding anything.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
-# A word can now attend to others and knows where they are. But each row of the softmax has only one unit
-# of weight to share out. **Lesson 06** gives each word several rows.
+# A word can now attend to the other words and depend on where they are. But the weights in its row sum to 1,
+# so it can't attend fully to two words at once. **Lesson 06** gives each word several rows.
 
 # %% [markdown]
 # # Practice
 #
-# About half an hour, easiest first.
+# About half an hour, the easiest first.
 
 # %%
 exercises.quiz("what_equivariance_means")
@@ -530,14 +541,15 @@ for k in (1, 5, 50):
 assert one_back[1:].diagonal().min() > 0.95
 
 # %% [markdown]
-# In lesson 06 you'll meet a trained head with this job. (Its model has learned positions and found its own
-# way of doing it.)
+# In lesson 06 you'll meet a trained head that attends to the previous word. Its model has learned positions,
+# so it does this in a different way.
 #
 # ## Bits and waves
 #
-# The binary counter isn't just a figure of speech. Here's which *half* of its wave each of four sines is
-# in, next to the bits of the position. (These four are made for the comparison, each twice as slow as the
-# next. The frequencies of the real table form a geometric series with another factor.)
+# You can take the comparison with binary numbers literally. The cell below prints the bits of each position
+# next to four sines, each reduced to 1 or 0 for the *half* of its wave that it's in. We made these four sines
+# for the comparison, each twice as slow as the next. In the real table the factor from one frequency to the
+# next is a different one.
 
 # %%
 for position in range(8):
@@ -552,8 +564,8 @@ notebook.picture("sinusoids")
 # %% [markdown]
 # ## Is it added or concatenated?
 #
-# Added. Here's what concatenation would buy, with half of the width for the word and half for the
-# position.
+# The table is added. Here's what would happen with concatenation, with half of the width for the word and
+# half for the position.
 
 # %% tags=["hide-input"]
 for width, (a, b, c, d) in accuracy.items():
@@ -563,15 +575,15 @@ for width, (a, b, c, d) in accuracy.items():
     )
 
 # %% [markdown]
-# Concatenation reads the position back better at every width. So why does almost everybody add? Because
-# adding reserves no columns for positions, so training can decide how much room word and position get.
-# These words were random, and 600 of them fill every direction there is. A trained model can keep some
-# directions free.
+# With concatenation, the position can be read back better at every width. So why does almost everybody add?
+# Because adding reserves no columns for positions, so training can decide how many directions the words and
+# the positions use. Our 600 words were random, so they use every direction there is. A trained model can keep
+# some directions free.
 #
 # ## Along which dimension?
 #
-# The bug you mended in section 4 takes positions along the batch. Then all words of a sentence get the
-# *same* vector added, and the sentence is a bag of words again.
+# The buggy function in section 4 added positions along the batch. Then all words of a sentence get the *same*
+# vector, and the sentence is a bag of words again.
 
 # %%
 notebook.set_seed(0)
@@ -596,8 +608,8 @@ assert bag_batch and not bag_time
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Positions are appended to the word vector."** A myth for the Transformer of 2017, BERT and GPT-2:
-# they're added, and the width stays as it was.
+# **"Positions are appended to the word vector."** A myth, at least for the Transformer of 2017, BERT and
+# GPT-2. There, positions are added, and the width doesn't change.
 #
 # **"BERT uses sinusoids."** A myth. All rows of a sinusoidal table have the same length, and those of
 # MiniLM, a small BERT, don't:
@@ -612,8 +624,8 @@ assert (sinusoid_lengths - sinusoid_lengths[0]).abs().max() < 1e-3
 assert lengths.max() > 1.2 * lengths.min()
 
 # %% [markdown]
-# **"The frequencies increase, like overtones."** A myth: they form a geometric series from fast to slow,
-# with wavelengths from 2π to nearly 10000 · 2π positions.
+# **"The frequencies increase, like overtones."** A myth. They form a geometric series from fast to slow, with
+# wavelengths from 2π to nearly 10000 · 2π positions.
 #
 # **"The table is as long as the longest sentence of the training set."** A myth. Batches are padded to
 # their own longest sentence. The only limits are the size of a learned table, if there is one, and the computer's memory.
@@ -621,7 +633,7 @@ assert lengths.max() > 1.2 * lengths.min()
 # ## Try it yourself
 #
 # Train the reverser on eight letters and test it on twelve, once with sinusoids and once with rotary
-# positions in every layer. Does either of them generalise, and can you say why?
+# positions in every layer. Does either of them generalise to twelve letters? Why, or why not?
 
 # %% [markdown]
 # **References**

@@ -1,25 +1,29 @@
 # %% [markdown]
 # # Build a Transformer
 #
-# **Can you build one?** You have met every part. Now you put them together, from an embedding to a
-# translation, in plain functions on plain tensors. At the end your model takes the weights of the
-# course's translator, and translates. Whether it is *right* is a stricter question; we ask it too.
+# In this lesson you write a whole Transformer, and it will translate French. You already know every part. Now
+# you put the parts together, from the embedding to the last word, in ten short functions on plain tensors.
+# Then you give them the trained weights of the course's translator, and read what your own code writes.
+#
+# One thing makes this harder than it sounds: a Transformer with a mistake in it usually runs without an error
+# message. So at the end you'll also learn how to find the part that's wrong.
 #
 # At the end of these **120 minutes** you can
 #
-# - write every part of a Transformer yourself, and say what goes in and what comes out,
-# - put them together so that real, trained weights work in them,
-# - find the part that is wrong in a model that runs, whatever it writes,
-# - use the encoder alone, for something that is not text.
+# - write every part of a Transformer yourself, and give the shapes of its inputs and outputs,
+# - put the parts together so that trained weights work in them,
+# - find the wrong part in a model that runs without an error,
+# - use the encoder alone, for something that isn't text.
 #
-# You need lessons 03 to 08. Ten parts take 66 minutes, the comparison 10, the tones 24, the questions 20.
+# You need lessons 03 to 08. The ten parts take 66 minutes, the comparison 10, the tones 24 and the questions
+# 20.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
 notebook.set_up()
 
-# %%
+# %% tags=["hide-input"]
 import math
 
 import numpy as np
@@ -40,23 +44,27 @@ from helpers.tokenization import BOS, EOS, PAD
 
 layer_norm = exercises.reference("layer_norm")  # lesson 07's
 
+# %%
+exercises.warm_up(10)
+
 # %% [markdown]
 # ## The plan
 #
 # | Part | What it does | Lesson | Minutes |
 # |---|---|---|---|
-# | 1 `build_embedding` | ids to vectors, with positions | 03, 05 | 4 |
+# | 1 `build_embedding` | turns ids into vectors and adds positions | 03, 05 | 4 |
 # | 2 `build_attention` | scores, scale, mask, softmax, mix | 04 | 6 |
 # | 3 `build_multi_head` | several attentions side by side | 06 | 12 |
-# | 4 `build_feed_forward` | think at every position | 07 | 3 |
+# | 4 `build_feed_forward` | works on each position by itself | 07 | 3 |
 # | 5 `build_sublayer` | the residual path and its norm | 07 | 3 |
 # | 6 `build_encoder_layer` | parts 3 and 4, each in part 5 | 07 | 7 |
-# | 7 `build_encoder` | part 1, then part 6 again and again | 07 | 7 |
-# | 8 `build_decoder_layer` | look back, look across, think | 07 | 8 |
+# | 7 `build_encoder` | part 1, then part 6 once per layer | 07 | 7 |
+# | 8 `build_decoder_layer` | masked self-attention, cross-attention, feed-forward | 07 | 8 |
 # | 9 `build_decoder` | parts 1 and 8, then logits | 07, 08 | 8 |
-# | 10 `build_greedy` | one token after the other | 08 | 8 |
+# | 10 `build_greedy` | writes one token after the other | 08 | 8 |
 #
-# The weights are a dictionary: names to tensors. Two small helpers find what belongs to a part.
+# Your functions need trained weights. PyTorch gives them to us as a dictionary from names to tensors, and two
+# small helpers pick out the entries that belong to one part.
 
 # %%
 notebook.show_source(under)
@@ -70,59 +78,60 @@ tokenizer, weights = translator.tokenizer, translator.model.state_dict()
 n_heads = translator.model.config.n_heads
 D = weights["src_embedding.weight"].shape[1]
 positions = sinusoidal_positions(translator.model.config.max_len, D)
-src_ids = translator.encode(
-    ["Trois enfants courent sur la plage.", "Un homme dort."]
-)  # the second is padded
-
+french = ["Trois enfants courent sur la plage.", "Un homme dort."]
+src_ids = translator.encode(french)  # the second is padded
 different = len({weight.data_ptr() for weight in weights.values()})
 print(f"{len(weights)} names for {different} tensors, D = {D}, {n_heads} heads")
 for name, weight in under(weights, "encoder_layers.0.").items():
     print(f"{name:>32}  {tuple(weight.shape)}")
 
 # %% [markdown]
-# Two names more than tensors: source table, target table and output matrix are one (lesson 08).
+# There are two more names than tensors, because the source embedding, the target embedding and the output
+# matrix are the same tensor (lesson 08).
 #
-# You may leave a part out. If yours does not pass its check yet, the tested one takes its place, and
-# the next part can be built. This is all that does it:
+# You can skip a part. As long as yours doesn't pass its check, the tested version takes its place, so that
+# you can go on to the next part. This function does it:
 
 # %%
 notebook.show_source(own_or_tested)
 
 # %% [markdown]
-# A tested part calls tested parts only. So for a model that is wholly yours, all ten have to be.
-# Always run a part's two cells together: the second one puts the tested part in its place.
+# A tested part calls only tested parts. So the model is entirely yours only if all ten parts are. Always run
+# a part's two cells together, because the second one puts in the tested part if yours doesn't pass.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Two hours in one go, or as homework with a deadline. Pairs work well: one
-# writes, the other says the shapes; they change places after each part. Nobody has to finish all ten.
-# `exercises.hint("build_attention")` gives hints one at a time, `exercises.solution("build_attention")`
-# the tested source.
+# **How to run this lesson.** Plan two hours in one session, or set it as homework with a deadline. Pairs work
+# well: one person writes, the other says the shapes, and they swap after each part. Nobody has to finish all
+# ten. `exercises.hint("build_attention")` gives hints one at a time, and
+# `exercises.solution("build_attention")` shows the tested source.
 #
 # **Rubric**, 20 points.
 #
 # | | 0 | 1 | 2 |
 # |---|---|---|---|
 # | Embedding and attention (1, 2) | neither passes | one passes | both pass |
-# | Several heads (3) | does not pass | passes with the solution seen | passes, and the shapes can be told line by line |
+# | Several heads (3) | doesn't pass | passes after looking at the solution | passes, and they can give the shapes line by line |
 # | Sublayers (4, 5) | neither passes | one passes | both pass |
 # | Encoder (6, 7) | neither passes | the layer passes | both pass |
-# | Decoder (8, 9) | neither passes | the layer passes | both pass, and each mask can be justified |
-# | Writing (10) | does not pass | passes for one sentence | passes |
-# | The whole | does not run | runs with tested parts | all ten are the learner's own, logits agree |
-# | Finding a mistake | cannot say where to look | finds it with the comparison's help | explains why the order of the parts matters |
-# | The tones | not run | runs, accuracy above 95 % | and one change of their own, measured |
-# | Reading it | no names, no shapes | mostly readable | a colleague could go on with it |
+# | Decoder (8, 9) | neither passes | the layer passes | both pass, and they can justify each mask |
+# | Writing (10) | doesn't pass | passes for one sentence | passes |
+# | The whole | doesn't run | runs with tested parts | all ten are the learner's own, logits agree |
+# | Finding a mistake | can't say where to look | finds it with the help of the comparison | explains why the order of the parts matters |
+# | The tones | not run | runs, accuracy above 95% | also one change of their own, measured |
+# | Readability | no names, no shapes | mostly readable | a colleague could continue the work |
 #
-# From 16 points on somebody can be trusted with a real code base; below 10, lessons 06 and 07 once
-# more. Whether a solution was looked at costs a point only in part 3: to read good code and to explain
+# With 16 points or more, somebody is ready to work on a real code base. Below 10, they should do lessons 06
+# and 07 again. Looking at a solution costs a point only in part 3, because reading good code and explaining
 # it is a skill as well.
 
 # %% [markdown]
 # ## 1. The embedding
 #
-# Ids become vectors, and vectors get a place. The table's numbers begin at about $1/\sqrt{D}$ and stay
-# small; the factor $\sqrt{D}$ makes them as large as the positions, or larger (lesson 05). The
-# table of sinusoids is made already: `positions`, one row for each place.
+# Without an embedding the model has only token ids, and without positions it can't tell the order of the
+# words. So the first part looks up a vector per id and adds a vector per position. The numbers in the
+# embedding table start at about $1/\sqrt{D}$ and stay small, so multiply them by $\sqrt{D}$ to make them
+# about as large as the positions, or larger (lesson 05). The table of sinusoids already exists: `positions`
+# has one row per position.
 
 # %%
 exercises.heading("build_embedding")
@@ -147,9 +156,10 @@ print(f"size of the numbers: in the table {weights['src_embedding.weight'].std()
 # %% [markdown]
 # ## 2. Attention
 #
-# Lesson 03's steps without the first, which is part 3's, in the matrices of lesson 04: scores, scale,
-# softmax, mix; and before the softmax the mask. There may
-# be further axes in front, one for sentences and one for heads. In our masks `True` means *may look*.
+# Now let the positions exchange information, with the attention of lesson 04: compute the scores, scale them,
+# apply the mask, take the softmax, and mix the values. The projections to queries, keys and values come
+# later, in part 3. There can be extra dimensions in front, one for sentences and one for heads. In our masks,
+# `True` means *allowed to attend*.
 
 # %%
 exercises.heading("build_attention")
@@ -171,18 +181,19 @@ context = build_attention(x, x, x, may_look)
 print("vectors", tuple(x.shape), "-> contexts", tuple(context.shape))
 
 # %% [markdown] tags=["notes"]
-# **10 minutes** for parts 1 and 2. Whoever has done lesson 04 may copy it; the point here is the mask.
-# Ask: *what if a row of the mask is all False?* 0/0 gives NaN; lesson 04 gives zeros, and we leave that
-# out here. No row is empty: each sentence has its `<eos>`.
+# **10 minutes** for parts 1 and 2. People who solved the exercise in lesson 04 can copy their answer, because
+# what matters here is the mask. Ask: *what if a row of the mask is all False?* (0/0 gives NaN. Lesson 04
+# returns zeros instead, and we leave that out here, because every sentence has at least its `<eos>`.)
 
 # %% [markdown]
 # ## 3. Several heads
 #
-# Project, split, attend, merge, project (lesson 06). One function for all three uses of attention: `x`
-# asks, `source` answers. In self-attention both are the same.
+# A single softmax can't attend to two things fully (lesson 06), so we need several heads: project, split,
+# attend, merge, project. The same function has to serve all three uses of attention. The queries come from
+# `x`, and the keys and values come from `source`. In self-attention the two are the same.
 #
-# The weights of a linear layer are stored as (out, in), as PyTorch does it. So `F.linear(x, weight,
-# bias)` is `x @ weight.T + bias`.
+# PyTorch stores the weights of a linear layer as (out, in), so `F.linear(x, weight, bias)` computes `x @
+# weight.T + bias`.
 
 # %%
 exercises.heading("build_multi_head")
@@ -205,13 +216,14 @@ found = build_multi_head(x, x, mask, under(first, "self_attention."), n_heads)
 print("asks", tuple(x.shape), "-> found", tuple(found.shape))
 
 # %% [markdown] tags=["notes"]
-# **12 minutes.** The longest part. Let pairs write the shape after every line before they write code.
-# Nearly all mistakes are a missing transpose, and the check names which.
+# **12 minutes.** This is the longest part. Ask pairs to write down the shape after every line before they
+# write code. Nearly all mistakes are a missing transpose, and the check says which one.
 
 # %% [markdown]
 # ## 4. The feed-forward network
 #
-# Widen, bend, narrow, at every position alone (lesson 07).
+# Attention only mixes values, so each position still needs a network of its own to work on the result (lesson
+# 07): linear, ReLU, linear.
 
 # %%
 exercises.heading("build_feed_forward")
@@ -234,10 +246,10 @@ assert build_feed_forward(x, under(first, "feed_forward.")).shape == x.shape
 # %% [markdown]
 # ## 5. The residual path
 #
-# Around each sublayer runs a path that carries $x$ itself. The translator is **pre-norm**: the
-# sublayer reads the normalised $x$, and what it finds is added to $x$ as it was.
+# Without a path around each sublayer, a stack of layers makes all words alike. The translator is
+# **pre-norm**: the sublayer reads the normalised $x$, and its output is added to the original $x$.
 #
-# `layer_norm(x, gain, bias)` is the one of lesson 07.
+# You can use `layer_norm(x, gain, bias)` from lesson 07.
 
 # %%
 exercises.heading("build_sublayer")
@@ -261,8 +273,9 @@ assert torch.equal(nothing_found, x)  # a sublayer that finds nothing changes no
 # %% [markdown]
 # ## 6. An encoder layer
 #
-# Look around, then think: self-attention and feed-forward, each in its path with a norm of its own. A
-# sublayer takes one argument; `lambda h: …` makes one that knows the rest.
+# An encoder layer is self-attention followed by the feed-forward network, each inside a sublayer from part 5
+# with its own norm. The function that you pass to `build_sublayer` takes a single argument. Use `lambda h: …`
+# to make one that already has the other arguments.
 
 # %%
 exercises.heading("build_encoder_layer")
@@ -285,8 +298,8 @@ print("in", tuple(x.shape), "-> out", tuple(after_one.shape))
 # %% [markdown]
 # ## 7. The encoder
 #
-# Embed, let every layer work on what the one before wrote, and normalise once more at the end. What
-# comes out is the *memory*; all decoder layers read it.
+# The encoder embeds the tokens, sends them through all layers in order, and normalises once more at the end.
+# Its output is the *memory*, which every decoder layer reads.
 
 # %%
 exercises.heading("build_encoder")
@@ -310,15 +323,16 @@ torch.testing.assert_close(memory[1:, :n], shorter, atol=1e-4, rtol=1e-4)
 print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
-# **20 minutes** for parts 4 to 7. Groups that are late may leave 4 out: it has been done in lesson 07.
-# Ask after part 6: *what would change if the lambda used x instead of its h?* The norm would be computed
-# and thrown away; every shape would still fit.
+# **20 minutes** for parts 4 to 7. Groups that are late can skip part 4, which they know from lesson 07. After
+# part 6, ask: *what would change if the lambda used x instead of its h?* (The norm would be computed and then
+# ignored, and every shape would still fit.)
 
 # %% [markdown]
 # ## 8. A decoder layer
 #
-# Look back, look across, think. The first attention may not see the future, the second not the padding
-# of the source. Both masks come from outside.
+# A decoder layer has one sublayer more than an encoder layer: masked self-attention, cross-attention,
+# feed-forward. Self-attention isn't allowed to attend to later positions, and cross-attention isn't allowed
+# to attend to the source's padding. Your function is given both masks.
 
 # %%
 exercises.heading("build_decoder_layer")
@@ -345,8 +359,9 @@ print("two beginnings of three tokens:", tuple(y.shape))
 # %% [markdown]
 # ## 9. The decoder and its logits
 #
-# Here the decoder's mask is made: real tokens only, and none that comes later. At the end each vector
-# is compared with every word: the target's table, transposed, gives the **logits** (lesson 08).
+# The decoder makes its own mask, which hides both padding and later positions. At the end we need a score per
+# word of the vocabulary. The dot products of each vector with all rows of the target's embedding table are
+# the **logits** (lesson 08).
 
 # %%
 exercises.heading("build_decoder")
@@ -375,8 +390,8 @@ print(
 # %% [markdown]
 # ## 10. Writing
 #
-# Take the likeliest token, append it, go on. In lesson 08 it was one sentence; here it is a batch, and
-# some sentences are complete before others.
+# Your decoder predicts one token. To get a sentence, take the likeliest token, append it and repeat. In
+# lesson 08 you did so for one sentence. Here it's a batch, in which some sentences end before others.
 
 # %%
 exercises.heading("build_greedy")
@@ -405,16 +420,17 @@ for row in written.tolist():
     print(tokenizer.decode(row))
 
 # %% [markdown] tags=["notes"]
-# **24 minutes** for parts 8 to 10. *Why does the decoder need the padding mask, if padding stands on
-# the right and the causal mask hides it?* For real positions it does not: it changes only what stands at
-# padding, and the course's model has it. With padding on the left neither our mask nor our positions
-# would do: the first rows would see nothing (NaN), and counting would begin at the padding.
+# **24 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
+# right and the causal mask hides it?* (Real positions don't need it. The mask only changes the outputs at the
+# padding, and we have it because the course's model does.) With padding on the left, neither our mask nor our
+# positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
+# counted from the padding.
 
 # %% [markdown]
 # ## Your model and ours
 #
-# Now the whole. `own_transformer.translate` only calls `build_encoder`, `build_decoder` and
-# `build_greedy`, and gives them the trained weights.
+# Now run the whole model. `own_transformer.translate` only calls your `build_encoder`, `build_decoder` and
+# `build_greedy` with the trained weights.
 
 # %%
 parts = {name: globals()[name] for name in own_transformer.PARTS}
@@ -431,10 +447,10 @@ for source, translation in list(zip(french, yours))[:4]:
 print(f"\nthe same sentence as ours: {sum(a == b for a, b in zip(yours, ours))} of {len(french)}")
 
 # %% [markdown]
-# The same words are not yet proof: an argmax does not notice a logit that is a little off. So each
-# part is compared with the course's model as well, on the real weights, in every layer, to $10^{-4}$.
-# Each part is given what *our* model computed up to there. If something differs, the message names the
-# first part and the first layer where it does.
+# Writing the same words doesn't prove that your model is right, because a logit can be a little off without
+# changing the argmax. So we also compare every part with the course's model, on the trained weights, in every
+# layer, to within $10^{-4}$. Each part gets as its input what *our* model computed up to that point. If
+# something differs, the message names the first part and the first layer where it does.
 
 # %%
 comparison = own_transformer.compare_with_course(parts, translator, french)
@@ -447,10 +463,10 @@ assert yours == ours
 # %% [markdown]
 # ### Break it
 #
-# Somebody writes post-norm where the weights want pre-norm. Another forgets the factor $\sqrt{D}$. A
-# third writes a feed-forward network with GELU, a smoother ReLU. A fourth counts the positions from one.
-# Every shape fits, nothing raises. **Predict:** which of these would you notice by reading the
-# translations?
+# Here are four mistakes that people make. The first builds a post-norm sublayer, although the weights were
+# trained with pre-norm. The second forgets the factor $\sqrt{D}$. The third has a feed-forward network with
+# GELU, which is a smoother ReLU. The fourth counts the positions from one. In each of them every shape fits,
+# and there's no error message.
 
 
 # %%
@@ -471,7 +487,11 @@ def from_one(ids, table, positions):
     return table[ids] * math.sqrt(table.shape[1]) + positions[1 : ids.shape[1] + 1]
 
 
-equal = {}
+# %%
+exercises.predict("mistakes_that_show")
+
+# %% tags=["hide-input"]
+equal, lines = {}, []
 for name, wrong in [
     ("build_sublayer", post_norm), ("build_embedding", unscaled),
     ("build_feed_forward", with_gelu), ("build_embedding", from_one),
@@ -479,37 +499,44 @@ for name, wrong in [
     with torch.inference_mode():
         rows = own_transformer.translate_with({name: wrong}, translator, french).tolist()
     equal[wrong] = sum(tokenizer.decode(row) == o for row, o in zip(rows, ours))
-    print(f"{wrong.__name__}: {equal[wrong]} of {len(french)} sentences as ours; "
-          f"the first: {tokenizer.decode(rows[0])[:56]}")  # fmt: skip
     found = own_transformer.compare_with_course({**parts, name: wrong}, translator, french[:3])
     assert found.part == name
-    print("   comparison:", found.message.split(". ")[0])
+    lines += [f"{wrong.__name__}: {equal[wrong]} of {len(french)} sentences as ours; "
+              f"the first: {tokenizer.decode(rows[0])[:56]}",
+              f"   comparison: {found.message.split('. ')[0]}"]  # fmt: skip
+shows = [wrong for wrong in equal if equal[wrong] < 10]  # half of the sentences are wrong, or more
+exercises.reveal(
+    "mistakes_that_show",
+    measured={1: "norm", 2: "norm_and_scale", 4: "all"}.get(len(shows), "three"),
+)
+print("\n".join(lines))
 assert equal[post_norm] == equal[unscaled] == 0 and equal[with_gelu] > 10 and equal[from_one] > 15
+notebook.tell(
+    r"""With post-norm or without $\sqrt{D}$, the model writes nothing or nonsense, so a glance is enough. With
+    GELU or with positions from one, it writes the same twenty sentences as ours. You wouldn't notice
+    anything until another sentence came out wrong. Only the comparison of numbers finds these two mistakes."""
+)
 
 # %% [markdown]
-# The first two write nothing or nonsense; one look is enough. The other two write the same
-# twenty sentences as ours. You would ship them. Only the comparison of numbers finds them. On another
-# sentence the difference may decide a word.
-#
-# You can do the same with a part of your own that does not pass. The tested one has taken its name, so
-# write yours again as `mine`, and call
-# `own_transformer.compare_with_course({**parts, "build_encoder": mine}, translator, french[:3])`.
+# You can do the same with a part of your own that doesn't pass its check. The tested part has taken over its
+# name, so define yours again as `mine`, and call `own_transformer.compare_with_course({**parts,
+# "build_encoder": mine}, translator, french[:3])`.
 
 # %% [markdown] tags=["notes"]
-# **10 minutes.** The lesson behind the lesson: *compare stage by stage with something that is known to
-# be right, and give each stage good inputs.* Looking at the translations only tells that something is
-# wrong. Let each pair plant one mistake, swap places, and find the other's.
+# **10 minutes.** What people should remember: *compare stage by stage with something that's known to be
+# right, and give each stage correct inputs.* Reading the translations only tells you that something is wrong,
+# and not even that every time. Let each pair plant one mistake, swap places with another pair, and find the
+# other pair's mistake.
 
 # %% [markdown]
 # ## Extension: what is this tone doing?
 #
-# An encoder does not know that its vectors were words. Here, as in the work of Gong et al. (2021), they
-# are sound: a clip is a row of
-# **frames**, and each frame says how much energy there is in each of 16 bands of pitch, as in a
-# spectrogram. Each clip has one tone that rises, falls, warbles or stays, between 16 and 40 frames
-# long, under noise. Which of the four is it?
+# Nothing in an encoder depends on its vectors being words. So let's give it sound, as Gong et al. (2021) did.
+# A clip is a sequence of **frames**, and each frame gives the energy in each of 16 bands of pitch, as in a
+# spectrogram. Each clip has between 16 and 40 frames and contains, under noise, a single tone that rises,
+# falls, warbles or stays the same. Which of the four is it?
 
-# %%
+# %% tags=["hide-input"]
 KINDS = ("rising", "falling", "warble", "steady")
 BANDS, LONGEST = 16, 40
 
@@ -559,9 +586,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The classifier is an encoder with another beginning and another end. At the beginning a linear layer
-# instead of a table, since a frame has no id. At the end the **mean over the real frames**, one vector
-# for the clip, and four logits. No decoder: there is nothing to write.
+# The classifier is an encoder with a different input and a different output. A frame has no id, so a linear
+# layer replaces the embedding table. At the end we take the **mean over the real frames**, which is one
+# vector per clip, and turn it into four logits. There's no decoder, because there's nothing to write.
 
 
 # %%
@@ -588,10 +615,13 @@ class ToneClassifier(nn.Module):
 
 
 # %% [markdown]
-# Does padding leave any trace? A clip alone and the same clip padded to 40 frames must give the same
-# logits. **Predict:** and if the padding is taken for sound?
+# A clip on its own and the same clip padded to 40 frames should give the same logits. The mask takes care of
+# that, and so does the mean over the real frames.
 
 # %%
+exercises.predict("padding_taken_for_sound")
+
+# %% tags=["hide-input"]
 notebook.set_seed(0)
 model = ToneClassifier().eval()
 frames, real, _ = (part[:1] for part in test_set)
@@ -599,23 +629,17 @@ n = int(real.sum())
 with torch.inference_mode():
     padded, alone = model(frames, real), model(frames[:, :n], real[:, :n])
     unmasked = model(frames, torch.ones_like(real))  # padding taken for sound
+moved = (unmasked - alone).abs().max().item()
+exercises.reveal("padding_taken_for_sound", measured="change" if moved > 1e-3 else "same")
 torch.testing.assert_close(padded, alone, atol=1e-5, rtol=1e-5)
-assert (unmasked - alone).abs().max() > 1e-3
-print(f"{n} real frames of {LONGEST}: padded and alone agree; without the mask they do not")
-
+assert moved > 1e-3
+print(f"{n} real frames of {LONGEST}: with the mask, padded and alone agree")
 
 # %% [markdown]
-# Eight times through 2,000 clips, about ten seconds on one core.
+# Now train the classifier. Eight rounds through 2,000 clips take about ten seconds on one core.
 
 
 # %%
-def accuracy(model):
-    frames, real, kinds = test_set
-    with torch.inference_mode():
-        right = model.eval()(frames, real).argmax(-1) == kinds
-    return right.float().mean().item(), [right[kinds == k].float().mean().item() for k in range(4)]
-
-
 def fit(model, epochs=8, batch_size=50):
     frames, real, kinds = training_set
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
@@ -629,42 +653,67 @@ def fit(model, epochs=8, batch_size=50):
     return model
 
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"]
+def answers(model):
+    """Count what the classifier calls each kind of test clip, as shares: (kind, answer)."""
+    frames, real, kinds = test_set
+    with torch.inference_mode():
+        answer = model.eval()(frames, real).argmax(-1)
+    table = torch.zeros(4, 4).index_put((kinds, answer), torch.tensor(1.0), accumulate=True)
+    return table / table.sum(1, keepdim=True)
+
+
 notebook.set_seed(0)
-heard, each = accuracy(fit(ToneClassifier()))
-print(f"right on clips never heard: {heard:.1%}  (chance 25 %)")
-print("  ".join(f"{kind} {share:.0%}" for kind, share in zip(KINDS, each)))
-assert heard > 0.95
+heard = answers(fit(ToneClassifier())).diagonal()
+print(f"right on clips never heard: {heard.mean():.1%}  (chance 25%)")
+print("  ".join(f"{kind} {share:.0%}" for kind, share in zip(KINDS, heard)))
+assert heard.mean() > 0.95
 
 # %% [markdown]
-# Now without positions. **Predict:** which kinds will it still tell apart, and which never?
+# Now train the same classifier without positions.
 
-# %% tags=["nbval-ignore-output"]
+# %%
+exercises.predict("tones_without_positions")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
 notebook.set_seed(0)
-without, each = accuracy(fit(ToneClassifier(with_positions=False)))
-print(f"without positions: {without:.1%}")
-print("  ".join(f"{kind} {share:.0%}" for kind, share in zip(KINDS, each)))
-assert without < 0.8 < heard
-assert each[KINDS.index("rising")] + each[KINDS.index("falling")] < 1.3  # no better than a coin
+without = answers(fit(ToneClassifier(with_positions=False)))
+mixed_up = without + without.T  # how often two kinds are taken for each other
+mixed_up.fill_diagonal_(0)
+pair = {divmod(mixed_up.argmax().item(), 4), divmod(mixed_up.argmax().item(), 4)[::-1]}
+exercises.reveal(
+    "tones_without_positions",
+    measured="direction"
+    if (0, 1) in pair
+    else "all"
+    if without.diagonal().max() < 0.5
+    else "steady"
+    if any(3 in two for two in pair)
+    else "warble",
+)
+print(f"without positions: {without.diagonal().mean():.1%}")
+print("  ".join(f"{kind} {share:.0%}" for kind, share in zip(KINDS, without.diagonal())))
+assert without.diagonal().mean() < 0.8 < heard.mean()
+assert without[0, 0] + without[1, 1] < 1.3  # no better than a coin
+notebook.tell(
+    """A rising tone and a falling tone contain the same frames in a different order, and without positions an
+    encoder sees only a *set* of frames. So it calls about the same share of both kinds "rising", and it
+    can't do better than a coin. It also takes some of them for warbles, a fifth to a third in our runs,
+    because all three visit many bands of pitch. But it still recognises a steady tone, because all frames
+    of a steady tone are alike."""
+)
 
 # %% [markdown]
-# A rising tone and a falling one have the same frames in another order. Without positions an
-# encoder sees a *set* of frames: whatever share of the rising clips it calls "rising", it calls
-# about the same share of the falling ones so. The two shares together cannot come to much more than
-# 100 %, as with a coin. Some it takes for warbles (a fifth to a third in our runs), so the sum may
-# even stay below: both visit many bands, and a warble only lingers at the two ends. A steady tone
-# it knows all the same, because all its frames are alike.
-#
-# **Your turn.** Change one thing, predict, and measure: more noise in `clip`, one layer, the first
-# frame's vector instead of the mean, or a fifth kind of tone.
+# **Your turn.** Change one thing, predict what will happen, and measure it. You could try more noise in
+# `clip`, a single layer, the first frame's vector instead of the mean, or a fifth kind of tone.
 
 # %% [markdown] tags=["notes"]
-# **24 minutes.** The clips are made by a formula, so 99 % says little about real sound. It says that
-# an encoder needs no words. Let each pair make another change and report it in one sentence.
+# **24 minutes.** The clips are made by a formula, so 99% says little about real sound. It only shows that an
+# encoder doesn't need words. Let each pair make a different change and report the result in one sentence.
 
 # %% [markdown] tags=["notes"]
-# **20 minutes** for the questions. The two open ones in pairs, five minutes each. Ask of every wrong
-# answer: *which cell of this lesson contradicts it?*
+# **20 minutes** for the questions. Do the two open ones in pairs, five minutes each. For every wrong answer,
+# ask: *which cell of this lesson contradicts it?*
 
 # %% [markdown]
 # ## Questions
@@ -702,33 +751,32 @@ exercises.quiz("what_the_decoder_would_lack")
 # %% [markdown]
 # ### Going further
 #
-# Your decoder computes every earlier position again at each step. Give `build_decoder_layer` a cache of
-# keys and values (lesson 08), so that only the newest position goes through. Then show three things:
-# the tokens are the same, the logits agree to $10^{-4}$, and how the time grows with the length, with
-# the cache and without.
+# Your decoder recomputes every earlier position at each step. Give `build_decoder_layer` a cache of keys and
+# values (lesson 08), so that it has to compute only the newest position. Then show that the tokens are the
+# same and that the logits agree to within $10^{-4}$, and measure how the time grows with the length, with the
+# cache and without.
 
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"If it runs and all shapes fit, it is right."** A myth. Four wrong models above ran without a
-# word, and two of them wrote good English; only the numbers gave them away.
+# **"If it runs and all shapes fit, it's right."** A myth. The four wrong models above ran without any error
+# message, and only a comparison of the numbers found all of them.
 #
-# **"Transformers are for text."** A myth. The tones never were words. What an encoder needs is a row of
-# vectors, and positions if their order means something.
+# **"Transformers are for text."** A myth. An encoder needs a sequence of vectors, and positions if their
+# order matters. Our tones were never words.
 
 # %% [markdown]
 # ## Summary
 #
-# - $(B, S)$ ids $\to (B, S, D)$ memory; $(B, T)$ ids and the memory $\to (B, T, V)$ logits; a loop
-#   makes a sentence of them.
-# - Ten small functions, with layer norm, masks and sinusoids from before, are a whole Transformer. None
-#   is longer than ten lines.
-# - Weights carry the design with them: pre-norm weights work in a pre-norm model only.
-# - To find a mistake, compare part by part with something known to be right.
+# - The encoder turns $(B, S)$ ids into a $(B, S, D)$ memory. The decoder turns $(B, T)$ ids and the memory
+#   into $(B, T, V)$ logits. A loop turns logits into sentences.
+# - A whole Transformer is ten small functions, plus the layer norm, masks and sinusoids of earlier lessons.
+#   None of the ten is longer than ten lines.
+# - Weights only work in the design that they were trained in: pre-norm weights need a pre-norm model.
+# - To find a mistake, compare part by part with a model that you know is right.
 # - An encoder alone, with a mean over real positions, classifies any sequence of vectors.
 #
-# That is the Transformer of 2017 with its norms moved to the front, as most have had it since, and you
-# have built it.
+# You've built the Transformer of 2017, except that its norms come first, as in most models since then.
 #
 # **References**
 #

@@ -150,13 +150,26 @@ QUESTIONS = [
         "alignment_or_attention",
         "The map of weights looks like an alignment of words. When can you read it as one, and when not?",
         "open",
-        answer="The weights say where the context of a step came from. Often that is the word being translated, and on data with a known alignment one can count how often, as the lesson does. But nothing in the loss asks for it. A state of a recurrent encoder holds its neighbours too, so looking one word beside may do as well; weight is often parked on the full stop when nothing is needed; and with Luong's order or Bahdanau's the map may be shifted by a step. So: compare it with a known alignment, or change the source word and see whether the output changes.",
+        answer="The weights say where the context of a step came from. Often that's the word "
+        "being translated, and if you know the true alignment, you can count how often, "
+        "as the lesson does. But nothing in the loss asks for an alignment. A state of a "
+        "recurrent encoder also contains information about its neighbours, so attending "
+        "to the next word can work just as well. When the model needs nothing from the "
+        "source, the weight often goes to the full stop. And depending on when the "
+        "decoder attends, before its step or after it, the map can be shifted by one "
+        "word. So compare the map with a known alignment, or change a source word and see "
+        "whether the output changes.",
     ),
     Question(
         "beyond_text",
         "A model writes a caption for a picture, with this attention. What are the keys, what are the values, and what does a row of weights show?",
         "open",
-        answer="Keys and values are vectors of regions of the picture, for instance one for each cell of the grid that a convolutional network leaves (Xu et al. 2015, with 14 × 14 cells). The query is the decoder's state, as before. A row of weights, laid over the picture, shows where the model looked when it wrote that word. Nothing in the attention knows that it was words: it takes a set of vectors. Speech works in the same way, with stretches of sound.",
+        answer="The keys and values are vectors of regions of the picture, for instance one per "
+        "cell of the grid that a convolutional network returns (Xu et al. 2015, with 14 × "
+        "14 cells). The query is the decoder's state, as before. A row of weights, drawn "
+        "over the picture, shows where the model attended when it wrote that word. "
+        "Nothing in attention depends on its vectors being words. Speech works in the "
+        "same way, with short pieces of sound.",
     ),
 ]
 
@@ -169,7 +182,8 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.06,
-        too_low="Nothing has to be squeezed into a fixed number of entries any more, so length hardly matters.",
+        too_low="The sentence no longer has to fit into a fixed number of entries, so its length "
+        "hardly matters.",
         too_high="Nearly, but a few long sentences still contain a mistake.",
         explain="The average of the two longest groups, 21 to 30 and 31 to 40 words.",
         ask_why=True,
@@ -184,7 +198,8 @@ PREDICTIONS = [
             ),
             "second": (
                 "the second, whose state is (0, 1)",
-                "Its first entry is just as large, 2. The second entry is −0.5 instead of 0.5, and that costs it the lead.",
+                "Its first entry is just as large, 2. But its second entry is −0.5 instead of "
+                "0.5, so its score is lower.",
             ),
             "third": (
                 "the third, whose state is (−1, 0)",

@@ -38,7 +38,7 @@ QUESTIONS = [
             wrong("The keys.", "A common mistake. The keys have done their work in the scores."),
             wrong(
                 "The query.",
-                "The query is compared with the keys. What comes out is made of the values.",
+                "The query is compared with the keys. The output is a mixture of the values.",
             ),
             wrong(
                 "The embeddings, before any projection.",
@@ -48,7 +48,8 @@ QUESTIONS = [
     ),
     Question(
         "by_pencil",
-        "A query (1, 3, 0) meets the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is the largest score, before any scaling?",
+        "A query (1, 3, 0) is compared with the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is "
+        "the largest score, before any scaling?",
         "number",
         [
             wrong("5", "That is the second key's score: 2 + 3 + 0. Try the first."),
@@ -89,7 +90,7 @@ QUESTIONS = [
         "One query of width K attends to S keys of width K with values of width D_v. What is the shape of the context?",
         "shape",
         [
-            wrong("(K)", "That is the shape of the query. What comes out is a mixture of values."),
+            wrong("(K)", "That is the shape of the query. The context is a mixture of values."),
             wrong("(S)", "That is the shape of the weights: one per key."),
             wrong("(S, D_v)", "Those are the weighted values before they are summed."),
         ],
@@ -164,7 +165,8 @@ QUESTIONS = [
             ),
             wrong(
                 "From features that somebody chose for each word.",
-                "We made our vectors by hand to see what a dot product does. Real ones are learned.",
+                "We made up our vectors by hand to see what a dot product does. In a real model "
+                "they're learned.",
             ),
             wrong(
                 "From one-hot vectors, one dimension per word, used as they are.",
@@ -176,13 +178,21 @@ QUESTIONS = [
         "temperature_to_zero",
         "Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?",
         "open",
-        answer="All the weight goes to the key with the largest score: an ordinary dictionary look-up. It has no useful gradient, since a small change of the query changes nothing until another key wins, and then everything. The soft version can be learned: each key that helped a little is pushed to help more.",
+        answer="All the weight goes to the key with the largest score, so it becomes an ordinary "
+        "dictionary look-up. Such a look-up has no useful gradient, because a small "
+        "change of the query changes nothing until another key wins, and then it changes "
+        "everything. The soft version can be learned, because every small change of a "
+        "score changes the result a little.",
     ),
     Question(
         "does_a_map_explain",
         "Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?",
         "open",
-        answer="It means that a vector has a large dot product with itself: its squared length. That follows from the arithmetic, whatever the words mean, and long vectors show it most. Only with learned queries and keys does it become a choice of the model, and even then a weight says where something was taken from, not what it was used for.",
+        answer="No. It only means that a vector has a large dot product with itself, namely its "
+        "squared length. That follows from the arithmetic, whatever the words mean, and "
+        "the effect is largest for long vectors. With learned queries and keys, the model "
+        "can learn where to put the weight. Even then, a weight says where something was "
+        "taken from, but not what it was used for.",
     ),
 ]
 

@@ -110,11 +110,12 @@ QUESTIONS = [
             ),
             wrong(
                 "Zeros, because exp(−∞) = 0.",
-                "Each entry of the sum is 0, and so is the sum itself. 0/0 isn't 0, so somebody has to set it.",
+                "Each entry of the sum is 0, and so is the sum itself. 0/0 isn't 0, so the code "
+                "has to handle this case separately.",
             ),
             wrong(
                 "Equal weights.",
-                "That is what −1e9 in place of −∞ gives. It's wrong, and nothing tells you.",
+                "That is what −1e9 in place of −∞ gives. It's wrong, and there's no error message.",
             ),
             wrong(
                 "An error.",
@@ -142,20 +143,23 @@ QUESTIONS = [
         "The padding mask hides padded keys, but padded queries still look at real words. Does that "
         "matter? Why do we not hide them too?",
         "open",
-        answer="What a padded query computes is never used: its row of the output belongs to no word, "
-        "the loss skips it, and nobody looks at it as a key, since it is hidden there. Hiding the "
-        "query as well would leave it a row with nothing to see, which is 0/0 and needs care. So it "
-        "is harmless work; fused operators for ragged batches save it.",
+        answer="It doesn't matter, because nothing uses what a padded query computes. Its row of "
+        "the output belongs to no word, the loss skips it, and as a key it's hidden from "
+        "all other words. If you hid the query as well, its row would have no allowed key "
+        "at all, which gives 0/0 and has to be handled separately. The only cost is some "
+        "wasted computation, which fused operators for batches of unequal lengths can "
+        "save.",
     ),
     Question(
         "why_not_zero_afterwards",
         "A colleague zeroes the weights after the softmax and then divides each row by its sum. Is "
         "that the same as −∞ before? Is it as good?",
         "open",
-        answer="In exact arithmetic it is the same: the denominator of the softmax cancels. In "
-        "floating point it is worse. If a hidden score is much larger than all visible ones, the "
-        "visible weights underflow to 0 and dividing by their sum gives NaN. And one has to remember "
-        "the case where the sum is 0. With −∞ the hidden scores never enter.",
+        answer="In exact arithmetic it's the same, because the denominator of the softmax "
+        "cancels. In floating point it's worse. If a hidden score is much larger than all "
+        "visible ones, the visible weights underflow to 0, and dividing by their sum "
+        "gives NaN. You also have to handle rows whose sum is 0. With −∞, the hidden "
+        "scores play no part from the start.",
     ),
 ]
 
@@ -177,7 +181,7 @@ PREDICTIONS = [
                 "Each of the 16,384 small calls from Python costs far more than the multiplications in it, and the matrix form needs only a handful of calls.",
             ),
         },
-        explain="How much exactly depends on the machine; the number below is yours.",
+        explain="The exact number depends on the machine, and the number below is from yours.",
     ),
     Prediction(
         "softmax_along_columns",
@@ -189,7 +193,7 @@ PREDICTIONS = [
             ),
             "silent": (
                 "no error, but the rows no longer sum to 1",
-                "Yes, and that makes it a dangerous slip.",
+                "Yes, and that's why the mistake is easy to miss.",
             ),
             "same": (
                 "the same weights, because every pair of words is compared either way",
@@ -211,7 +215,8 @@ PREDICTIONS = [
     ),
     Prediction(
         "which_outputs_move",
-        "The last of four words changes, and forbidden weights are set to zero *after* the softmax. Which of the first three outputs move?",
+        "The last of four words changes, and forbidden weights are set to zero *after* the "
+        "softmax. Which of the first three outputs change?",
         options={
             "none": (
                 "none of them: a weight of zero passes nothing on",
@@ -252,7 +257,8 @@ PREDICTIONS = [
         options={
             "two": (
                 "twice as many",
-                "Twice as many words ask, but each of them also meets twice as many keys.",
+                "There are twice as many queries, but each of them is also compared with twice "
+                "as many keys.",
             ),
             "four": (
                 "four times as many",

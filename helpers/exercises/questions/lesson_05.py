@@ -14,7 +14,8 @@ QUESTIONS = [
             ),
             wrong(
                 "The same vectors, in the old order.",
-                "That would be invariance, where the output doesn't move at all. Here each output goes along with its word.",
+                "That would be invariance, where the output doesn't change at all. Here each "
+                "output moves along with its word.",
             ),
             wrong(
                 "Different vectors, because every word has new neighbours.",
@@ -138,13 +139,21 @@ QUESTIONS = [
         "when_order_does_not_matter",
         "Name a task for which a model without positions is just right, and one for which it is hopeless. What about guessing the mood of a film review?",
         "open",
-        answer="Just right: anything about a set, such as the largest of several numbers, or whether a basket holds milk. Hopeless: translation, arithmetic, reversing. Mood is in between: many reviews give themselves away by their words, so a bag of words does well, until somebody writes 'not good, not bad'.",
+        answer="A model without positions is just right for questions about a set, such as the "
+        "largest of several numbers, or whether a shopping basket contains milk. It's "
+        "hopeless for translation, arithmetic and reversing. The mood of a review is in "
+        "between. In many reviews single words are enough, so a bag of words does well, "
+        "until somebody writes 'not good, not bad'.",
     ),
     Question(
         "add_or_concatenate",
         "The measurement says that concatenating lets the position be read back better. Why do most models add all the same?",
         "open",
-        answer="Adding spends no width. Concatenating reserves a fixed part of it for positions in the first layer, while a model that adds can learn how many directions to leave to them. The measurement used random words that fill all directions; trained embeddings need not. And in each layer attention can use the two apart, since a projection can pick out the directions in which positions vary.",
+        answer="Because adding needs no extra width. Concatenation reserves a fixed part of the "
+        "width for positions, while a model that adds can learn how many directions to "
+        "use for them. Our measurement used random words, which use all directions, and "
+        "trained embeddings don't have to. And attention can still separate the two, "
+        "because a projection can pick out the directions in which positions vary.",
     ),
 ]
 

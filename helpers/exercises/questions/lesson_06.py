@@ -10,7 +10,8 @@ QUESTIONS = [
         [
             wrong(
                 "(512, 64)",
-                "That is W_Q of one head. Eight outputs of width 64 side by side are 512 wide, and so is the output.",
+                "That is the shape of one head's W_Q. Eight results of width 64 side by side are "
+                "512 wide, and so is the layer's output.",
             ),
             wrong(
                 "(64, 512)",
@@ -35,7 +36,7 @@ QUESTIONS = [
                 "The projection is split between the heads, not the embedding.",
             ),
             wrong(
-                "What the heads before it left over.",
+                "Only what the other heads haven't used.",
                 "The heads work side by side, and none depends on another.",
             ),
             wrong(
@@ -94,11 +95,13 @@ QUESTIONS = [
         [
             right(
                 "95% of the weight falls on that word's value.",
-                "True: that is what the number says. How much of the mixture it makes up also depends on how long that vector is.",
+                "True: that's what the number says. How much of the mixture comes from this "
+                "value also depends on how long its vector is.",
             ),
             wrong(
                 "The prediction depends on that word.",
-                "Not shown: others may carry the same, or W_O may ignore it. Switch it off and see.",
+                "Not shown: other heads might pass on the same information, or W_O might ignore "
+                "it. Switch the head off and see.",
             ),
             wrong(
                 "The head is important.",
@@ -111,13 +114,24 @@ QUESTIONS = [
         "is_attention_explanation",
         "Your classifier says 'complaint' and its attention lies on the word 'refund'. Can you tell the customer that it decided because of that word? What would you do first?",
         "open",
-        answer="Not on the map alone. It shows where weight went in some heads, not what the decision rests on. First intervene: replace 'refund', or silence those heads, and see whether the decision changes; try words with little weight as well. If it changes with 'refund' and not with others, you can say so, for this text.",
+        answer="Not from the map alone. It shows where the weight of some heads went, but not "
+        "what the decision depends on. So intervene first: replace 'refund', or silence "
+        "those heads, and see whether the decision changes. Do the same with words that "
+        "get little weight. If the decision changes with 'refund' and not with the other "
+        "words, you can say so, for this text.",
     ),
     Question(
         "how_many_heads",
-        "Michel et al. found that after training most heads, one at a time, can be removed at hardly any cost. Then why not train with one head?",
+        "Michel et al. found that after training, you can remove most heads one at a time at "
+        "hardly any cost. So why not train with a single head?",
         "open",
-        answer="That a trained model can spare a head does not mean it could have been trained without it: during training many heads are many chances to find a useful relation, and others take over what one leaves. One at a time is also not all at once. The fair test is to train both: small models with one head usually do a little worse, and hardly anything is saved: the parameters and the products are the same, and only the maps are fewer.",
+        answer="A trained model might not need a head, but that doesn't mean it could have been "
+        "trained without it. During training, many heads are many chances to find a "
+        "useful relation, and the other heads can take over what one of them did. Also, "
+        "removing heads one at a time is different from removing them all at once. The "
+        "fair test is to train both models. Small models with one head usually do a "
+        "little worse. And you'd save hardly anything, because the parameters and the "
+        "matrix products stay the same, and there are only fewer maps.",
     ),
 ]
 
@@ -128,11 +142,13 @@ PREDICTIONS = [
         options={
             "several": (
                 "yes, several",
-                "It would be useful, and a row could do it. But each of these rows that gives much to one of the two words gives little to the other.",
+                "A row could do that, and it would be useful. But here every row that gives much "
+                "weight to one of the two words gives little to the other.",
             ),
             "one": (
                 "yes, exactly one",
-                "It would be a natural job for one specialist. The model shares it out between two.",
+                "You might expect one specialised head for this. But in this model, two heads "
+                "divide the work.",
             ),
             "none": (
                 "no, none",
@@ -156,7 +172,8 @@ PREDICTIONS = [
             ),
             "alternate": (
                 "every second column of all six words",
-                "That would be heads which are interleaved. A reshape doesn't skip any numbers: it reads them word after word.",
+                "The heads would then be interleaved. But a reshape doesn't skip any numbers: it "
+                "reads them word after word.",
             ),
         },
         recall="order_of_split_and_transpose",
@@ -182,14 +199,18 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_a_head_writes",
-        "The translator is 256 wide and has four heads per layer. After training, which share of what a head adds to the output lies *outside* its own 64 columns? (Measured by the squares of the numbers in its rows of W_O.)",
+        "The translator is 256 wide and has four heads per layer. After training, what share of "
+        "what a head adds to the output lies *outside* its own 64 columns? (Measured by the "
+        "squares of the numbers in its rows of W_O.)",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.06,
-        too_low="There is nothing that ties a head to the columns of its own number. W_O is learned like every other matrix, and each of its rows is as wide as the model.",
-        too_high="A head doesn't avoid its own columns either. They are a quarter of all columns, and they get about a quarter.",
+        too_low="Nothing ties a head to the columns with its own number. W_O is learned like "
+        "every other matrix, and each of its rows is as wide as the model.",
+        too_high="A head doesn't avoid its own columns, either. They are a quarter of all "
+        "columns, and they get about a quarter.",
         ask_why=True,
         recall="shape_of_w_o",
     ),
@@ -199,7 +220,9 @@ PREDICTIONS = [
         options={
             "street": (
                 "it gives more weight to *street* than to *animal*",
-                "That is what we would do, and it's the story that is usually told with this pair of sentences. This head changes in the right direction, but doesn't get there.",
+                "That is what we would do, and it's the story that is usually told with this "
+                "pair of sentences. In this head the weights change in the right direction, but "
+                "not far enough.",
             ),
             "less": (
                 "it gives less weight to *animal* than before, but still more than to *street*",
@@ -207,7 +230,8 @@ PREDICTIONS = [
             ),
             "same": (
                 "it gives *animal* about the same weight as before",
-                "By layer 4, *it* has already taken up information from the end of the sentence, so one other word can change the whole row.",
+                "By layer 4, the vector of *it* already contains information from the end of the "
+                "sentence, so changing one word can change the whole row.",
             ),
         },
         recall="what_a_map_shows",
@@ -218,7 +242,8 @@ PREDICTIONS = [
         options={
             "first": (
                 "the first",
-                "The first layer has heads for everything, including the one that looks nearest of all: it attends to the previous word.",
+                "The first layer has near heads and far ones. One of them has the shortest "
+                "distance of all, because it attends to the previous word.",
             ),
             "fourth": (
                 "the fourth",
@@ -226,7 +251,7 @@ PREDICTIONS = [
             ),
             "last": (
                 "the last",
-                "Right: all the heads that look at neighbouring words are in earlier layers.",
+                "Right: all the heads that attend to neighbouring words are in earlier layers.",
             ),
         },
     ),
@@ -237,7 +262,8 @@ PREDICTIONS = [
         high=36,
         unit="heads",
         too_low="Each head was trained together with all the others, and much of what one head does, another one does as well.",
-        too_high="A few heads can't be replaced, most of them in the cross-attention, through which the French reaches the English.",
+        too_high="A few heads can't be replaced. Most of these are in the cross-attention, "
+        "through which the decoder sees the French sentence.",
         recall="how_many_heads",
     ),
     Prediction(
@@ -266,11 +292,13 @@ PREDICTIONS = [
         options={
             "nothing": (
                 "nothing: the loss stays the same, or even falls a little",
-                "That is what the 18 single changes add up to. But each of them was measured while the other 17 heads were there to stand in.",
+                "That is what the 18 single changes add up to. But each of them was measured "
+                "while the other 17 heads were still there to do its work.",
             ),
             "little": (
                 "less than a tenth of the loss",
-                "It's far more. Each single change was measured while the other 17 heads were there to stand in.",
+                "It's far more. Each single change was measured while the other 17 heads were "
+                "still there to do its work.",
             ),
             "much": (
                 "more than half of the loss",
@@ -292,7 +320,7 @@ PREDICTIONS = [
             ),
             "chance": (
                 "it falls to one half",
-                "It isn't only luck: more than half of its lead survives.",
+                "It isn't only luck: the head keeps more than half of its lead.",
             ),
         },
     ),

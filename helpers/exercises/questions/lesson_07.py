@@ -44,7 +44,8 @@ QUESTIONS = [
         [
             right(
                 "Queries from the decoder, keys and values from the encoder's output.",
-                "Yes. The decoder is the side that generates, so it asks, and the source answers.",
+                "Yes. The decoder is the side that generates, so it has the queries, and the "
+                "source has the keys and values.",
             ),
             wrong(
                 "Queries from the encoder, keys and values from the decoder.",
@@ -135,13 +136,25 @@ QUESTIONS = [
         "why_residual",
         "Explain to a friend who knows matrices but no neural networks why a deep stack is easier to train with paths around its layers.",
         "open",
-        answer="Without the path, every layer must pass on all it was given, and learns to do so from random weights; an error at the end reaches the first layer only as a long product of matrices, which shrinks or grows with the depth (the norms hold its size, but not what it says). With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add; and the derivative of x + f(x) is one plus something, so a part of the error reaches every layer undiminished. (In pre-norm exactly so; in post-norm each norm rescales it.) And without the paths the words' vectors become alike: after two layers a tenth of each is its own, after four nothing.",
+        answer="Without the path, every layer has to pass on everything in its input, and it has "
+        "to learn this from random weights. The gradient reaches the first layer only "
+        "through a long product of matrices, which shrinks or grows with the depth. Norms "
+        "keep the gradient's size but not its information. With the path, a layer that "
+        "does nothing passes x on unchanged, so it only has to learn what to add. The "
+        "derivative of x + f(x) is 1 plus something, so a part of the gradient reaches "
+        "every layer undiminished. That's exactly true in pre-norm, while in post-norm "
+        "each norm rescales it. And without the paths all words of a sentence become "
+        "alike: after two layers only a small part of each vector is the word's own, and "
+        "after four nothing is.",
     ),
     Question(
         "is_it_a_cnn",
         "Someone says: 'A Transformer is a CNN with attention.' What is right about it and what is wrong?",
         "open",
-        answer="The paper itself remarks that the feed-forward network can be described as two convolutions of kernel size 1. But a kernel of size 1 sees one position; nothing is convolved over positions. What moves information between positions is attention alone. ConvS2S is a model of which the sentence would be true.",
+        answer="The paper itself remarks that the feed-forward network can be described as two "
+        "convolutions of kernel size 1. But a kernel of size 1 covers a single position, "
+        "so nothing is convolved over positions. Only attention moves information between "
+        "positions. The sentence would be true of ConvS2S.",
     ),
     Question(
         "name_the_parts",
@@ -232,7 +245,7 @@ PREDICTIONS = [
                 "Attention averages, but now the average is *added* to x, twelve times.",
             ),
             "few": (
-                "about 3 or 4, because twelve things are added to one",
+                "about 3 or 4, because twelve outputs are added to x",
                 "That would be so if every layer added something of the same size. But each layer adds in proportion to the x it reads, and x is growing.",
             ),
             "many": (
@@ -243,7 +256,8 @@ PREDICTIONS = [
     ),
     Prediction(
         "share_of_feed_forward",
-        "In the paper, the feed-forward network goes from 512 to 2048 numbers and back. Which share of an encoder layer's parameters does it hold? The rest is nearly all attention.",
+        "In the paper, the feed-forward network goes from 512 to 2048 numbers and back. What "
+        "share of an encoder layer's parameters does it have? The rest is nearly all attention.",
         slider=True,
         low=0,
         high=100,
@@ -276,15 +290,17 @@ PREDICTIONS = [
         options={
             "hardly": (
                 "nearly as well as with the norms, since training adjusts the weights",
-                "Training would have to start from outputs of a sensible size, and four layers without a norm don't give it that.",
+                "For that, training would have to start from outputs of a sensible size, and the "
+                "outputs of four layers without a norm are far too large.",
             ),
             "slower": (
                 "somewhat worse, but it does learn to translate a little",
-                "Two layers manage without. With four the sums have grown too large by the time they reach the output.",
+                "Two layers learn without norms. With four layers, the sums have grown too large "
+                "by the time they reach the output.",
             ),
             "ruined": (
                 "worse than guessing each word by its frequency",
-                "Yes. It starts with a loss so large that the whole run goes into bringing it down.",
+                "Yes. Its first loss is so large that the whole run is spent bringing it down.",
             ),
         },
         ask_why=True,
@@ -314,7 +330,8 @@ PREDICTIONS = [
         low=1,
         high=1000,
         close=0.05,
-        too_low="What is easily forgotten: cross-attention in every decoder layer (four more matrices), and the embedding, 37,000 × 512.",
+        too_low="Two things are easy to forget: cross-attention in every decoder layer, with "
+        "four more matrices, and the embedding, with 37,000 × 512.",
         too_high="The embedding counts once, although it's used in three places.",
     ),
     Prediction(
@@ -330,7 +347,8 @@ PREDICTIONS = [
     ),
     Prediction(
         "larger_gradient",
-        "Twelve fresh layers and one backward pass. In which order do the *last* layers get the larger gradient, compared with the other?",
+        "Twelve fresh layers and one backward pass. In which of the two orders do the *last* "
+        "layers get the larger gradient?",
         options={
             "post": (
                 "post-norm, because every layer's output has been normalised",
@@ -338,7 +356,8 @@ PREDICTIONS = [
             ),
             "pre": (
                 "pre-norm, because its path to the loss is never interrupted",
-                "The path isn't interrupted, that's true of all its layers. But the sum has grown by then, so a late layer changes it less.",
+                "It's true that the path isn't interrupted. But the sum has grown by then, so a "
+                "late layer changes it less.",
             ),
             "same": (
                 "both the same, since the last layers are next to the loss",

@@ -8,10 +8,12 @@ QUESTIONS = [
         "What does F.cross_entropy expect?",
         "single",
         [
-            right("Logits.", "Yes. It takes the log-softmax itself."),
+            right("Logits.", "Yes. It computes the log-softmax itself."),
             wrong(
                 "Probabilities.",
-                "Then a softmax is taken of a softmax. There is no error, but the loss can't fall below about log V − 1, and at first the gradient is V times too small.",
+                "Then the function applies a second softmax to the result of the first. There is "
+                "no error, but the loss can't fall below about log V − 1, and at first the "
+                "gradient is V times too small.",
             ),
             wrong(
                 "Log-probabilities.",
@@ -26,7 +28,7 @@ QUESTIONS = [
         "single",
         [
             right(
-                "To copy its input, because the answer is at the position itself.",
+                "To copy its input, because the target is the input at the same position.",
                 "Yes. The mask hides what comes after position t, but not position t.",
             ),
             wrong(
@@ -97,7 +99,7 @@ QUESTIONS = [
         "single",
         [
             right(
-                "Short ones, because every further token lowers the sum.",
+                "Short ones, because every additional token lowers the sum.",
                 "Yes. A length penalty makes up for it.",
             ),
             wrong(
@@ -134,13 +136,22 @@ QUESTIONS = [
         "likelier_is_not_better",
         "A larger beam finds a sentence to which the model gives a higher probability, and its BLEU is lower. How can that be?",
         "open",
-        answer="The model's probability is not the quality of a translation; it was trained to predict the next word of one human translation given the right beginning. Short and bland outputs can be likelier than any single good translation, because good ones share the probability among many wordings. A large beam finds such modes; a small one stumbles over good ones on its way.",
+        answer="The model's probability doesn't measure the quality of a translation. The model "
+        "was trained to predict the next word of one human translation, given the right "
+        "beginning. A short, bland output can be likelier than any single good "
+        "translation, because there are many good wordings that share the probability. A "
+        "large beam finds the bland output, while a smaller beam might not.",
     ),
     Question(
         "when_to_sample",
-        "For which of these would you sample: a translation of a contract, a chat partner, test sentences for a program, subtitles? With which dials?",
+        "For which of these would you sample: a translation of a contract, a chatbot, test "
+        "sentences for a program, subtitles? With which settings?",
         "open",
-        answer="Contract and subtitles: no sampling; greedy or a small beam, since one right answer is wanted and surprises are errors. Chat: sample, with top-p around 0.9 and a temperature a little below 1, for variety without nonsense. Test sentences: sample, perhaps with a higher temperature, since variety is the purpose.",
+        answer="For the contract and the subtitles, don't sample. Use greedy decoding or a small "
+        "beam, because you need the right answer and surprises are errors. For the "
+        "chatbot, sample with a top-p around 0.9 and a temperature a little below 1, "
+        "which gives variety without nonsense. For the test sentences, sample too, "
+        "perhaps at a higher temperature, because you want variety.",
     ),
     Question(
         "likeliest_sentence",
@@ -149,7 +160,7 @@ QUESTIONS = [
         [
             wrong(
                 "0.216",
-                "That is A A, the sentence of whoever always takes the best token. There is a likelier one.",
+                "That is A A, the sentence that greedy decoding writes. There is a likelier one.",
             ),
             wrong("0.18", "That is A alone: 0.6 × 0.3. There is a likelier one."),
             wrong(
@@ -186,11 +197,14 @@ PREDICTIONS = [
         options={
             "zero": (
                 "0, because −log 1 = 0",
-                "It would be 0 if the function took the probabilities as they are. It applies a softmax first, to 1 and 3,999 zeros, and each of those zeros still counts e⁰ = 1.",
+                "It would be 0 if the function used the probabilities as they are. It applies a "
+                "softmax first, to 1 and 3,999 zeros, and each of those zeros still counts e⁰ = "
+                "1.",
             ),
             "small": (
                 "a little more than 0, because the softmax inside blurs the 1 somewhat",
-                "Right that there is a softmax inside. But among 3,999 zeros, each counting e⁰ = 1, a single e¹ disappears.",
+                "It's true that there's a softmax inside. But among 3,999 zeros, each counting "
+                "e⁰ = 1, a single e¹ disappears.",
             ),
             "large": (
                 "more than 7, nearly as bad as guessing at random",
@@ -198,7 +212,8 @@ PREDICTIONS = [
             ),
             "error": (
                 "an error, because the function needs logits",
-                "It does need logits, but any numbers can be logits. It can't tell.",
+                "It does need logits, but any numbers can be logits, so it can't detect the "
+                "mistake.",
             ),
         },
         recall="logits_or_probabilities",
@@ -224,11 +239,13 @@ PREDICTIONS = [
     ),
     Prediction(
         "loss_on_dice",
-        "Each token is the throw of a die with 20 sides, so nobody can honestly get below log 20 = 3.0. Which small models end far below it?",
+        "Each token is the throw of a die with 20 sides, so without cheating no model can get "
+        "below log 20 = 3.0. Which small models end far below that?",
         options={
             "neither": (
                 "neither of the two: mask or shift alone is enough",
-                "Each of the two closes one way to the answer. The other way stays open, and training finds it.",
+                "The mask and the shift each block one way to cheat. If only one of the two is "
+                "there, training finds the other way.",
             ),
             "no_mask": (
                 "only the one without the mask: it can look ahead",
@@ -240,7 +257,8 @@ PREDICTIONS = [
             ),
             "both": (
                 "both of them",
-                "Yes. Without the shift the answer is at the position itself, and without the mask it's one position further on.",
+                "Yes. Without the shift, the answer is at the position itself. Without the mask, "
+                "it's one position further on.",
             ),
         },
         recall="mask_and_shift",
@@ -251,12 +269,14 @@ PREDICTIONS = [
         "A beam of 4 ranks whole sentences by their log-probability, for the caption with the station. What will it write?",
         options={
             "station": (
-                "a sentence with *station*: the second-best token gets its chance",
-                "It did get its chance, and lost. The model gives the sentence with *station* a lower probability.",
+                "a sentence with *station*, because the beam keeps the second-best token",
+                "The beam did keep it. But the model gives the sentence with *station* a lower "
+                "probability.",
             ),
             "same": (
                 "exactly what greedy writes",
-                "Yes: here greedy had already found the sentence that the model likes best, so searching harder doesn't help.",
+                "Yes: here greedy had already found the likeliest sentence, so searching harder "
+                "doesn't help.",
             ),
             "other": (
                 "another sentence without *station*",
@@ -275,7 +295,8 @@ PREDICTIONS = [
         unit="captions",
         close=0.05,
         too_low="A few captions do have two wordings of nearly the same probability.",
-        too_high="At most steps this model is so sure that nothing overtakes its first choice.",
+        too_high="At most steps this model gives one token so much probability that no other can "
+        "overtake it.",
     ),
     Prediction(
         "outside_the_top_twenty",
@@ -296,7 +317,8 @@ PREDICTIONS = [
         low=0,
         high=100,
         close=0.2,
-        too_low="A caption has about twelve tokens, so it gives a rare token a dozen chances.",
+        too_low="A caption has about twelve tokens, so there are a dozen chances to draw a rare "
+        "token.",
         too_high="At each single step a rare token is still unlikely.",
         recall="what_temperature_does",
     ),
@@ -314,7 +336,8 @@ PREDICTIONS = [
             ),
             "many": (
                 "several hundred",
-                "Yes. The missing 3% has to be collected from the flat tail, a tiny bit at a time.",
+                "Yes. The missing 3% has to come from the flat tail, where each token adds only "
+                "a tiny amount.",
             ),
         },
         recall="top_p_keeps",
@@ -325,7 +348,9 @@ PREDICTIONS = [
         options={
             "hardly": (
                 "less than twice, because attention has to read all keys in either case",
-                "Reading the old keys is the small part of the work. The projections and the feed-forward layers are the large one, and the cache saves those for all old positions.",
+                "Reading the old keys is only a small part of the work. Most of it is the "
+                "projections and the feed-forward layers, and the cache saves those for all old "
+                "positions.",
             ),
             "several": (
                 "between 2 and 30 times",
@@ -336,7 +361,7 @@ PREDICTIONS = [
                 "That would be so if every position took the same time. In one large matrix product, many positions together cost much less than one after the other.",
             ),
         },
-        explain="How much exactly depends on the machine; the number below is yours.",
+        explain="The exact number depends on the machine, and the number below is from yours.",
         recall="what_the_cache_keeps",
     ),
 ]

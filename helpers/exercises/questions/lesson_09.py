@@ -14,7 +14,8 @@ QUESTIONS = [
             ),
             wrong(
                 "Probabilities, so what comes out of the softmax.",
-                "Then the softmax is taken twice. Nothing complains, but the loss can't come near 0 and learning is slow.",
+                "Then the softmax is applied twice. There's no error message, but the loss can't "
+                "come near 0 and learning is slow.",
             ),
             wrong(
                 "Log-probabilities, because the loss is a negative logarithm.",
@@ -95,7 +96,8 @@ QUESTIONS = [
             ),
             wrong(
                 "It rises linearly, then falls exponentially, by the same factor in every thousand steps.",
-                "Many people believe so. An exponential would soon be at nothing, whereas step^−0.5 falls ever more slowly.",
+                "Many people think so. An exponential would soon be close to 0, whereas "
+                "step^−0.5 falls ever more slowly.",
             ),
             wrong(
                 "It starts at its highest value, then falls with the inverse square root of the step.",
@@ -137,13 +139,27 @@ QUESTIONS = [
         "when_to_stop",
         "The training loss still falls, the validation loss has risen for three epochs, and BLEU on the validation set still creeps up. Do you stop? What do you keep?",
         "open",
-        answer="It depends on what the model is for. A rising validation loss says that it has become too sure of itself: where it is wrong, it is wrong with certainty. BLEU looks only at the words chosen, and those may still get better. For translation, choose the weights by BLEU, on validation data, and stop when it too has not risen for a while. If the probabilities are used, for sampling or for saying how sure one is, choose by the loss. In either case keep the best weights and not the last, and leave the test set alone until the choice is made.",
+        answer="It depends on what the model is for. A rising validation loss means that the "
+        "model has become overconfident: where it's wrong, it gives the wrong token a "
+        "high probability. BLEU depends only on the chosen words, and those might still "
+        "get better. For translation, choose the weights by BLEU on validation data, and "
+        "stop when BLEU hasn't risen for a while. If you need the probabilities "
+        "themselves, for sampling or as a measure of confidence, choose by the loss. In "
+        "either case, keep the best weights and not the last ones, and don't touch the "
+        "test set until you've chosen.",
     ),
     Question(
         "which_number_to_trust",
         "Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. Somebody says that B is better. What would you ask first?",
         "open",
-        answer="Whether the losses can be compared at all: same vocabulary and tokenizer, both without label smoothing in the number that is shown, padding left out of both. With label smoothing the loss is higher and BLEU often better. Then how BLEU was computed: with sacrebleu, on the same references, the same decoding and beam. Then how large chance is: 0.7 BLEU on a thousand sentences is about what another seed can do, so train each with a few seeds, or resample the test sentences. And lastly, read some translations of both.",
+        answer="First ask whether the losses can be compared at all. Both models need the same "
+        "vocabulary and tokenizer, both numbers have to be without label smoothing, and "
+        "both have to leave padding out. With label smoothing, the loss is higher and "
+        "BLEU is often better. Then ask how BLEU was computed: with sacrebleu, on the "
+        "same references, with the same decoding and beam? Then ask how much is chance. "
+        "Another seed alone can change BLEU on a thousand sentences by about 0.7, so "
+        "train each model with a few seeds, or resample the test sentences. Finally, read "
+        "some translations of both.",
     ),
 ]
 
@@ -208,12 +224,14 @@ PREDICTIONS = [
                 "Random weights can't know which words are frequent.",
             ),
             "at": (
-                "near log V, because it knows nothing",
-                "That holds for a model that knows nothing and gives every word the same probability. An untrained model can also be sure of something wrong.",
+                "near log V, because it hasn't learned anything",
+                "That's true of a model that gives every word the same probability. But an "
+                "untrained model can also give a wrong word a high probability.",
             ),
             "above": (
                 "at least 1 nat above log V",
-                "You can only be above log V by being sure of wrong words.",
+                "The loss can only be above log V if the model gives high probabilities to wrong "
+                "words.",
             ),
         },
         ask_why=True,
@@ -240,11 +258,13 @@ PREDICTIONS = [
         options={
             "worse": (
                 "far worse, by more than 0.5 nats",
-                "So one would think after section 3. But once padding is learned, it hardly contributes to the gradient.",
+                "Section 3 does suggest that. But once padding is learned, it hardly contributes "
+                "to the gradient.",
             ),
             "a bit": (
                 "somewhat worse, by 0.15 to 0.5 nats",
-                "A good guess. In so short a run you'd expect to see the detour through padding. It's over after a few steps.",
+                "That's a good guess, because in such a short run you'd expect learning the "
+                "padding to take time. But the model has learned the padding after a few steps.",
             ),
             "same": (
                 "about the same, within 0.15 nats",
@@ -267,7 +287,7 @@ PREDICTIONS = [
             ),
             "nan": (
                 "the gradients grow until the loss is NaN",
-                "They do grow. Adam divides by their size, though, so the steps stay finite.",
+                "They do grow. But Adam divides by their size, so the steps stay finite.",
             ),
         },
         ask_why=True,
@@ -275,15 +295,18 @@ PREDICTIONS = [
     ),
     Prediction(
         "floor_of_smoothing",
-        "ε = 0.1 and 37,000 tokens: which loss does a model show that matches the smoothed target perfectly?",
+        "ε = 0.1 and 37,000 tokens: what's the loss of a model that matches the smoothed target "
+        "perfectly?",
         options={
             "zero": (
                 "0",
-                "That takes all the probability on one word, and then the smoothed target, which asks for some on every word, isn't met.",
+                "For that, all the probability would have to be on one word. But the smoothed "
+                "target asks for some probability on every word.",
             ),
             "tenth": (
                 "about 0.1",
-                "That's −log 0.9, the part of the right word. The other words get only 0.1 together, but each of them costs a lot of nats.",
+                "That's −log 0.9, the part of the right word. Together, the other words get only "
+                "0.1 of the target, but each of them costs many nats.",
             ),
             "third": (
                 "about 0.4",
@@ -314,15 +337,18 @@ PREDICTIONS = [
         options={
             "gru": (
                 "the GRU, which computes one word after the other",
-                "It does, but each of its steps is small, and one core couldn't have computed them side by side anyway.",
+                "It does, but each of its steps is small, and a single core couldn't have "
+                "computed them in parallel anyway.",
             ),
             "additive": (
                 "the GRU with attention, which has the loop and the attention",
-                "A good guess. Attention doubles the GRU's time. But one more model has far more to multiply.",
+                "A good guess. Attention doubles the GRU's time. But the Transformer has far "
+                "more to multiply.",
             ),
             "transformer": (
                 "the Transformer",
-                "It has the most parameters, and on one core having no loop is worth little.",
+                "Yes. It has the most parameters, and on a single core it helps little to have "
+                "no loop.",
             ),
         },
         ask_why=True,

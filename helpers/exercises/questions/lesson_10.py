@@ -1,6 +1,6 @@
 """Questions of lesson 10, build a Transformer: ten parts. The tested ones stand in `own_transformer`."""
 
-from helpers.exercises.content import Question, right, wrong
+from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
@@ -73,7 +73,9 @@ QUESTIONS = [
             ),
             wrong(
                 "The model is right.",
-                "Not quite: it may return log-probabilities, which look just like this. Whoever takes these for logits, say to compare two models' scores, is misled.",
+                "Not quite: it might return log-probabilities, which look just like this. If you "
+                "mistake them for logits, for instance to compare the scores of two models, you "
+                "get wrong results.",
             ),
         ],
     ),
@@ -133,12 +135,91 @@ QUESTIONS = [
         "why_check_each_part",
         "You have a model that runs and whose translations are nonsense. Describe how you would find the mistake, and why in this order.",
         "open",
-        answer="Put weights that are known to be good into it, and a model that is known to be right beside it. Give both the same input and compare after each part: embedding, first attention, first layer, and so on. Where they first differ, the mistake is in that part or in the one it calls, because everything before it agrees. Then make the input as small as possible, one sentence, one layer, one head, until the numbers can be worked out by hand. Looking at the output first is the wrong end: every part has been mixed into it. Looking at the loss is worse, since a model with a small mistake still learns.",
+        answer="Load weights that you know are good, and take a second model that you know is "
+        "right. Give both the same input, and compare the two after each part: embedding, "
+        "first attention, first layer, and so on. The mistake is in the first part where "
+        "they differ, or in something that this part calls, because everything before it "
+        "agrees. Then make the input as small as possible, with one sentence, one layer "
+        "and one head, until you can work out the numbers by hand. Don't start with the "
+        "final output, because it depends on every part. The loss tells you even less, "
+        "because a model with a small mistake still learns.",
     ),
     Question(
         "what_the_decoder_would_lack",
         "For the tones, the encoder was enough. Say for three tasks of your choice whether you would use an encoder, a decoder, or both, and what decides.",
         "open",
-        answer="What decides is whether there is something to write, and whether all of the input may be seen at once. One label for a clip, or one for every word: an encoder, because nothing is written and every position may look at every other. Continuing a text: a decoder alone, because each word may only look back, and there is no second sequence. Translation, or speech to text: both fit well, since the source may be read in both directions while the target is written from left to right. A decoder alone can do this too if source and target stand in one sequence; then the source is usually read with the causal mask.",
+        answer="Two things decide: whether there's something to write, and whether the model is "
+        "allowed to see the whole input at once. For one label per clip, or one per word, "
+        "use an encoder, because nothing is written and every position is allowed to "
+        "attend to every other. To continue a text, use a decoder alone, because each "
+        "word is only allowed to attend to earlier words, and there's no second sequence. "
+        "For translation, or for speech to text, use both: the encoder reads the source "
+        "in both directions, and the decoder writes the target from left to right. A "
+        "decoder alone can do this too if you put source and target into one sequence, "
+        "but then it usually reads the source with the causal mask.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "mistakes_that_show",
+        "You read the twenty translations of each of the four models. Which mistakes would you notice?",
+        options={
+            "norm": (
+                "only post-norm, because the other three change the numbers very little",
+                "Post-norm does show. But the factor √D is 16 here, so without it the words are far too weak beside their positions.",
+            ),
+            "norm_and_scale": (
+                "post-norm and the missing √D, but not GELU or the positions from one",
+                "Yes. GELU is close to ReLU, and every position is shifted by the same amount, so the likeliest word stays the likeliest.",
+            ),
+            "three": (
+                "all but GELU, which is nearly the same function as ReLU",
+                "GELU doesn't show. But if all positions are shifted by one, the distances between words stay the same, so that doesn't show either.",
+            ),
+            "all": (
+                "all four, because trained weights only fit the exact model they were trained in",
+                "Weights do belong to one design. But the output is an argmax over the vocabulary, and a small change of the logits leaves the likeliest word in its place.",
+            ),
+        },
+        recall="same_tokens_other_logits",
+    ),
+    Prediction(
+        "padding_taken_for_sound",
+        "The padding frames are all zeros. We tell an untrained classifier that they're sound like the other frames. What happens to the logits of the clip?",
+        options={
+            "same": (
+                "They stay the same, because frames of zeros add nothing.",
+                "The frames are zero only at the input. The linear layer adds a bias and the positions are added too, so they aren't zero in the first layer.",
+            ),
+            "change": (
+                "They change, because the padding takes part in attention and in the mean.",
+                "Yes. After the linear layer and the positions, padding frames are vectors like all others, and they get weight.",
+            ),
+        },
+        recall="mean_over_padding",
+    ),
+    Prediction(
+        "tones_without_positions",
+        "Without positions, which kinds does the trained classifier mix up most?",
+        options={
+            "direction": (
+                "rising and falling",
+                "Yes. They contain the same frames in a different order, and without positions the order is lost.",
+            ),
+            "warble": (
+                "warbles and one of the other two moving tones",
+                "It mixes up some of those as well. But a warble stays longer near its highest and its lowest pitch, so its set of frames does differ a little.",
+            ),
+            "steady": (
+                "steady and one of the moving tones",
+                "All frames of a steady tone are alike, and you can see that without knowing their order.",
+            ),
+            "all": (
+                "all four, so that it does no better than chance",
+                "It loses the order of the frames, but not the frames. A steady tone has other frames than a moving one.",
+            ),
+        },
+        recall="mean_over_padding",
     ),
 ]
