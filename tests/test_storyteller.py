@@ -4,27 +4,17 @@ from itertools import islice
 
 import pytest
 import torch
+from small_storyteller import small_storyteller
 
-from helpers.data.stories import stories
 from helpers.decoding import greedy
-from helpers.gpt import GPT, GPTConfig
-from helpers.pretrained.recipes.storyteller import train_tokenizer
-from helpers.pretrained.storyteller import Storyteller, load_storyteller
+from helpers.pretrained.storyteller import load_storyteller
 
 PROMPT = "The naïve king said: “"
 
 
 @pytest.fixture(scope="module")
 def teller():
-    torch.manual_seed(0)
-    tokenizer = train_tokenizer(stories("validation")[:20_000], 400)
-    config = GPTConfig(
-        vocab_size=400, d_model=32, n_heads=4, n_layers=2, max_len=24, positions="rotary"
-    )
-    model = GPT(config)
-    with torch.no_grad():
-        model.embedding.weight.mul_(6)  # so that some pieces are clearly likelier than others
-    return Storyteller(model, tokenizer)
+    return small_storyteller()
 
 
 @pytest.mark.parametrize("text", ["a", PROMPT, "two\nlines\n", "日本 🙂", "<|end|>", "  spaced "])

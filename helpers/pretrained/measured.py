@@ -1,0 +1,29 @@
+"""What a recipe measured over several seeds or sizes and stored, so that a lesson can show it."""
+
+import json
+from pathlib import Path
+
+from helpers.atomic_writes import whole_file
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def measured(name):
+    """Read what ``python -m helpers.pretrained.recipes.NAME`` measured.
+
+    Parameters
+    ----------
+    name : str
+        The recipe's.
+
+    Returns
+    -------
+    results : dict
+    """
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def store(name, results):
+    """Write a recipe's `results`, a dict of plain data, for `measured`."""
+    with whole_file(RESULTS / f"{name}.json") as partial:
+        partial.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -1,0 +1,215 @@
+"""A story without end: what the bundled GPT could write next, what it writes, what that costs."""
+
+from textwrap import wrap
+
+import torch
+import traitlets
+
+from helpers.gpt import GPTCache
+from helpers.layers import inference
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.widgets.decoding_explorer import dialled
+from helpers.widgets.explorer import Explorer
+from helpers.widgets.readable import readable
+from helpers.widgets.svg import PALE, Sheet, number
+
+BEGINNING = "Once upon a time there was a king who"
+SHOWN = 7  # candidates
+LINES, LETTERS = 14, 40  # of the story's end; letters per line
+HEIGHT = 384  # pixels
+SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
+
+
+class EndlessStory(Explorer):
+    """Let the story model write, piece by piece, and interfere while it does.
+
+    The dials hold from the next piece on. A click on a candidate writes that one.
+
+    Parameters
+    ----------
+    storyteller : Storyteller
+    **state : traits
+        `prompt`: how the story begins. `length`: pieces written so far. `temperature` (0: always
+        the likeliest), `top_k` (0: all), `top_p` (1: all), `seed`. `chosen`: place, from 1, and id
+        of the piece that was clicked last.
+
+    Raises
+    ------
+    ValueError
+        If the prompt is empty.
+    """
+
+    prompt = traitlets.Unicode(BEGINNING).tag(state=True)
+    length = traitlets.Int(24, min=0, max=2000).tag(state=True)
+    temperature = traitlets.Float(0.8, min=0.0, max=2.0).tag(state=True)
+    top_k = traitlets.Int(0, min=0, max=100).tag(state=True)
+    top_p = traitlets.Float(0.95, min=0.1, max=1.0).tag(state=True)
+    seed = traitlets.Int(1, min=1, max=50).tag(state=True)
+    chosen = traitlets.Tuple().tag(state=True)
+
+    def __init__(self, storyteller, **state):
+        self._teller, self._beginning, self._written = storyteller, None, []
+        self._reader = _Reader(storyteller.model)
+        super().__init__(**state)
+
+    def build(self):
+        """Make the controls."""
+        self.words("prompt", "Beginning", wide=True)
+        self.play("length", "Pieces", interval=120)
+        self.button("Start again", self.reset)
+        dials = [
+            self.slider("temperature", "Temperature", 0.1, digits=1),
+            self.slider("top_k", "Top-k (0: all)"),
+            self.slider("top_p", "Top-p (1: all)"),
+            self.slider("seed", "Seed"),
+        ]
+        for dial in dials:
+            dial.second = True
+
+    def reset(self, *_):
+        """Go back to the first beginning and the first dials; the story is written anew."""
+        self._beginning = None
+        super().reset()
+        self._redraw()
+
+    @traitlets.validate("prompt")
+    def _valid_prompt(self, proposal):
+        """Refuse an empty prompt: in words at the field, or with an error from Python."""
+        if proposal.value:
+            return proposal.value
+        if not self.controls:
+            raise ValueError("a story needs a beginning of at least one letter.")
+        self.controls["prompt"].error = "The story needs a beginning."
+        return self.prompt
+
+    def compute(self):
+        """Write as many pieces as are asked for, and weigh what could come next."""
+        teller, beginning = self._teller, (self.prompt, self.seed)
+        if self._beginning != beginning:
+            self._beginning, self._written = beginning, []
+            self.controls["prompt"].error = ""
+            self._prompt_ids = teller.encode(self.prompt).tolist()
+        place, token_id = self.chosen or (0, -1)
+        reached = 0 < place <= min(self.length, len(self._written) + 1)
+        if reached and self._written[place - 1 : place] != [token_id]:
+            self._written[place - 1 :] = [token_id]  # what a click replaced, and all after it
+        del self._written[self.length :]
+        while len(self._written) < self.length:
+            generator = torch.Generator().manual_seed(self.seed * SEEDS + len(self._written))
+            drawn = torch.multinomial(self._chances()[1], 1, generator=generator)
+            self._written.append(int(drawn))
+        plain, chances = self._chances()
+        best = plain.topk(SHOWN).indices.tolist()
+        names = [readable(["a", one])[1] for one in teller.tokens(best)]
+        n_prompt, n_written = len(self._prompt_ids), len(self._written)
+        windows = [self._reader.window(n_prompt + i) for i in range(n_written + 1)]
+        return {
+            "story": teller.decode(self._prompt_ids + self._written),
+            "candidates": [
+                (i, name, plain[i].item(), chances[i].item())
+                for i, name in zip(best, names, strict=True)
+            ],
+            "drawable": int((chances > 0).sum()),
+            "vocabulary": len(chances),
+            "read": windows[-1],
+            "forgotten": teller.decode((self._prompt_ids + self._written)[: -windows[-1]]),
+            "without cache": sum(windows),
+            # A new piece alone, but for the times when the model goes on from its last half.
+            "with cache": windows[0]
+            + sum(1 if b > a else b for a, b in zip(windows, windows[1:], strict=False)),
+        }
+
+    def _chances(self):
+        """Return the distribution of the next piece before and after the dials, (V,) each."""
+        logits = self._reader.logits(self._prompt_ids + self._written)
+        plain = logits.softmax(-1)
+        if self.temperature == 0:
+            return plain, torch.zeros_like(plain).index_fill(0, plain.argmax(), 1.0)
+        return plain, dialled(logits, self.temperature, self.top_k, self.top_p)
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        found = self.numbers
+        best = ", ".join(f"{name} {number(p)}" for _, name, p, _ in found["candidates"][:3])
+        return (
+            f"A story of {self.length} pieces after “{self.prompt}”. Likeliest next: {best}. So "
+            f"far {found['with cache']:,} positions were computed; without the cache it would "
+            f"have been {found['without cache']:,}."
+        )
+
+    def draw(self):
+        """Draw the end of the story, and beside it what could come next and what it cost."""
+        return [self._draw_story(), self._draw_candidates()]
+
+    def _draw_story(self):
+        sheet, found = Sheet(400, HEIGHT), self.numbers
+        sheet.text(0, 18, "The story", INK, bold=True)
+        sheet.text(400, 18, f"the model reads {found['read']} pieces of it", GREY, anchor="end")
+        lines, out_of_sight = [], len(found["forgotten"])
+        for paragraph in found["story"].splitlines(keepends=True):
+            for line in wrap(paragraph, LETTERS, drop_whitespace=False):
+                lines.append((line, out_of_sight > 0))
+                out_of_sight -= len(line)
+        for i, (line, forgotten) in enumerate(lines[-LINES:]):
+            newest = i == len(lines[-LINES:]) - 1
+            ink = GREY if forgotten else INK
+            sheet.text(0, 50 + 24 * i, line.strip() + (" ▌" if newest else ""), ink)
+        return sheet
+
+    def _draw_candidates(self):
+        sheet, found = Sheet(400, HEIGHT), self.numbers
+        sheet.text(0, 18, "What comes next? Click one to write it", bold=True)
+        for i, (token_id, name, plain, chance) in enumerate(found["candidates"]):
+            y = 30 + 34 * i
+            sheet.text(92, y + 20, name[:9], PURPLE, anchor="end")
+            sheet.rect(102, y + 1, 170 * plain, 12, GREY, opacity=0.55)
+            sheet.rect(102, y + 14, 170 * chance, 13, BLUE)
+            sheet.text(400, y + 20, f"{number(plain)} → {number(chance)}", GREY, anchor="end")
+            place = self.length + 1
+            label = f"Write {name} as piece {place}"
+            if place <= self.traits()["length"].max:
+                sheet.target(0, y, 400, 30, label, chosen=[place, token_id], length=place)
+        y = 30 + 34 * SHOWN + 18
+        words = f"{found['drawable']:,} of {found['vocabulary']:,} pieces can be drawn"
+        sheet.text(0, y, words, GREY)
+        sheet.text(0, y + 32, "Positions computed so far", INK, bold=True)
+        widest = max(found["without cache"], 1)
+        for i, (name, colour) in enumerate((("with cache", PURPLE), ("without cache", ORANGE))):
+            top = y + 42 + 22 * i
+            sheet.text(0, top + 14, name, colour)
+            sheet.rect(130, top, 170, 16, PALE)
+            sheet.rect(130, top, 170 * found[name] / widest, 16, colour)
+            sheet.text(400, top + 14, f"{found[name]:,}", GREY, anchor="end")
+        return sheet
+
+
+class _Reader:
+    """A GPT that remembers what it read last, and reads on from there.
+
+    Parameters
+    ----------
+    model : GPT
+    """
+
+    def __init__(self, model):
+        self.model, self._ids, self._logits = model, [], None
+
+    def window(self, n):
+        """Say how many of `n` tokens are read: all, or since the model last ran out of places."""
+        longest = self.model.config.max_len
+        while n > longest:
+            n -= longest - longest // 2 + 1
+        return n
+
+    def logits(self, ids):
+        """Compute the logits of the next token, (V,), after a list of ids."""
+        ids = ids[-self.window(len(ids)) :]
+        if ids != self._ids or self._logits is None:
+            n_known = len(self._ids)
+            if self._logits is None or ids[:n_known] != self._ids:
+                self._cache = GPTCache(len(self.model.layers))
+            with inference(self.model):
+                hidden = self.model.decode(torch.tensor([ids]), self._cache)
+                self._logits = self.model.output_proj(hidden[0, -1])
+            self._ids = ids
+        return self._logits

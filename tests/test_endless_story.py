@@ -1,0 +1,127 @@
+"""The endless story: its numbers are the model's, a hand can interfere, it never runs out."""
+
+import html
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from small_storyteller import small_storyteller
+
+from helpers.pretrained.trace import trace_gpt
+from helpers.widgets.endless_story import EndlessStory
+from helpers.widgets.model_map import model_map
+
+CHANGES = {
+    "prompt": "The fox", "length": 30, "temperature": 0.0, "top_k": 3, "top_p": 0.5, "seed": 7,
+    "chosen": (3, 99),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def teller():
+    return small_storyteller()
+
+
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(teller):
+    widget = EndlessStory(teller)
+    first = widget.svg
+    assert set(CHANGES) == set(widget.traits(state=True))
+    for name, value in CHANGES.items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        widget.reset()
+        assert widget.svg == first, name
+
+
+def test_what_stays_on_the_page_is_described_and_readable(teller):
+    widget = EndlessStory(teller)
+    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
+    ElementTree.fromstring(widget.svg)
+    assert "nan" not in widget.svg
+
+
+def test_candidates_are_the_models_with_and_without_a_cache(teller):
+    widget = EndlessStory(teller, length=0)
+    for length in range(1, 40):  # the window of 24 pieces moves twice
+        widget.length = length
+        ids = (widget._prompt_ids + widget._written)[-widget.numbers["read"] :]
+        with torch.no_grad():
+            chances = teller.model(torch.tensor([ids]))[0, -1].softmax(-1)
+        found = [(i, plain) for i, _, plain, _ in widget.numbers["candidates"]]
+        best = chances.topk(len(found))
+        assert [plain for _, plain in found] == pytest.approx(best.values.tolist(), rel=1e-3)
+        assert found[0][0] == best.indices[0]
+    assert widget.numbers["forgotten"]
+    assert widget.numbers["story"].startswith(widget.numbers["forgotten"])
+
+
+def test_the_window_is_that_of_the_models_own_writing(teller):
+    widget = EndlessStory(teller, length=60, temperature=0.0)
+    greedy = teller.generate(widget.prompt, 60, temperature=0)
+    assert widget.numbers["story"] == greedy
+
+
+def test_going_back_and_on_tells_the_same_story(teller):
+    widget = EndlessStory(teller, length=30)
+    story = widget.numbers["story"]
+    widget.length = 5
+    assert story.startswith(widget.numbers["story"])
+    widget.length = 30
+    assert widget.numbers["story"] == story
+
+
+def test_dials_hold_from_the_next_piece_on(teller):
+    widget = EndlessStory(teller, length=10)
+    story = widget.numbers["story"]
+    widget.temperature = 0.0
+    assert widget.numbers["story"] == story
+    assert widget.numbers["drawable"] == 1
+    widget.length = 11
+    assert widget.numbers["story"].startswith(story)
+
+
+def test_a_click_on_a_candidate_writes_it(teller):
+    widget = EndlessStory(teller, length=10)
+    clicks = [
+        json.loads(html.unescape(data)) for data in re.findall(r'data-set="([^"]*)"', widget.svg)
+    ]
+    last = clicks[-1]
+    widget._handle_custom_msg({"set": last, "number": 1}, [])
+    assert widget.length == 11
+    assert widget._written[-1] == last["chosen"][1]
+    widget.length = 20
+    assert widget._written[10] == last["chosen"][1]
+
+
+def test_playing_stops_at_the_end_of_the_slider(teller):
+    widget = EndlessStory(teller, length=1999, temperature=0.0)
+    widget._handle_custom_msg({"tick": "length", "number": 1}, [])
+    widget._handle_custom_msg({"tick": "length", "number": 2}, [])
+    assert widget.length == 2000
+    assert not re.search("data-set", widget.svg)
+
+
+def test_positions_are_counted_as_the_model_computes_them(teller):
+    widget = EndlessStory(teller, length=0)
+    first = widget.numbers["with cache"]
+    widget.length = 3
+    assert widget.numbers["with cache"] == first + 3
+    assert widget.numbers["without cache"] == sum(range(first, first + 4))
+
+
+def test_an_empty_beginning_is_refused_in_words(teller):
+    widget = EndlessStory(teller)
+    widget.prompt = ""
+    assert widget.prompt
+    assert "needs a beginning" in widget.controls["prompt"].error
+    widget.prompt = "The fox"
+    assert not widget.controls["prompt"].error
+
+
+def test_the_map_draws_a_gpt(teller):
+    ids = teller.encode("the king said")
+    shown = model_map(trace_gpt(teller.model, ids, teller.tokens(ids), "x"), here="head", tour="")
+    assert not shown._problem
+    assert "<svg" in shown.static_html() or "<img" in shown.static_html()
