@@ -19,7 +19,8 @@ EXERCISES, QUESTIONS = catalogue()
 VARIANTS = 200
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 
-every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES))
+# All tests of an exercise in a row: what the check finds out about it is made once and kept.
+every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES), scope="module")
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +206,7 @@ def test_nan_never_passes(name):
 
 @every_exercise
 def test_an_endless_answer_is_stopped(name, monkeypatch):
-    monkeypatch.setattr(compare, "SECONDS", 0.1)
+    monkeypatch.setattr(compare, "SECONDS", 0.02)
 
     def answer(*inputs):
         while True:
