@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import GrowingTensor, fused_attention
+from helpers.fast import fused_attention
 from helpers.masks import check_mask
 
 
@@ -311,54 +311,6 @@ class MultiHeadAttention(nn.Module):
     def merge_heads(self, x):
         """Concatenate the heads, (B, H, T, K) -> (B, T, D)."""
         return x.transpose(1, 2).flatten(-2)
-
-
-class KeyValueCache:
-    """Keep keys and values from one decoding step to the next, so that none is projected twice.
-
-    Parameters
-    ----------
-    grows : bool
-        True for self-attention, where every step brings new positions. False for cross-attention:
-        the source stays the same, so what the first step projected serves all later ones.
-    """
-
-    def __init__(self, grows):
-        self.grows = grows
-        self.key, self.value = GrowingTensor(), GrowingTensor()
-
-    def project(self, attention, key, value):
-        """Project the keys and values that are not cached yet, and return all of them.
-
-        Parameters
-        ----------
-        attention : MultiHeadAttention
-        key, value : Tensor of shape (B, new, D)
-            In self-attention the new positions; in cross-attention the source, used in the first
-            step only.
-
-        Returns
-        -------
-        key, value : Tensor of shape (B, H, S, K)
-            Of all positions so far.
-        """
-        if self.grows or not self.length:
-            return self.append(*attention.project_key_value(key, value))
-        return self.key.all(), self.value.all()
-
-    def append(self, key, value):
-        """Add new keys and values, (B, H, new, K) each, and return all of them, (B, H, S, K)."""
-        return self.key.append(key), self.value.append(value)
-
-    @property
-    def length(self):
-        """Positions already cached."""
-        return self.key.length
-
-    def reorder(self, rows):
-        """Let row i hold what row ``rows[i]`` held before."""
-        self.key.reorder(rows)
-        self.value.reorder(rows)
 
 
 @contextmanager

@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from helpers.attention import (
-    KeyValueCache,
     MultiHeadAttention,
     recorded_weights,
     scaled_dot_product_attention,
 )
+from helpers.caches import KeyValueCache
 from helpers.fast import few_rows, fused_attention
 from helpers.layers import Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask

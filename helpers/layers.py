@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import fast
-from helpers.attention import KeyValueCache, MultiHeadAttention
+from helpers.attention import MultiHeadAttention
 
 
 class Dropout(nn.Module):
@@ -194,19 +194,6 @@ class DecoderLayer(nn.Module):
             x, lambda h: self.cross_attention(h, memory, memory, memory_mask, cache=cross)[0]
         )
         return self.residual_3(x, self.feed_forward)
-
-
-class LayerCache:
-    """The keys and values that one decoder layer has projected in earlier decoding steps."""
-
-    def __init__(self):
-        self.self_attention = KeyValueCache(grows=True)
-        self.cross_attention = KeyValueCache(grows=False)
-
-    def reorder(self, rows):
-        """Let row i hold what row ``rows[i]`` held before."""
-        self.self_attention.reorder(rows)
-        self.cross_attention.reorder(rows)
 
 
 @contextmanager

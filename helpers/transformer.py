@@ -13,8 +13,9 @@ import torch
 from torch import nn
 
 from helpers.attention import recorded_weights
+from helpers.caches import DecoderCache
 from helpers.fast import few_rows, none_if_full
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache, inference
+from helpers.layers import DecoderLayer, Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
 
@@ -297,21 +298,3 @@ def check_ids(ids, vocab_size, max_len, start=0):
             f"token ids must lie in 0 … {vocab_size - 1}; got {lowest} … {highest}. Do model and "
             f"tokenizer belong together?"
         )
-
-
-class DecoderCache:
-    """What a decoder has computed so far, per layer.
-
-    Parameters
-    ----------
-    n_layers : int
-    """
-
-    def __init__(self, n_layers):
-        self.length = 0  # positions already computed
-        self.layers = [LayerCache() for _ in range(n_layers)]
-
-    def reorder(self, rows):
-        """Let row i hold what row ``rows[i]`` held before."""
-        for layer in self.layers:
-            layer.reorder(rows)

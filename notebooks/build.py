@@ -54,6 +54,11 @@ METADATA = {
 }
 
 
+def read_cells(source):
+    """Read the cells of a source, a file in ``notebooks/source``, as they stand there."""
+    return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent").cells
+
+
 def assemble(source):
     """Make the notebook that a source describes, not yet executed.
 
@@ -67,8 +72,7 @@ def assemble(source):
     notebook : NotebookNode
         With stable cell ids, and in its metadata the hash by which a stale build is known.
     """
-    read = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
-    cells = [_assemble_cell(cell) for cell in read.cells]
+    cells = [_assemble_cell(cell) for cell in read_cells(source)]
     if not cells or not cells[0].source.startswith("# "):
         raise ValueError(f"{source.name}: the first cell has to be Markdown that starts '# Title'.")
     title, _, rest = cells[0].source.partition("\n")

@@ -14,7 +14,6 @@ import argparse
 import re
 from dataclasses import dataclass, field
 
-import jupytext
 import nbformat
 
 from helpers.exercises import model
@@ -120,8 +119,7 @@ def measure(source):
     seconds = _seconds_of(build.NOTEBOOKS / f"{source.stem}.ipynb")
     parts, seen = [Part(CORE)], set()
     # Read without the header that `assemble` adds, but with its cell ids: they name the seconds.
-    read = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent").cells
-    for cell, assembled in zip(read, build.assemble(source).cells, strict=True):
+    for cell, assembled in zip(build.read_cells(source), build.assemble(source).cells, strict=True):
         if cell.cell_type == "markdown" and (found := HEADING.search(cell.source)):
             parts.append(Part(found[1]))
         part = parts[-1]

@@ -11,6 +11,7 @@ from torch import nn
 from twins import assert_gradients_equal, attention_pairs, copy_weights
 
 from helpers import attention, masks
+from helpers.caches import KeyValueCache
 
 CASES = [(1, 1, 1, 1, 2), (2, 2, 3, 5, 4), (3, 4, 6, 6, 8)]  # B, H, T, S, K
 few = settings(max_examples=20, deadline=None, derandomize=True)
@@ -287,7 +288,7 @@ def test_projections_start_as_glorot_and_bengio_say():
 @pytest.mark.parametrize("grows", [True, False])
 def test_a_cache_gives_all_keys_and_values_so_far(grows):
     layer, x = attention.MultiHeadAttention(8, 2), torch.randn(3, 4, 8)
-    cache = attention.KeyValueCache(grows)
+    cache = KeyValueCache(grows)
     cache.reorder(torch.tensor([2, 0]))  # nothing to reorder yet
     first = cache.project(layer, x[:, :3], x[:, :3])
     for found, expected in zip(first, layer.project_key_value(x[:, :3], x[:, :3]), strict=True):

@@ -30,16 +30,17 @@ def show(n, view="heatmap"):
         scores / scores.sum(-1, keepdims=True), [f"word{i}" for i in range(n)], view=view
     )
 """
-# A slider's own event, as from a hand on it. The frame callback runs before the frame is painted,
-# a message posted from it is delivered after.
-CHANGE = """async rounds => {
-  const slider = document.querySelector('.av input[aria-label="Head"]');
-  const stage = document.querySelector('.av-stage');
-  const painted = () => new Promise(done => requestAnimationFrame(() => {
+# The frame callback runs before the frame is painted, a message posted from it is delivered after.
+PAINTED = """() => new Promise(done => requestAnimationFrame(() => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = done;
     port2.postMessage(0);
-  }));
+  }))"""
+# A slider's own event, as from a hand on it.
+CHANGE = """async rounds => {
+  const slider = document.querySelector('.av input[aria-label="Head"]');
+  const stage = document.querySelector('.av-stage');
+  const painted = PAINTED;
   const times = [];
   for (let i = 0; i < rounds; i++) {
     await new Promise(rest => setTimeout(rest, 40));
@@ -51,7 +52,7 @@ CHANGE = """async rounds => {
     times.push(performance.now() - start);
   }
   return times;
-}"""
+}""".replace("PAINTED", PAINTED)
 # From the kernel's word that the cell is done (the output is its last message before) until the
 # map is on the page and its frame painted.
 FIRST_PAINT = """async () => {
@@ -84,11 +85,7 @@ MOVE = """async rounds => {
   const root = document.querySelector('.course-explorer');
   const slider = root.querySelector('input[type=range]:not([hidden])');
   const handle = root.querySelector('.handle');
-  const painted = () => new Promise(done => requestAnimationFrame(() => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = done;
-    port2.postMessage(0);
-  }));
+  const painted = PAINTED;
   const times = [];
   for (let i = 0; i < rounds; i++) {
     await new Promise(rest => setTimeout(rest, 40));
@@ -108,7 +105,7 @@ MOVE = """async rounds => {
     times.push(performance.now() - start);
   }
   return times;
-}"""
+}""".replace("PAINTED", PAINTED)
 IMPORTS = """
 from helpers.pretrained.translator import load_translator
 from helpers.pretrained.toy_models import load_toy
@@ -205,11 +202,7 @@ trace = load_translator().trace("Un chien noir court dans la neige avec un bâto
 # Presses what is there, waits for the painted frame, and goes back to the whole model.
 PRESS = """async ([selector, rounds]) => {
   const stage = document.querySelector('.mm-stage');
-  const painted = () => new Promise(done => requestAnimationFrame(() => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = done;
-    port2.postMessage(0);
-  }));
+  const painted = PAINTED;
   const times = [];
   for (let i = 0; i < rounds; i++) {
     await new Promise(rest => setTimeout(rest, 40));
@@ -223,7 +216,7 @@ PRESS = """async ([selector, rounds]) => {
     await painted();
   }
   return times;
-}"""
+}""".replace("PAINTED", PAINTED)
 FRAMES = """async seconds => {
   const stage = document.querySelector('.mm-stage');
   document.querySelector('.mm-player button:nth-child(2)').click();
