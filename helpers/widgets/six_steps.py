@@ -13,11 +13,11 @@ W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 STEPS = (
-    "1 Project: the word's query, everybody's keys and values.",
-    "2 Score: the query meets every key in a dot product.",
+    "1 Project: a query for the word, keys and values for all words.",
+    "2 Score: the dot product of the query with every key.",
     "3 Scale: divide by √3, the root of a key's width.",
     "4 Softmax: the weights are positive and sum to 1.",
-    "5 Weigh: each value times its weight.",
+    "5 Weigh: multiply each value by its weight.",
     "6 Sum: the context, the word's new vector.",
 )
 

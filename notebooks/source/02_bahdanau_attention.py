@@ -50,7 +50,7 @@ def exact_by_length(toy):
 #
 # **If you are late**: leave the second prediction of section 2 for home. Don't skip the curve.
 #
-# **Ask**: "Which two vectors meet in the score?" · "The map is nearly a diagonal. Where isn't it, and
+# **Ask**: "Which two vectors does the score compare?" · "The map is nearly a diagonal. Where isn't it, and
 # why?" · "What would the decoder look at if the source were a picture?"
 #
 # **Mistakes to expect**: the score depends on the decoder's state alone · all source words go into the score
@@ -244,7 +244,7 @@ pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source)
 print(" ".join(pair.source), "→", " ".join(pair.target))
 
 # %% [markdown]
-# Most of the weight will be on the diagonal. Where does the English noun after *red* attend?
+# Most of the weight will be on the diagonal. Which French word does the English noun after *red* attend to?
 
 # %%
 exercises.predict("where_the_noun_looks")
@@ -394,7 +394,7 @@ model_map(looking.trace("le chat noir voit le chien ."), written=2)
 # - The encoder keeps all its states. Before every word, the decoder attends to all of them.
 # - A score compares one query (the decoder's state) with one key (an encoder state) and depends on both.
 # - A softmax turns scores into weights, and the context is the sum of the *weighted values*.
-# - The bottleneck is gone, so even long sentences are translated without a mistake.
+# - The bottleneck is gone, so nearly all long sentences are translated without a mistake.
 # - You can score an attention map against the true alignment, and a model can translate well even if its maps
 #   are poor alignments.
 # - Attention computes $T \times S$ scores, and the loop over words remains.

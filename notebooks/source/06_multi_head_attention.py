@@ -121,9 +121,9 @@ scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
 print(scores.softmax(-1))
 
 # %% [markdown]
-# You can raise both scores as far as you like, but neither word gets more than half as long as the other
-# keeps up. Every row of a softmax sums to 1, so any weight that *tired* gets is weight that *animal* can't
-# have. And the result is a single vector, a blend of both values.
+# You can raise both scores as far as you like, but as long as they're equal, each word gets at most half.
+# Every row of a softmax sums to 1, so any weight that *tired* gets is weight that *animal* can't have. And
+# the result is a single vector, a blend of both values.
 #
 # ### Your turn (2 min)
 #
@@ -200,8 +200,8 @@ def split_heads(x, n_heads):
 exercises.check("split_heads", split_heads)
 
 # %% [markdown]
-# Why two steps? The goal has shape (1, 2, 6, 4), and `all_queries.reshape(1, 2, 6, 4)` has that shape
-# too.
+# Why does it take two steps? The result should have the shape (1, 2, 6, 4), and `all_queries.reshape(1, 2, 6,
+# 4)` has that shape too.
 
 # %%
 exercises.predict("torn_split")

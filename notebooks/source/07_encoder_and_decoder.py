@@ -51,8 +51,8 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # **If you are late**: skip the pencil in section 2, and solve the find-the-bug exercise together, aloud.
 #
 # **Ask**: "What would happen without the ReLU?" (two matrices in a row are one matrix) · "Why does
-# cross-attention need no causal mask?" (the source is all there) · "Which tensor has both S and T in its
-# shape?" (only the cross-attention's weights)
+# cross-attention need no causal mask?" (the whole source is known from the start) · "Which tensor has both S
+# and T in its shape?" (only the cross-attention's weights)
 #
 # **What people get wrong**: they divide the variance by n − 1; they put the norm on the skip path; they
 # let decoder layer *i* read encoder layer *i*; they put cross-attention last. For the answers to the
@@ -796,7 +796,7 @@ notebook.tell(
 #
 # How much of the loss's gradient reaches the early layers? We take twelve fresh layers, send one batch
 # through, compute a loss and run one backward pass. Then we measure the length of the gradient at one matrix
-# per layer, the first of the feed-forward network.
+# per layer, namely the first matrix of the feed-forward network.
 
 # %%
 exercises.predict("larger_gradient")

@@ -549,7 +549,7 @@ notebook.tell(
 # - **top-k**: keep the $k$ likeliest tokens.
 # - **top-p**, or nucleus sampling: keep the fewest tokens whose probabilities add up to $p$.
 #
-# What a filter drops gets a logit of $-\infty$, just as with a mask.
+# A token that a filter drops gets a logit of $-\infty$, just as with a mask.
 
 # %%
 logits = torch.tensor([3.0, 2.0, 1.0, 0.0, -1.0])
@@ -712,7 +712,7 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 #
 # $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
 #
-# So far the translator was already trained. In **lesson 09** you train one yourself.
+# Our translator came with trained weights. In **lesson 09** you'll train a model yourself.
 
 # %% [markdown]
 # # Practice
@@ -918,7 +918,7 @@ torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.015, rtol=0)
 # ## Myth or fact?
 #
 # **"The final softmax outputs log-probabilities."** A myth. Its outputs are positive and sum to 1, while
-# log-probabilities are never positive. The first table of this lesson shows both.
+# log-probabilities are never positive. The first table in section 1 shows both.
 #
 # **"With a causal mask the targets need no shift."** A myth. Without the shift, the dice were
 # "predicted" with a loss of 0.

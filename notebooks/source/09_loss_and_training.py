@@ -238,10 +238,10 @@ print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 # %% [markdown]
 # A loss below 4.13 means that the model uses more than the words' frequencies. Now compare the first step of
 # our run. Its loss was 3.6 before the model had learned anything, when it should have been 4.98. So the very
-# first number in the log already showed that something other than words was being counted.
+# first number of the training log already showed that something other than words was being counted.
 #
-# What does a run with a correct loss look like? Take the log of the bundled toy Transformer, which was
-# trained for 1,900 steps.
+# What does a run with a correct loss look like? Here's the training log of the bundled toy Transformer, which
+# was trained for 1,900 steps.
 
 # %%
 exercises.predict("first_loss_of_a_transformer")

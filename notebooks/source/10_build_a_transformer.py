@@ -533,8 +533,8 @@ notebook.tell(
 #
 # Nothing in an encoder depends on its vectors being words. So let's give it sound, as Gong et al. (2021) did.
 # A clip is a sequence of **frames**, and each frame gives the energy in each of 16 bands of pitch, as in a
-# spectrogram. Each clip has between 16 and 40 frames and contains, under noise, a single tone that rises,
-# falls, warbles or stays the same. Which of the four is it?
+# spectrogram. Each clip has between 16 and 40 frames. It contains noise and a single tone that rises, falls,
+# warbles or stays the same. Which of the four is it?
 
 # %% tags=["hide-input"]
 KINDS = ("rising", "falling", "warble", "steady")

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Every widget of the course
 #
-# One page to try them all, to project them, or to copy the call into your own notebook. Each is a line
-# of Python; give it a name first, as with `view` below, and its state can be read and set from
-# the next cell. Allow **10 minutes** to play.
+# On this page you can try all the widgets, show them to a class, or copy the call into your own notebook.
+# Each widget takes one line of Python. If you give it a name, as with `view` below, you can read and set its
+# state from the next cell. Allow **10 minutes** to play.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -35,17 +35,18 @@ sentence = CAPTIONS[0][0]
 # %% [markdown]
 # ## The map of the whole model
 #
-# Click on a layer, then on a head, then on a score: four depths, and <kbd>Esc</kbd> goes back. Click on
-# a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell again.
+# Click on a layer, then on a head, then on a score. There are four levels, and <kbd>Esc</kbd> takes you back.
+# Click on a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell
+# again.
 
 # %% tags=["nbval-ignore-output"]
 whole = model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
 whole
 
 # %% [markdown]
-# A lesson lights the part that it builds and dims the rest, with `model_map(trace, here="…")`. You can
-# also do it from Python. `whole.place`, `whole.follow` and `whole.stop` open a place, follow a token and
-# go to a step of the tour.
+# With `model_map(trace, here="…")`, a lesson highlights the part that it builds and dims the rest. You can
+# also do it from Python. `whole.place`, `whole.follow` and `whole.stop` open a place, follow a token and go
+# to a step of the tour.
 
 # %% tags=["nbval-ignore-output"]
 whole.here = "cross-attention"
@@ -59,14 +60,15 @@ model_map(toy_models.load_toy("additive").trace("le chat noir voit le chien ."),
 # %% [markdown]
 # ## The attention view
 #
-# Any weights of shape (layers, heads, queries, keys), from any model.
+# It shows any weights of shape (layers, heads, queries, keys), from any model.
 
 # %%
 view = attention_view(translator.attend(sentence), tab="cross", layer=2)
 view
 
 # %% [markdown]
-# Change it from Python; the view above follows. (Python counts layers and heads from 0, the view from 1.)
+# You can change the view above from Python. Python counts layers and heads from 0, but the view counts them
+# from 1.
 
 # %%
 view.head = 1

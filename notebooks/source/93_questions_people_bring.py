@@ -294,10 +294,10 @@ assert weights.shape == (1, 8, 5, 5)
 #
 # ### Who decides what a head does?
 #
-# Training decides, and chance does. No head is assigned a job. All heads start with different random
-# matrices, and each step of training changes them in the direction in which the loss falls. The random start
-# matters: two heads that began with the same matrices, including those in $W_O$, would get the same gradient
-# at every step and stay identical for ever. Here are two such heads:
+# Training and chance decide. No head is assigned a job. All heads start with different random matrices, and
+# each step of training changes them in the direction in which the loss falls. The random start matters: two
+# heads that began with the same matrices, including those in $W_O$, would get the same gradient at every step
+# and stay identical for ever. Here are two such heads:
 
 # %%
 twins = MultiHeadAttention(d_model=8, n_heads=2)
@@ -321,7 +321,7 @@ assert same
 
 # %% [markdown]
 # **Shown in** [lesson 06, What do trained heads
-# do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?), which is about heads after training.
+# do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?).
 #
 # ### Are the heads concatenated or added?
 #
@@ -386,7 +386,7 @@ assert 0.6 < size / total < 0.7
 #
 # ### Which encoder layer does the third decoder layer read?
 #
-# The last one, and so does every other decoder layer. Drawings with parallel arrows suggest that layer 3
+# It reads the last one, like every other decoder layer. Drawings with parallel arrows suggest that layer 3
 # reads layer 3, but there's only one memory, the output of the whole encoder. The decoder layers do compute
 # different keys and values from the memory, because each has its own $W_K$ and $W_V$.
 #
@@ -525,7 +525,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # - *je suis étudiant*, the six steps for one word and the six-word vocabulary with its target distributions
 #   are Jay Alammar's.
-# - A noun that collects its adjectives is the motivating example of 3Blue1Brown's film on attention.
+# - A noun that collects its adjectives is the motivating example of 3Blue1Brown's video on attention.
 # - The animal that didn't cross the street is from the blog post with which Google announced the Transformer
 #   (Uszkoreit 2017). Pairs of sentences in which one word decides what *it* means are called Winograd schemas
 #   (Levesque, Davis and Morgenstern 2012).
@@ -543,7 +543,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #   a dot product to a working model in plain steps, with reasons for each.
 # - Elena Voita, [NLP Course For You](https://lena-voita.github.io/nlp_course.html): interactive and
 #   beautifully drawn, and the best on what a trained model has learned.
-# - Andrej Karpathy, "Let's build GPT: from scratch, in code, spelled out" (film, 2023): a two-hour video in
+# - Andrej Karpathy, "Let's build GPT: from scratch, in code, spelled out" (video, 2023): a two-hour video in
 #   which he types a GPT into an empty file, best for seeing how an expert works.
 # - Stanford's [CS224n](https://web.stanford.edu/class/cs224n/): a whole university course with assignments,
 #   best for the language processing around the model.
