@@ -12,6 +12,7 @@ NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
 ASSERTION = re.compile(r"^\s*assert\b|\btorch\.testing\.|\bassert_\w+\(", re.MULTILINE)
 ALT_TEXT = re.compile(r"""\balt\s*=|<img\b""")
 WRITTEN_IN = re.compile(r"""\bmeasured\s*=\s*["'\d]""")
+NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(%?)")
 MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
 
 
@@ -37,6 +38,9 @@ def giveaways(notebook):
         for answer in measured(cells[reveal], name):
             if tells(told, answer):
                 yield f"{name}: the text before the reveal says {answer!r}"
+            below = beside(cells, reveal)
+            if tells(below, answer) or rounds(below, answer):
+                yield f"{name}: the text below the reveal says {answer!r}; give it to notebook.tell"
 
 
 def in_view(cell):
@@ -51,6 +55,20 @@ def section(cells, index):
         i for i in range(index) if cells[i].cell_type == "markdown" and "#" in cells[i].source
     ]
     return headed[-1] if headed else 0
+
+
+def beside(cells, reveal):
+    """Return the text below a revealing cell, up to the next heading or cell of code."""
+    text = ""
+    for cell in cells[reveal + 1 :]:
+        if cell.cell_type == "code":
+            break
+        if "notes" not in cell.metadata.get("tags", []):
+            under, heading, _ = f"\n{cell.source}".partition("\n#")
+            text += under
+            if heading:
+                break
+    return text
 
 
 def measured(cell, name):
@@ -72,6 +90,17 @@ def tells(text, answer):
         return False  # "7" or "the river" can be in a text that tells nothing
     pattern = r"\W+".join(map(re.escape, words))
     return re.search(rf"(?<![\w.]){pattern}(?![\w]|\.\d)", text.lower()) is not None
+
+
+def rounds(text, answer):
+    """Tell whether a text has an answer's number, rounded, with the same unit."""
+    value, unit = NUMBER.match(answer).groups() if NUMBER.match(answer) else ("", "")
+    for told, told_unit in NUMBER.findall(text):
+        digits = len(told.partition(".")[2])
+        same = value and unit == told_unit and float(told) == round(float(value), digits)
+        if same and (unit or digits):  # a bare "7" can mean anything
+            return True
+    return False
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -185,6 +214,11 @@ def test_a_prediction_is_stored_as_a_list_without_its_answer(built):
         ('print("redness", redness)', "# it goes down, a lot", "says 'It goes down a lot'"),
         ("How redness changes", "It *goes down* a lot", "says 'It goes down a lot'"),
         ('print("revealed', 'print("7.02%', "says '7.02%'"),
+        (
+            "assert redness < 0.4\n\n# %%\n",
+            "assert redness < 0.4\n\n# %% [markdown]\n# So it *goes down*, a lot.\n\n# %%\n",
+            "below the reveal says 'It goes down a lot'",
+        ),
     ],
 )
 def test_what_tells_is_found(tmp_path, old, new, fault):
@@ -208,6 +242,22 @@ def test_a_stored_output_in_view_is_found(built, tmp_path):
 def test_a_prediction_and_its_reveal_belong_together(tmp_path, old, new, fault):
     with pytest.raises(ValueError, match=fault):
         assembled(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "told"),
+    [
+        ("they get 7%", "6.98%", True),
+        ("they get 7.0%", "6.98%", True),
+        ("they get 8%", "6.98%", False),
+        ("7 words", "6.98%", False),
+        ("an error of 0.27", "0.272", True),
+        ("0 or 1", "0.272", False),
+        ("three of them", "one unit", False),
+    ],
+)
+def test_a_rounded_answer_is_recognised_in_a_text(text, answer, told):
+    assert rounds(text, answer) is told
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,8 @@ EXERCISES = [
             Mistake("no begin of sentence", "return", "target_ids[:, :-1]",
                     "The begin-of-sentence token is missing in front, so the first word would have no input."),
             Mistake("last word put in front", "return", "target_ids.roll(1, dims=1)",
-                    "torch.roll moves the last word round to the front, so the decoder starts with the end. Put bos_id there."),
+                    "torch.roll moves the last word round to the front, so the decoder's first "
+                    "input is the end of the sentence. Put bos_id there."),
             Mistake("rolled through the batch", "return", "target_ids.roll(1)",
                     "roll without dims treats all sentences as one long row. Say dims=1, and put bos_id in front."),
             Mistake("first word kept", "[bos,", "[target_ids[:, :1],",
@@ -241,11 +242,14 @@ EXERCISES = [
                     "The candidate g enters the cell without a tanh. Take its tanh first, so "
                     "that one step adds at most 1 or −1 to each entry."),
             Mistake("sigmoid on the candidate", "g.tanh()", "g.sigmoid()",
-                    "The candidate g went through a sigmoid, like the gates. It is content and needs a sign, so use tanh."),
+                    "The candidate g went through a sigmoid, like the gates. The candidate is "
+                    "new content, which can be negative, so use tanh."),
             Mistake("tanh on the gates", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i.tanh(), f.tanh(), g.tanh(), o.tanh()",
-                    "The gates went through tanh. A gate says which share to let through, from 0 to 1, so i, f and o need a sigmoid."),
+                    "The gates went through tanh. A gate says what share to let through, from 0 "
+                    "to 1, so i, f and o need a sigmoid."),
             Mistake("gates not squashed", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i, f, g.tanh(), o",
-                    "The gates are used as raw sums. A gate says which share to let through, so squash i, f and o into 0 to 1 with sigmoid."),
+                    "The gates are used as raw sums. A gate says what share to let through, so "
+                    "squash i, f and o into the range 0 to 1 with a sigmoid."),
             Mistake("no tanh on the cell", "cell.tanh()", "cell",
                     "The hidden state shows the raw cell. Squash the cell with tanh before the output gate multiplies it."),
             Mistake("tanh kept in the cell", "cell = f * cell + i * g", "cell = (f * cell + i * g).tanh()",
@@ -262,7 +266,8 @@ EXERCISES = [
             Mistake("one gate for both", "i * g", "(1 - f) * g",
                     "You add 1 − f of the candidate. That's how a GRU does it, with one gate for both. An LSTM has an input gate i of its own."),
             Mistake("hidden state instead of cell", "f * cell", "f * hidden",
-                    "The forget gate multiplies the old hidden state. What an LSTM carries on is the old cell."),
+                    "The forget gate multiplies the old hidden state. In an LSTM it multiplies "
+                    "the old cell."),
             Mistake("old cell shown", "cell = f * cell + i * g\n    hidden = o * cell.tanh()", "hidden = o * cell.tanh()\n    cell = f * cell + i * g",
                     "The hidden state was made from the old cell. Update the cell first, then show it."),
             Mistake("returned in the other order", "return hidden, cell", "return cell, hidden",

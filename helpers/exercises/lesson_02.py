@@ -145,7 +145,8 @@ EXERCISES = [
             Mistake("no tanh", "torch.tanh", "",
                     "There is no tanh. Then the query adds the same number to every score, the softmax cancels it, and the decoder's state has no effect. Apply torch.tanh to the sum."),
             Mistake("tanh at the end", "torch.tanh", "",
-                    "tanh is applied to the finished score. It belongs around the sum, before the product with v.",
+                    "tanh is applied to the finished score. Apply it to the sum, before the "
+                    "product with v.",
                     also=(("hidden @ v", "torch.tanh(hidden @ v)"),)),
             Mistake("tanh of each part", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
                     "tanh is applied to query and key separately. Then they never interact, and the query adds the same number to every score. Add first, then apply tanh."),
@@ -180,7 +181,8 @@ EXERCISES = [
         draw=_draw_context,
         mistakes=[
             Mistake("softmax over the batch", "dim=-1", "dim=0",
-                    "The softmax runs from sentence to sentence. Each sentence distributes one unit of weight over its own words: dim=-1."),
+                    "The softmax runs from sentence to sentence. The weights over the words of "
+                    "each sentence should sum to 1: dim=-1."),
             Mistake("no softmax", MASK, "",
                     "The scores multiply the values as they are. A softmax must first turn them into weights that are positive and sum to 1.",
                     also=((".softmax(dim=-1)", ""),)),

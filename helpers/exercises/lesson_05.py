@@ -282,7 +282,8 @@ EXERCISES = [
             Mistake("along the batch", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
                     "The rows of the table were added along the batch, so every word of a sentence got the same vector. They belong along the sequence."),
             Mistake("embeddings not scaled", " * math.sqrt(embeddings.shape[-1])", "",
-                    "The embeddings aren't multiplied by √D. They are initialised small, so the positions would drown them."),
+                    "The embeddings aren't multiplied by √D. They are initialised small, so the "
+                    "positions would drown them out."),
             Mistake("positions scaled too", "return", "(embeddings + rows) * math.sqrt(embeddings.shape[-1])",
                     "The positions are multiplied by √D too. Only the embeddings should be."),
             Mistake("divided", "embeddings * math", "embeddings / math",
@@ -338,7 +339,8 @@ EXERCISES = [
         ],
         also_right=[_shift_by_index, _shift_by_fit],
         hints=[
-            "Take one pair (sin a, cos a). Write sin(a + b) and cos(a + b) with the addition theorems.",
+            "Take one pair (sin a, cos a). Expand sin(a + b) and cos(a + b) with the angle "
+            "addition formulas.",
             "For one pair the matrix is [[cos b, −sin b], [sin b, cos b]], with b = k · frequency.",
             "Build one 2×2 block per frequency and join them with torch.block_diag(*blocks).",
         ],

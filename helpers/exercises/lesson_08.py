@@ -246,7 +246,8 @@ EXERCISES = [
             Mistake("softmax over the batch", "dim=-1", "dim=0",
                     "The softmax runs over the sentences of the batch. It belongs over the vocabulary: dim=-1."),
             Mistake("one winner", "logits.softmax(dim=-1)", "F.one_hot(logits.argmax(-1), logits.shape[-1]).float()",
-                    "The likeliest token gets everything. That's a choice already; the exercise asks for the distribution to choose from."),
+                    "The likeliest token gets all the probability, so the choice has already "
+                    "been made. The exercise asks for the distribution to choose from."),
             Mistake("the token instead of its probability", "logits.softmax(dim=-1)", "logits.argmax(-1)",
                     "These are token ids, one per position. The exercise asks for the probability of every token."),
             Mistake("sigmoid", "logits.softmax(dim=-1)", "logits.sigmoid()",
@@ -286,9 +287,11 @@ EXERCISES = [
             Mistake("no shift", "ids[:, 1:]", "ids[:, :-1]",
                     "The targets are the inputs themselves, so a decoder that repeats its input gets the lowest loss. The target of each position is the token that comes next: ids[:, 1:]."),
             Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",
-                    "F.cross_entropy is given probabilities, so a softmax is taken of a softmax. Give it the logits."),
+                    "F.cross_entropy is given probabilities, to which it applies a second "
+                    "softmax. Give it the logits."),
             Mistake("shifted the wrong way", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, :-1]",
-                    "Inputs and targets have changed places, so the model is trained to say the token that came before."),
+                    "Inputs and targets have changed places, so the model is trained to predict "
+                    "the token that came before."),
             Mistake("all later tokens, no bos", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, 1:]",
                     "bos isn't given to the decoder, and input t is target t. The inputs are all tokens but the last."),
             Mistake("two tokens ahead", "ids[:, :-1], ids[:, 1:]", "ids[:, :-2], ids[:, 2:]",
@@ -446,7 +449,8 @@ EXERCISES = [
             Mistake("only the first kept by hand", "before >= p", "(probabilities.cumsum(-1) > p) & (torch.arange(logits.shape[-1]) > 0)",
                     "The token that reaches p is still dropped, and keeping the first one by hand isn't enough. Compare the sum before each token."),
             Mistake("threshold on each probability", DROPPED, "logits.softmax(-1) < 1 - p, -math.inf",
-                    "Each token's own probability is compared with a number. What counts is the running sum, likeliest first."),
+                    "Each token's own probability is compared with a number. Use the running sum "
+                    "instead, likeliest first."),
             Mistake("not in order", DROPPED, "logits.softmax(-1).cumsum(-1) - logits.softmax(-1) >= p, -math.inf",
                     "The sum runs in the order of the vocabulary. Sort first, likeliest first."),
             Mistake("not put back in place", BACK, "",
@@ -463,7 +467,8 @@ EXERCISES = [
         hints=[
             "ordered, order = logits.sort(dim=-1, descending=True); the softmax of ordered gives their probabilities.",
             "before = probabilities.cumsum(-1) - probabilities is what the likelier tokens have together. A token is dropped if that is already p or more.",
-            "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back in place.",
+            "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back into "
+            "the order of the vocabulary.",
         ],
         look_at="Nothing comes before the first token, so it is always kept, even if its probability is above p.",
     ),
