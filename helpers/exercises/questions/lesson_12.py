@@ -170,12 +170,12 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
-        "a_wrong_word_in_view",
-        "We write a wrong word into a sentence, *the dogs sleeps*, hide nothing, and ask both models what belongs at the last word. One was trained with 80/10/10, the other with the mask always. Which of them changes *sleeps* to *sleep* more often?",
+        "nothing_is_hidden",
+        "Nothing is hidden. Which model's best guess is more often the word that's already there?",
         options={
             "mixed": (
                 "the one trained with 80/10/10",
-                "It has met random words in training, so what it sees at a position isn't always right.",
+                "In training, a chosen token that wasn't [MASK] was the right one half the time, so a visible word counts as evidence.",
             ),
             "always": (
                 "the one that always saw the mask",
@@ -183,10 +183,11 @@ PREDICTIONS = [
             ),
             "equal": (
                 "both about equally often, within 10 points",
-                "They read the rest of the sentence equally well. What differs is what they do at a visible word.",
+                "Every position can attend to itself, so copying would be easy. But only one of them was ever asked to.",
             ),
         },
         ask_why=True,
+        recall="why_some_masked_tokens_stay",
     ),
     Prediction(
         "which_pooling",
@@ -220,8 +221,27 @@ PREDICTIONS = [
         too_high="There are 384 numbers per review and only 50 reviews, and MiniLM groups texts by topic more than by opinion.",
     ),
     Prediction(
+        "words_catch_up",
+        "5,000 labelled reviews: which of the two is ahead, averaged over eight draws?",
+        options={
+            "frozen": (
+                "the frozen mean, by more than 2 points, because it has read far more text",
+                "With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself.",
+            ),
+            "level": (
+                "neither: they're within 2 points",
+                "Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.",
+            ),
+            "words": (
+                "the bag of words, by more than 2 points, because it keeps every single word",
+                "It does keep every word, and the mean of 384 numbers blurs them. But it has to learn each word from its own examples.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
         "share_of_lora",
-        "LoRA of rank 16 on all linear layers of MiniLM's six layers. What share of the model's 22.7 million parameters is trained?",
+        "LoRA of rank 16 on all linear layers of MiniLM's six layers. What share of the model's 22.6 million parameters is trained?",
         slider=True,
         low=0,
         high=50,
@@ -234,10 +254,10 @@ PREDICTIONS = [
     ),
     Prediction(
         "best_way_to_tune",
-        "5,000 reviews and two passes over them. Which way of training gives the highest accuracy on new reviews?",
+        "1,000 reviews and two passes over them. Which way of training gives the highest accuracy on new reviews?",
         options={
             "last": (
-                "the last layer only, because 5,000 reviews can't train more",
+                "the last layer only, because 1,000 reviews can't train more",
                 "One layer is a twelfth of the parameters. The others already know the language and need only small changes.",
             ),
             "all": (
@@ -257,13 +277,13 @@ PREDICTIONS = [
     ),
     Prediction(
         "labels_without_a_mask",
-        "We pad reviews to 512 tokens and leave the attention mask out. Of 40 reviews, how many get another label?",
+        "We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get another label?",
         slider=True,
         low=0,
-        high=40,
+        high=20,
         unit="reviews",
         close=0.1,
-        too_low="The padding isn't neutral: hundreds of [PAD] vectors take most of the weight in every head.",
+        too_low="The padding isn't neutral, because hundreds of [PAD] tokens get a share of the weight in every head.",
         too_high="The words are still there and get some of the weight, so many reviews keep their label.",
         ask_why=True,
     ),

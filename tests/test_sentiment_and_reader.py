@@ -1,0 +1,159 @@
+"""The fine-tuned models: labels, answers with their places, windows, refusals, and how good."""
+
+import math
+
+import pytest
+import torch
+
+from helpers.data.questions import xquad
+from helpers.data.reviews import film_reviews, product_reviews
+from helpers.lora import LoRALinear
+from helpers.metrics import answer_exact_match, answer_f1
+from helpers.pretrained.reader import WINDOW, load_reader
+from helpers.pretrained.sentiment import load_sentiment
+from helpers.widgets.word_flipper import WordFlipper
+
+TEXT = (
+    "The lighthouse on Stone Island was built in 1871 by the engineer Ada Brown. It has 214 steps "
+    "and was painted red after a storm. Today the keeper is a cat called Admiral."
+)
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return load_reader()
+
+
+@pytest.fixture(scope="module")
+def sentiment():
+    return load_sentiment()
+
+
+def share_right(sentiment, reviews):
+    found = sentiment.classify([review.text for review in reviews])
+    return sum(label == r.label for (label, _), r in zip(found, reviews, strict=True)) / len(found)
+
+
+def test_reviews_are_classified_film_and_product(sentiment):
+    assert share_right(sentiment, film_reviews("test")[:200]) > 0.72
+    assert share_right(sentiment, product_reviews()[:200]) > 0.74
+
+
+def test_labels_come_with_their_probability_whatever_the_batch(sentiment):
+    texts = ["a wonderful film", "dull , and far too long for what it has to say", "superb"]
+    found = sentiment.classify(texts)
+    assert [label for label, _ in found] == [1, 0, 1]
+    assert all(0.5 <= probability <= 1 for _, probability in found)
+    for text, (label, probability) in zip(texts, found, strict=True):
+        ((alone, chance),) = sentiment.classify([text], batch_size=1)
+        assert alone == label
+        assert chance == pytest.approx(probability, abs=1e-4)
+    assert sentiment.classify(["good " * 700])[0][0] == 1  # longer than the model reads
+
+
+def test_loaded_models_are_plain_again(sentiment, reader):
+    for model in (sentiment.model, reader.model):
+        assert not any(isinstance(layer, LoRALinear) for layer in model.modules())
+        assert not model.training
+    assert "22," in repr(sentiment)
+    assert "22," in repr(reader)
+
+
+def test_questions_are_answered_with_the_place_of_the_answer(reader):
+    questions = ["When was the lighthouse built?", "Who built it?", "How many steps does it have?"]
+    answers = reader.answer(questions, TEXT)
+    for answer, expected in zip(answers, ["1871", "Ada Brown", "214"], strict=True):
+        assert answer_f1(answer.text, [expected]) > 0
+        assert TEXT[answer.start : answer.end] == answer.text
+        assert 0 <= answer.score <= 1
+    alone = reader.answer(questions[0], TEXT)
+    assert (alone.text, alone.start) == (answers[0].text, answers[0].start)
+    assert reader.answer(questions[:1], [TEXT]) == [alone]
+
+
+def test_no_answer_only_with_a_threshold(reader):
+    assert reader.answer("Who wrote the opera?", TEXT) is not None
+    assert reader.answer("Who wrote the opera?", TEXT, threshold=1.01) is None
+
+
+def test_windows_cover_a_long_text_and_offsets_stay_those_of_the_text(reader):
+    filler = "The sea was calm and nothing of interest was seen that day. " * 60
+    text = filler + TEXT + " " + filler
+    (windows,) = reader.read(["When was the lighthouse built?"], [text])
+    assert len(windows) > 5
+    covered = set()
+    for window in windows:
+        assert len(window.tokens) == len(window.start) == len(window.end) == len(window.offsets)
+        assert len(window.tokens) < WINDOW
+        assert math.isfinite(window.no_answer)
+        covered.update(range(window.offsets[0][0], window.offsets[-1][1]))
+    assert len(covered) == len(text.rstrip())
+    answer = reader.answer("When was the lighthouse built?", text)
+    assert text[answer.start : answer.end] == answer.text
+
+
+def test_logits_of_a_window_do_not_depend_on_its_batch(reader):
+    pair = reader.read(["Who built it?", "What is the name of the keeper's cat?"], [TEXT, TEXT * 2])
+    (alone,) = reader.read(["Who built it?"], [TEXT])
+    torch.testing.assert_close(pair[0][0].start, alone[0].start, atol=1e-3, rtol=1e-4)
+
+
+def test_attention_covers_question_and_text(reader):
+    attention = reader.attend("Who built it?", TEXT)
+    weights, queries, keys = attention.maps["encoder"]
+    assert queries == keys
+    assert keys[0] == "[CLS]"
+    assert keys.count("[SEP]") == 2
+    assert weights.shape == (6, 12, len(keys), len(keys))
+
+
+def test_what_cannot_be_read_is_refused(reader, sentiment):
+    with pytest.raises(ValueError, match="expected a question that is not empty; got ' '"):
+        reader.answer(" ", TEXT)
+    with pytest.raises(ValueError, match="expected a text that is not empty"):
+        reader.answer("Who?", "")
+    with pytest.raises(ValueError, match="got 2 questions and 1 texts"):
+        reader.answer(["Who?", "When?"], [TEXT])
+    with pytest.raises(ValueError, match="too little room for the text"):
+        reader.answer("why " * 200, TEXT)
+    with pytest.raises(ValueError, match="expected a list of texts; got one text"):
+        sentiment.classify("good")
+
+
+def test_the_reader_answers_questions_on_articles_it_has_never_seen(reader):
+    questions = xquad()[::10]
+    found = reader.answer([q.question for q in questions], [q.text for q in questions])
+    scores = {
+        score: sum(score(a.text, q.answers) for a, q in zip(found, questions, strict=True))
+        / len(found)
+        for score in (answer_f1, answer_exact_match)
+    }
+    assert scores[answer_f1] > 0.5
+    assert scores[answer_exact_match] > 0.35
+
+
+def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
+    widget = WordFlipper(sentiment, "a truly awful film")
+    expected = [
+        "a truly awful film",
+        "truly awful film",
+        "a awful film",
+        "a truly film",
+        "a truly awful",
+    ]
+    torch.testing.assert_close(
+        torch.tensor(widget.numbers["positive"]),
+        sentiment.probabilities(expected),
+        atol=1e-4,
+        rtol=0,
+    )
+    first = widget.svg
+    widget.left_out = 3
+    assert widget.svg != first
+    widget.sentence = "good"
+    assert widget.numbers["words"] == ["good"]
+    widget.sentence = "one " * 13
+    assert widget.sentence == "good"
+    assert "At most 12 words fit; got 13" in widget.message
+    widget.reset()
+    assert widget.svg == first
