@@ -332,6 +332,7 @@ def check_installation():
         *_check_packages(pinned_versions(), _version),
         _check_arithmetic(),
         _check_folder(ROOT),
+        _check_models(ROOT),
     ]
     signs = {"ok": "✓", "note": "·", "problem": "✗"}
     for finding in findings:
@@ -400,6 +401,23 @@ def _check_folder(root):
         fix = "download the whole course again, not single files"
         return Finding("problem", f"The course's folder {root} lacks {', '.join(lacking)}", fix)
     return Finding("ok", "The course's folder is complete")
+
+
+def _check_models(root):
+    from helpers.pretrained.checksums import check_file
+
+    damaged = []
+    files = sorted((root / "helpers" / "pretrained" / "weights").glob("*.safetensors"))
+    for file in files:
+        try:
+            check_file(file)
+        except ValueError:
+            damaged.append(file.stem)
+    if damaged:
+        fix = "download the whole course again, or train them anew with their recipes"
+        return Finding("problem", f"Damaged trained models: {', '.join(damaged)}", fix)
+    names = ", ".join(file.stem for file in files if not file.stem.startswith("toy_"))
+    return Finding("ok", f"The trained models are whole: {names}")
 
 
 if __name__ == "__main__":

@@ -186,6 +186,18 @@ def test_check_installation_says_what_is_wrong_and_how_to_fix_it(monkeypatch, ca
     assert "2 to mend" in said
 
 
+def test_a_damaged_model_is_a_problem(tmp_path):
+    whole = notebook._check_models(notebook.ROOT)
+    assert whole.level == "ok"
+    assert all(name in whole.what for name in ("translator", "sentiment", "reader"))
+    folder = tmp_path / "helpers" / "pretrained" / "weights"
+    folder.mkdir(parents=True)
+    (folder / "reader.safetensors").write_bytes(b"cut off")
+    damaged = notebook._check_models(tmp_path)
+    assert damaged.level == "problem"
+    assert "reader" in damaged.what
+
+
 def test_old_python_is_a_problem():
     assert notebook._check_python((3, 10, 1)).level == "problem"
     assert notebook._check_python((3, 12, 3)).level == "ok"

@@ -16,6 +16,7 @@ from helpers.pretrained.minilm import load_minilm
 READER = WEIGHTS / "reader.safetensors"
 RANK, ALPHA = 16, 32.0
 WINDOW, STRIDE = 256, 128
+LONGEST = 20  # tokens of an answer, chosen on validation
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def _window(encoding, start, end):
 
 def _best(windows, text):
     """Choose the best span of all windows; the least sure window speaks for "no answer"."""
-    spans = [(*best_span(window.start, window.end), window) for window in windows]
+    spans = [(*best_span(window.start, window.end, LONGEST), window) for window in windows]
     first, last, logit, window = max(spans, key=lambda span: span[2])
     start, end = window.offsets[first][0], window.offsets[last][1]
     margin = logit - min(w.no_answer for w in windows)
