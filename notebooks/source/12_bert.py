@@ -426,9 +426,8 @@ labels = torch.tensor([review.label for review in train[:500]])
 head = torch.nn.Linear(384, 2)
 optimiser = torch.optim.Adam(head.parameters(), lr=0.01)
 for _ in tqdm(range(300), desc="fitting"):
-    loss = F.cross_entropy(head(known), labels) + 0.03 * head.weight.square().sum()
     optimiser.zero_grad()
-    loss.backward()
+    (F.cross_entropy(head(known), labels) + 0.03 * head.weight.square().sum()).backward()
     optimiser.step()
 
 # %% tags=["hide-input", "nbval-ignore-output"]
