@@ -13,6 +13,7 @@ import unforeseen
 from helpers import exercises
 from helpers.exercises import compare, diagnosis
 from helpers.exercises.checking import is_stub
+from helpers.exercises.edits import OutOfRounds, made_wrong
 from helpers.exercises.model import catalogue
 
 EXERCISES, QUESTIONS = catalogue()
@@ -345,6 +346,23 @@ def test_two_known_mistakes_together_are_told_as_two(name):
     # Two may add up to a third one, or to another two.
     assert all(set(mistake.split(" + ")) <= known or mistake in known for mistake in told), told
     assert any(" + " in mistake for mistake in told) or len(search.pairs) < 20
+
+
+def _count_down(n):
+    steps = 0
+    while n > 0:
+        n -= 1
+        steps += 1
+    return steps
+
+
+def test_a_loop_is_stopped_only_if_a_single_call_does_not_end():
+    twice = made_wrong(_count_down, [("steps += 1", "steps += 2")])
+    assert [twice(200) for _ in range(10)] == [400] * 10
+    endless = made_wrong(_count_down, [("n -= 1", "pass")])
+    for _ in range(2):
+        with pytest.raises(OutOfRounds):
+            endless(1)
 
 
 # Answers that nobody had foreseen.

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from helpers.byte_alphabet import BYTE_OF
 from helpers.data.corpus import toy_corpus
+from helpers.data.ten_languages import PARAGRAPH
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
 from helpers.subwords import (
@@ -291,3 +292,15 @@ def test_captions_are_cut_as_by_the_library():
     texts = [side for pair in multi30k("val")[:300] for side in (pair.source, pair.target)]
     ours, theirs = BytePairs.train(texts, 1000), library_byte_pairs(texts, 1000)
     assert all(ours.encode(text) == theirs.encode(text).ids for text in texts)
+
+
+# The text that lesson 11 counts pieces of.
+
+
+@pytest.mark.parametrize("language", PARAGRAPH)
+def test_the_paragraph_says_the_same_five_sentences(language):
+    text = PARAGRAPH[language]
+    assert len(PARAGRAPH) == len(set(PARAGRAPH.values())) == 10
+    assert sum(text.count(end) for end in ".।。") == 5
+    assert text == unicodedata.normalize("NFC", text).strip()
+    assert "  " not in text
