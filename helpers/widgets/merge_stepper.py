@@ -77,12 +77,13 @@ class MergeStepper(SentenceExplorer):
         merges = list(trained.ranks)
         self.limit("step", len(merges))
         words = {word: [bytes([byte]) for byte in word.encode()] for word in counts}
+        rows = max(len(words), min(MOST_PAIRS, len(count_pairs((w, 1) for w in words.values()))))
         for pair in merges[: self.step]:
             words = {word: merge_pair(pieces, pair) for word, pieces in words.items()}
         pairs = count_pairs((words[word], counts[word]) for word in words)
         coming = merges[self.step] if self.step < len(merges) else None
         ranked = sorted(pairs, key=lambda pair: (pair != coming, -pairs[pair]))
-        return {"words": words, "counts": counts, "merges": merges, "next": coming,
+        return {"words": words, "counts": counts, "merges": merges, "next": coming, "rows": rows,
                 "pairs": [(pair, pairs[pair]) for pair in ranked]}  # fmt: skip
 
     def tell(self):
@@ -113,7 +114,7 @@ class MergeStepper(SentenceExplorer):
         return [self._draw_words(), self._draw_pairs()]
 
     def _draw_words(self):
-        sheet, found = Sheet(400, 340), self.numbers
+        sheet, found = Sheet(400, 44 + PITCH * self.numbers["rows"]), self.numbers
         sheet.text(0, 18, "Words, and how often", INK, bold=True)
         made = found["merges"][self.step - 1] if self.step else None
         for row, (word, pieces) in enumerate(found["words"].items()):
@@ -128,7 +129,7 @@ class MergeStepper(SentenceExplorer):
         return sheet
 
     def _draw_pairs(self):
-        sheet, found = Sheet(400, 340), self.numbers
+        sheet, found = Sheet(400, 44 + PITCH * self.numbers["rows"]), self.numbers
         sheet.text(0, 18, "Pairs of neighbours", INK, bold=True)
         most = max([count for _, count in found["pairs"]], default=1)
         for row, (pair, count) in enumerate(found["pairs"][:MOST_PAIRS]):

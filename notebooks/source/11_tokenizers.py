@@ -346,6 +346,7 @@ theirs.train_from_iterator(
         vocab_size=500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     ),
 )
+assert {b" the", b" and", b"ing", b" said"} <= set(pieces.vocabulary)
 hostile = ["", "   ", " trailing ", "naïve 🙂👍🏽 日本語", "\n\t\x00", "don't 12345 £½", "x" * 40]
 for text in [*unseen.split("\n")[:30], *hostile]:
     assert (
@@ -367,12 +368,12 @@ exercises.quiz("shrink_the_vocabulary")
 # ## 3. How is a new word cut?
 #
 # The list is finished. Now somebody types a word, and we have to cut it. BPE cuts a word by replaying its own
-# training: start from the bytes, make the merge that was learned **first**, then look again, until no
-# pair of neighbours is known.
+# training. Start from the bytes. Of all the merges that are possible, make the one that was learned **first**, then
+# look again, until none is possible.
 #
 # ### Your turn: find the bug (4 min)
 #
-# Somebody was in a hurry. The function below cuts many words correctly, but not all. It has two mistakes.
+# Somebody was in a hurry. The function below gets some words right, such as *wolf*, but it has two mistakes.
 
 # %% tags=["hide-input"]
 exercises.heading("impatient_cut")
@@ -450,7 +451,7 @@ print("with a space:   ", apart)
 print("without a space:", joined)
 tell(
     """Without the space, the praise is gone, and the model gets the same number as for any other word that it can't
-    cut. That isn't a rare accident: in messages and reviews many words have an emoji attached."""
+    cut. It's easily done: just think of how people type emoji in their messages."""
 )
 assert apart == ["great", "[UNK]"] and joined == ["[UNK]"]
 by_hand = WordPieces(minilm.tokenizer.get_vocab())
@@ -482,8 +483,9 @@ print("token_type_ids:", encoding.type_ids)
 # to the embedding. There's also `[MASK]`, which lesson 12 needs.
 #
 # Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. The **attention mask**
-# says where there's a token: it's the padding mask of lesson 04. Longer than 512 tokens isn't possible for
-# MiniLM, because it has learned a vector for 512 positions and no more. What goes beyond is cut off.
+# says where there's a token: it's the padding mask of lesson 04. MiniLM can't read
+# more than 512 tokens, because it has learned vectors for 512 positions and no more. Whatever goes beyond has to be
+# cut off, which is called **truncation**.
 #
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512.
 
@@ -587,7 +589,7 @@ table(
         for language, row in counted.items()
     ],
     [
-        "tokens per English word",
+        "tokens per English word, in",
         "characters",
         "translator's pieces",
         "MiniLM's pieces",
@@ -723,8 +725,8 @@ exercises.quiz("a_fair_price")
 #
 # ## A space at the end
 #
-# Ask a byte-pair model to continue *once upon a*, and then *once upon a␣*, with a space at the end. The second
-# prompt often gives worse text. You can see why if you look at the tokens.
+# You may have read the advice never to end a prompt with a space. Compare *once upon a* with *once upon a␣*,
+# and you'll see the reason in the tokens.
 
 # %%
 for prompt in ("once upon a time", "once upon a", "once upon a "):
@@ -774,7 +776,7 @@ assert ("q", "u") in by_score
 # dropping those whose loss makes the text least unlikely, until the list is short enough. We let the library
 # do that, and cut with our own functions.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())
 unigram.pre_tokenizer = pre_tokenizers.Metaspace()
 trainer = trainers.UnigramTrainer(
