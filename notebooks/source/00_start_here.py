@@ -71,6 +71,8 @@ last = weights[-1].mean(0)  # (T, S): the last layer, averaged over its heads
 words = {token.strip("▁"): i for i, token in enumerate(written)}
 looked_at = read[last[words["red"]].argmax()].strip("▁")
 exercises.reveal("where_it_looks_for_red", measured=looked_at)
+cut_into = [len(translator.tokenizer.encode(word)) for word in ("chien", "framboise")]
+assert cut_into == [1, 4] and len(translator.tokenizer) == 4000
 assert looked_at == "rouge" and read[last[words["coat"]].argmax()].strip("▁") == "manteau"
 display(
     notebook.figure(
@@ -89,6 +91,18 @@ notebook.tell(
 # %% [markdown]
 # The map above is an average over four heads, and each head has a map of its own. Hover over a word below,
 # change the layer and the head, and find a head that does something entirely different.
+#
+# <details><summary>Where do the pieces come from? (optional)</summary>
+#
+# Nobody chose them. Before the translator was trained, a small program counted its training text. At first every
+# letter was a piece. Then the two neighbours that occurred together most often became one piece, everything was
+# counted again, the next pair became a piece, and so on, until there were 4,000. Frequent words like *chien* are
+# one piece today, and rare words stay in parts: *framboise* (raspberry) is cut into four. This is called
+# **byte-pair encoding**. If you'd like to do it yourself,
+# [section 2 of lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) needs nothing from the lessons before
+# it and takes about ten minutes.
+#
+# </details>
 
 # %% tags=["nbval-ignore-output"]
 attention_view(translator.attend(sentence), tab="cross", layer=2)
