@@ -2,7 +2,7 @@
 # # Myths and facts
 #
 # *"The context is the sum of the weights." "Heads are concatenated, and that's it." "With a causal mask you
-# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All thirty-eight
+# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All of those
 # on this page are wrong, or at best half right. Most come with a short experiment that shows why. Where a
 # lesson already runs that experiment, there's a link to it.
 #
@@ -521,6 +521,13 @@ for step, rate in zip(steps, rates):
 # %% tags=["hide-input"]
 assert math.isclose(rates[1] / rates[0], 0.5) and math.isclose(rates[2] / rates[1], 0.5)
 assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
+
+# %% [markdown]
+# ## Lesson 11
+#
+# **39 · "Byte-pair encoding starts from 256 ASCII characters."** ASCII has only 128. Byte-level BPE starts from
+# the 256 *bytes*, so it can write every script.
+# [Lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) trains it, and checks that nothing is unknown.
 
 # %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),

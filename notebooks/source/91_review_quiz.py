@@ -139,6 +139,18 @@ exercises.quiz("review_weights_fit")
 exercises.quiz("review_classifier")
 
 # %% [markdown]
+# ## 11 Tokenizers
+
+# %%
+exercises.quiz("review_next_merge")
+
+# %%
+exercises.quiz("review_masked_positions")
+
+# %%
+exercises.quiz("review_unknown_token")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

@@ -1,4 +1,4 @@
-"""The course-wide review: thirty questions, three for each lesson from 01 to 10."""
+"""The course-wide review: three questions for each lesson from 01 on."""
 
 from helpers.exercises.content import Question, right, wrong
 
@@ -397,5 +397,57 @@ QUESTIONS = [
         ("Padding.", "Yes, or a short sequence's answer depends on the others in its batch."),
         ("The first position.", "The first position is as good as any other."),
         ("The longest sequences.", "Long sequences need no special treatment."),
+    ),
+    _ask(
+        "next_merge",
+        "In byte-pair encoding, two pieces have just been merged. What happens before the next merge is chosen?",
+        (
+            "All pairs are counted again.",
+            "Yes. Pairs that contained one of the two pieces have become rarer or have disappeared, and pairs with the new piece have appeared.",
+        ),
+        (
+            "Nothing: the pair that came second before the merge is next.",
+            "It may have lost most of its occurrences, because its letters are now inside the merged piece.",
+        ),
+        (
+            "The two old pieces are removed from the vocabulary.",
+            "They stay. Other words still need them.",
+        ),
+        (
+            "The model is trained for a few steps.",
+            "There's no model yet. The pieces come from counts alone.",
+        ),
+    ),
+    _ask(
+        "masked_positions",
+        "A batch is padded to 512, and the padding is masked. What does the mask save?",
+        (
+            "Nothing. It only keeps the padding out of the results.",
+            "Yes. Every padded position still runs through all the matrices, so pad to the longest text of the batch.",
+        ),
+        (
+            "All the work for the padded positions.",
+            "They're computed like all the others, and then nobody reads them.",
+        ),
+        (
+            "The work of the attention scores, but not of the feed-forward network.",
+            "The scores are computed first and set to −∞ afterwards.",
+        ),
+    ),
+    _ask(
+        "unknown_token",
+        "Which vocabulary can turn a word into an unknown token?",
+        (
+            "WordPiece, made of characters.",
+            "Yes. If a character isn't in the list, the whole word is unknown.",
+        ),
+        (
+            "Byte-level byte pairs, if the word never occurred in the training text.",
+            "Every word is made of bytes, and all 256 are in the list. It only takes more tokens.",
+        ),
+        (
+            "None of those that cut words into pieces.",
+            "Pieces help against rare words, but not against characters that aren't in the list.",
+        ),
     ),
 ]
