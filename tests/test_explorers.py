@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import traitlets
 
 from helpers.masks import causal_mask
+from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
 from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
@@ -36,6 +37,8 @@ CHANGES = {
                    "student": 4.0, "eos": 1.0},
     MergeStepper: {"sentence": "low low lower", "step": 3},
     TokenizersSideBySide: {"text": "été  12"},
+    AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
+                        "causal": False},
 }  # fmt: skip
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
@@ -247,3 +250,16 @@ def test_every_piece_is_drawn_and_counted():
     assert widget.svg.count("␣") >= 4
     widget.text = ""
     assert "0 pieces" in widget.describe()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_patterns_widget_counts_what_its_mask_holds(causal):
+    widget = AttentionPatterns(length=30, width=5, layers=2, causal=causal)
+    for pattern in ("all", "window", "strided", "global"):
+        widget.pattern = pattern
+        found, mask = widget.numbers, make_mask(pattern, 30, 5, causal)
+        assert found["pairs"][pattern] == mask.sum()
+        assert torch.equal(found["reached"], mask.double() @ mask.double() > 0)
+        ways = torch.linalg.matrix_power(mask.double(), found["meet"][pattern]) > 0
+        assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
+    assert "Some pairs never meet" in AttentionPatterns(width=1).describe()

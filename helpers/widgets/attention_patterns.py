@@ -1,0 +1,112 @@
+"""Sparse attention: which pairs a pattern keeps, how far it reaches, and what it costs."""
+
+import math
+
+import torch
+import traitlets
+from matplotlib.colors import ListedColormap
+
+from helpers.masks import causal_mask
+from helpers.patterns import global_mask, layers_to_meet, reach, strided_mask, window_mask
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.widgets.explorer import Explorer
+from helpers.widgets.svg import PALE, Sheet
+
+PATTERNS = ("all", "window", "strided", "global")
+CELLS = ListedColormap(["#eef1f4", "#cdb8e2", BLUE])  # not met, met on the way, attended to
+
+
+def make_mask(pattern, length, width, causal):
+    """Build the mask of one of the PATTERNS, (length, length)."""
+    if pattern == "window":
+        return window_mask(length, width, causal)
+    if pattern == "strided":
+        return strided_mask(length, width, causal)
+    if pattern == "global":
+        return global_mask(length, width, 1, causal)
+    return causal_mask(length) if causal else torch.ones(length, length, dtype=torch.bool)
+
+
+class AttentionPatterns(Explorer):
+    """Choose a pattern, a length and a window; see the mask, its reach and its cost.
+
+    Parameters
+    ----------
+    **state : traits
+        `pattern` (one of PATTERNS), `length` (8 to 48), `width` (1 to 12, the window or the
+        stride), `layers` (1 to 8) and `causal` (bool).
+    """
+
+    pattern = traitlets.Enum(PATTERNS, "window").tag(state=True)
+    length = traitlets.Int(32, min=8, max=48).tag(state=True)
+    width = traitlets.Int(6, min=1, max=12).tag(state=True)
+    layers = traitlets.Int(1, min=1, max=8).tag(state=True)
+    causal = traitlets.Bool(True).tag(state=True)
+    still = {"layers": 2}
+
+    def build(self):
+        """Make the controls; a pattern is chosen in the picture."""
+        self.slider("length", "Positions")
+        self.slider("width", "Window or stride")
+        self.slider("layers", "Layers")
+        self.switch("causal", "Causal: no looking ahead")
+        self.button("Start again", self.reset)
+
+    def compute(self):
+        """Count the pairs of every pattern, and the layers until any two positions meet."""
+        masks = {p: make_mask(p, self.length, self.width, self.causal) for p in PATTERNS}
+        return {
+            "mask": masks[self.pattern],
+            "reached": reach(masks[self.pattern], self.layers),
+            "pairs": {p: int(mask.sum()) for p, mask in masks.items()},
+            "meet": {p: layers_to_meet(mask) for p, mask in masks.items()},
+        }
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        pairs, reached = self.numbers["pairs"], int(self.numbers["reached"].sum())
+        return (
+            f"A mask of {self.length} queries by {self.length} keys, pattern {self.pattern}: "
+            f"{pairs[self.pattern]} of {pairs['all']} pairs are computed, {reached} have met after "
+            f"{self._layers()}. {self._meeting(self.pattern)}."
+        )
+
+    def _layers(self):
+        return f"{self.layers} layer{'s' if self.layers > 1 else ''}"
+
+    def _meeting(self, pattern):
+        layers = self.numbers["meet"][pattern]
+        if layers == math.inf:
+            return "Some pairs never meet"
+        return f"Any two have met after {layers} layer{'s' if layers != 1 else ''}"
+
+    def draw(self):
+        """Draw the mask with what is reached through it, and all patterns side by side."""
+        return [self._draw_mask(), self._draw_patterns()]
+
+    def _draw_mask(self):
+        sheet, found = Sheet(400, 400), self.numbers
+        sheet.text(70, 18, "keys →", ORANGE)
+        sheet.text(62, 44, "queries", BLUE, anchor="end")
+        sheet.text(62, 62, "↓", BLUE, anchor="end")
+        shade = found["mask"].int() + found["reached"].int()
+        sheet.pixels(70, 28, 328, 328, shade.numpy(), CELLS, 0, 2)
+        sheet.rect(70, 28, 328, 328, stroke=GREY)
+        sheet.text(70, 384, "■ attends", BLUE, bold=True)
+        words = f"■ has met it after {self._layers()}"
+        sheet.text(180, 384, words, PURPLE, bold=True)
+        return sheet
+
+    def _draw_patterns(self):
+        sheet, found = Sheet(400, 400), self.numbers
+        sheet.text(0, 18, "Pairs to compute (click a pattern)", INK, bold=True)
+        for i, pattern in enumerate(PATTERNS):
+            y, pairs, on = 34 + 92 * i, found["pairs"][pattern], pattern == self.pattern
+            colour = BLUE if on else GREY
+            sheet.text(0, y + 24, pattern, colour, bold=on)
+            sheet.rect(90, y + 8, 220, 22, PALE)
+            sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
+            sheet.text(320, y + 24, f"{pairs}", colour, bold=on)
+            sheet.text(90, y + 54, self._meeting(pattern), colour)
+            sheet.target(0, y, 390, 66, f"Show the pattern {pattern}", pattern=pattern)
+        return sheet
