@@ -1,0 +1,901 @@
+# %% [markdown]
+# # Who pays for long context?
+#
+# Paste a whole novel into a chat window and ask who the murderer is. That's about 130,000 tokens, and the
+# model has to be able to attend to every one of them while it answers. Somewhere, the keys and values of
+# all these tokens are kept, because computing them again for every word of the answer would take forever
+# (the cache of lesson 08).
+#
+# GPT-3 had a window of 2,048 tokens. Suppose you stretch it to the length of the novel and change nothing
+# else. Its 175 billion parameters take 350 gigabytes. How much does the novel take?
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import math
+import time
+
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+from tqdm.auto import tqdm
+
+from helpers import attention, efficient, exercises, patterns, plots
+from helpers.layers import EncoderLayer
+from helpers.widgets.attention_patterns import AttentionPatterns
+
+torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
+
+
+def seconds(function, *inputs, repeats=3):
+    function(*inputs)  # the first call is always slower
+    times = []
+    for _ in range(repeats):
+        start = notebook.clock()
+        function(*inputs)
+        times.append(notebook.clock() - start)
+    return min(times)
+
+
+def multiplications(function, *inputs):
+    with FlopCounterMode(display=False) as counter:
+        function(*inputs)
+    return counter.get_total_flops() / 2  # a multiplication and an addition count as two
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the size in bytes of the largest tensor that is made inside a `with` block."""
+
+    size = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(tensor, torch.Tensor):
+                self.size = max(self.size, tensor.numel() * tensor.element_size())
+        return result
+
+
+def largest_tensor(function, *inputs):
+    with LargestTensor() as memory:
+        function(*inputs)
+    return memory.size
+
+
+def tell(text):
+    """Show a sentence as it would stand in the lesson."""
+    from IPython.display import Markdown, display
+
+    display(Markdown(text))
+
+
+# %% [markdown] tags=["notes"]
+# **45 minutes.** Hook, warm-up and section 1 11 · 2 patterns 14 · 3 tiles 8 · 4 linear attention 9 ·
+# 5 hybrids and summary 3. The other masks and the discussion are for home.
+#
+# **Say first**: four ways out, and each pays with something else: links, nothing but effort, exact
+# look-up. Write the three words on the board and fill in the table at the end together.
+#
+# **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
+# before you move the slider.
+#
+# **If you are late**: leave out `online_softmax_step` and show the numpy loop alone.
+#
+# **Ask**: "Which of the four changes what the model computes?" · "Who pays: the one who trains, the one who
+# serves, or the one who asks?" · "What would you lose first in a contract of 300 pages?"
+#
+# **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an
+# approximation · linear attention is the same thing with other brackets (it isn't: the softmax goes). For
+# the predictions see the reveals.
+
+# %%
+exercises.predict("novel_in_the_cache")
+
+# %% tags=["hide-input"]
+# Keys and values, tokens, layers, width, bytes.
+novel = 2 * 130_000 * 96 * 12_288 * 2
+exercises.reveal("novel_in_the_cache", measured="large" if novel > 350e9 else "middle")
+print(f"{novel / 1e9:.0f} GB for the novel, {novel / 130_000 / 1e6:.1f} MB per token")
+assert 550e9 < novel < 650e9
+
+# %%
+exercises.warm_up(16)
+
+# %% [markdown]
+# ## 1. What does a long text cost?
+#
+# There are two bills. One is for the **cache**, and it grows in proportion to the length. You can write it
+# down.
+#
+# ### Your turn (2 min)
+
+# %% tags=["hide-input"]
+exercises.heading("cache_size")
+
+
+# %%
+def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
+    """-> bytes of all keys and values"""
+    numbers = n_tokens * ...
+    return ... * numbers * bytes_per_number
+
+
+# %% tags=["hide-input"]
+exercises.check("cache_size", cache_size)
+
+# %% [markdown]
+# Every factor in this product is a place to save. In **grouped-query attention** several heads of queries
+# share one head of keys and values, so with 12 such heads in place of 96 the novel's cache shrinks to an
+# eighth. (The width per head stays 128.)
+#
+# The other bill is for **time**. Reading the text means comparing every token with every other one, and
+# lesson 04 counted the multiplications, about $2n^2d$. Here's what that means on your machine, next to a
+# feed-forward layer, which treats every token by itself.
+
+
+# %%
+def full_attention(query, key, value):
+    return attention.scaled_dot_product_attention(query, key, value)[0]
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.set_seed(0)
+lengths = [128, 256, 512, 1024, 2048]
+inputs = {n: torch.randn(3, 1, 1, n, 64).unbind(0) for n in lengths}
+widen, narrow = torch.randn(64, 256), torch.randn(256, 64)
+with torch.inference_mode():
+    full_times = [seconds(full_attention, *inputs[n]) for n in lengths]
+    forward_times = [
+        seconds(lambda q, k, v: (q @ widen).relu() @ narrow, *inputs[n]) for n in lengths
+    ]
+    full_memory = {n: largest_tensor(full_attention, *inputs[n]) for n in lengths}
+print(
+    "weights to store:",
+    ", ".join(f"{n} tokens {full_memory[n] / 1e6:.3g} MB" for n in lengths[::2]),
+)
+axes = plots.labelled_lines(
+    lengths,
+    {
+        "attention, one head": [1000 * t for t in full_times],
+        "feed-forward": [1000 * t for t in forward_times],
+    },
+    x_label="tokens",
+    y_label="milliseconds",
+    marker="o",
+)
+axes.set_xscale("log", base=2)
+axes.set_yscale("log")
+short, long = inputs[512], inputs[2048]
+assert multiplications(full_attention, *long) == 16 * multiplications(full_attention, *short)
+assert full_memory[2048] == 16 * full_memory[512]
+notebook.figure(
+    axes,
+    alt="Milliseconds against tokens, both axes logarithmic: attention climbs far more steeply than "
+    "the feed-forward layer and ends far above it.",
+    width=560,
+)
+
+# %% [markdown]
+# Four times the tokens take about sixteen times the time and exactly sixteen times the memory for the
+# weights. Both curves are for a single head of a single layer.
+
+# %%
+exercises.quiz("what_grows_with_the_square")
+
+# %% [markdown]
+# ## 2. Which pairs can we leave out?
+#
+# Most of what a word needs is in the few words around it. So let each token attend to the last few tokens
+# only, a **sliding window**.
+#
+# ### Your turn (2 min)
+
+# %% tags=["hide-input"]
+exercises.heading("window_mask")
+
+
+# %%
+def window_mask(length, window):
+    """-> (T, T) bool, True = allowed to attend"""
+    place = torch.arange(length)
+    back = place[:, None] - place  # (T, T): how far behind its query each key is
+    return (back >= ...) & (back < ...)  # ← fill the gaps
+
+
+# %% tags=["hide-input"]
+exercises.check("window_mask", window_mask)
+
+# %% [markdown]
+# With a window of 64, a text of 2,048 tokens has 64 pairs per token left, and 1,984 are masked out. Let's
+# give this mask to the attention of lesson 04 and look at the clock.
+
+# %%
+exercises.predict("what_a_mask_saves")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+# The three lines with and without the mask, then only the blocks on the diagonal.
+narrow_mask = patterns.window_mask(2048, 64)
+
+
+def masked_attention(query, key, value):
+    return attention.scaled_dot_product_attention(query, key, value, narrow_mask)[0]
+
+
+def window_attention(query, key, value):
+    return patterns.window_attention(query, key, value, 64)
+
+
+contenders = (full_attention, masked_attention, window_attention)
+with torch.inference_mode():
+    rounds = [[seconds(f, *inputs[2048], repeats=1) for f in contenders] for _ in range(5)]
+    plain_time, masked_time, block_time = numpy.median(rounds, axis=0)
+    counted = [multiplications(f, *inputs[2048]) for f in contenders]
+    small = [x[..., :256, :] for x in inputs[2048]]
+    torch.testing.assert_close(
+        patterns.window_attention(*small, 64),
+        attention.scaled_dot_product_attention(*small, patterns.window_mask(256, 64))[0],
+    )
+ratio = masked_time / plain_time
+exercises.reveal(
+    "what_a_mask_saves", measured="little" if ratio < 0.2 else "half" if ratio < 0.7 else "more"
+)
+print(f"with the mask, {ratio:.1f} times as long as without")
+tell(
+    "A mask hides scores that have already been computed. To save the work, we must not compute them "
+    "at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
+    f"queries only with its own block of keys and the one before. It gives the same result {plain_time / block_time:.0f} "
+    "times as fast as full attention here."
+)
+assert counted[0] == counted[1] == 16 * counted[2]
+
+# %% [markdown]
+# ### Does the first word still reach the last one?
+#
+# In one layer, no. But in the second layer a token attends to neighbours which have themselves attended to
+# *their* neighbours. So information travels further with every layer.
+
+# %%
+exercises.predict("how_far_back")
+
+# %% tags=["hide-input"]
+found = patterns.reach(patterns.window_mask(64, 8), 4)
+furthest = 63 - found[63].nonzero().min().item()
+exercises.reveal("how_far_back", measured=furthest)
+assert furthest == 28
+
+# %% [markdown]
+# ### Your turn (4 min)
+#
+# To count the reach of *any* pattern, follow the paths: if $t$ attends to $u$, then everything that has
+# reached $u$ so far now reaches $t$.
+
+# %% tags=["hide-input"]
+exercises.heading("reach")
+
+
+# %%
+def reach(mask, n_layers):
+    """(T, T) bool, int -> (T, T) bool: which inputs (columns) can influence which outputs (rows)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("reach", reach)
+
+# %% [markdown]
+# With a window of 8, a text of 4,096 tokens needs hundreds of layers until its ends meet. Two other patterns
+# are much quicker. The **strided** one (Child et al. 2019) also attends to every 8th token further back.
+# In the third one a few **global** tokens attend to all and are attended to by all, as in Longformer and
+# BigBird. Move the sliders: how many layers does each need, and why does the global token help so little as
+# long as *causal* is on?
+
+# %%
+AttentionPatterns()
+
+# %% [markdown]
+# What does that mean for a trained model? A small encoder gets 40 random symbols, one of them marked, and has to
+# report the marked symbol at the last position. All four models have two layers and are trained in the same
+# way. The window of 8 reaches 7 positions to each side.
+
+
+# %%
+class Reader(nn.Module):
+    def __init__(self, mask, length=40, n_symbols=8, width=32):
+        super().__init__()
+        self.embedding = nn.Embedding(2 * n_symbols + 1, width)  # plain, marked, and a question
+        self.positions = nn.Parameter(0.02 * torch.randn(length, width))
+        self.layers = nn.ModuleList(EncoderLayer(width, 2, 64, 0.0, True) for _ in range(2))
+        self.output, self.mask = nn.Linear(width, n_symbols), mask
+
+    def forward(self, ids):
+        x = self.embedding(ids) + self.positions
+        for layer in self.layers:
+            x = layer(x, self.mask)
+        return self.output(x[:, -1])  # only the last position answers
+
+
+# %%
+exercises.predict("the_window_fails")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def far_copy(n, generator, back=None):
+    """Texts of 40 symbols, one marked `back` positions before the end; and which one."""
+    ids = torch.randint(8, (n, 40), generator=generator)
+    ids[:, [0, -1]] = 16  # a global position at the beginning, the question at the end
+    back = (
+        torch.randint(1, 39, (n,), generator=generator) if back is None else torch.full((n,), back)
+    )
+    row = torch.arange(n)
+    target = ids[row, 39 - back].clone()
+    ids[row, 39 - back] += 8
+    return ids, target
+
+
+def train_reader(mask, bar, steps=180, seed=0):
+    notebook.set_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = Reader(mask)
+    optimiser = torch.optim.Adam(model.parameters())
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = 5e-3 * min(1, (step + 1) / 20) * (1 - step / steps)
+        ids, target = far_copy(32, generator)
+        optimiser.zero_grad()
+        F.cross_entropy(model(ids), target).backward()
+        optimiser.step()
+        bar.update()
+    with torch.no_grad():
+        tests = [far_copy(200, generator, back) for back in distances]
+        return [100 * (model(i).argmax(-1) == t).float().mean().item() for i, t in tests]
+
+
+distances = list(range(1, 39, 3))
+masks_of_readers = {
+    "full": None,
+    "window": patterns.window_mask(40, 8, causal=False),
+    "strided": patterns.strided_mask(40, 7, causal=False),
+    "window + global": patterns.global_mask(40, 8, 1),
+}
+with tqdm(total=4 * 180, desc="four readers") as bar:
+    accuracy = {name: train_reader(mask, bar) for name, mask in masks_of_readers.items()}
+inside = [a for a, back in zip(accuracy["window"], distances) if back <= 10]
+outside = [a for a, back in zip(accuracy["window"], distances) if back > 14]
+shape = (
+    "flat" if min(outside) > 60 else "cliff" if min(inside) > 75 and max(outside) < 30 else "slope"
+)
+exercises.reveal("the_window_fails", measured=shape)
+axes = plots.labelled_lines(
+    distances,
+    accuracy,
+    x_label="positions between mark and question",
+    y_label="right, %",
+    marker="o",
+)
+axes.set_ylim(0, 105)
+axes.axhline(12.5, color=plots.GREY, linewidth=1, linestyle=":")
+tell(
+    "Two layers with a window of 8 reach 14 positions, and there the accuracy drops to chance, one in "
+    "eight. No amount of training can change that, because the gradient beyond it is exactly zero. The "
+    "strided and the global pattern compute hardly more pairs, and any two of their positions meet "
+    "within two layers."
+)
+assert shape == "cliff"
+assert all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global"))
+notebook.figure(
+    axes,
+    alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
+    "near 100 percent. The window alone drops to 12 percent beyond 14 positions.",
+    width=620,
+)
+
+# %%
+exercises.quiz("layers_for_a_window")
+
+# %% [markdown]
+# ## 3. Can we keep every pair and still save memory?
+#
+# Each row of weights is needed only until the values have been mixed. If we could work through the keys a few
+# at a time, the $n \times n$ weights would never have to exist all at once. But the softmax needs every score
+# of a row, for the sum in its denominator and for the largest score, which is subtracted so that nothing
+# overflows.
+#
+# **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block you have the
+# maximum 2 and the sum $e^{1-2} + e^{0}$. After the second block the maximum is 4. By which single number
+# do you multiply the old sum so that it's relative to 4?
+
+# %%
+scores, block = numpy.array([1.0, 2.0, 4.0, 0.5, 3.0]), 2
+largest, total = -numpy.inf, 0.0
+for start in range(0, len(scores), block):
+    part = scores[start : start + block]
+    new = max(largest, part.max())
+    total = total * numpy.exp(largest - new) + numpy.exp(part - new).sum()
+    largest = new
+    print(f"after {start + len(part)} scores: largest {largest}, sum {total:.3f}")
+
+# %% tags=["hide-input"]
+by_blocks = numpy.exp(scores - largest) / total
+assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
+print("equal to a softmax over all five scores: yes")
+
+# %% [markdown]
+# The old sum was relative to 2, so multiplying it by $e^{2-4}$ makes it relative to 4. The mixture of
+# values is carried along in the same way. This is the **online softmax** (Milakov and Gimelshein 2018), and
+# FlashAttention (Dao et al. 2022) is built on it.
+#
+# ### Your turn: find the bug (4 min)
+#
+# Here's somebody's attention in tiles of two keys. The print-out compares it with ordinary attention.
+
+# %% tags=["hide-input"]
+exercises.heading("forgetful_tiles")
+
+
+# %%
+def forgetful_tiles(query, keys, values):
+    """(K,), (S, K), (S, D_v) -> (D_v,)"""
+    largest, total, mixed = torch.tensor(-math.inf), 0.0, 0.0
+    for k, v in zip(keys.split(2), values.split(2)):  # two keys at a time
+        scores = k @ query / math.sqrt(len(query))
+        new = torch.maximum(largest, scores.max())
+        shrink, powers = (largest - new).exp(), (scores - new).exp()
+        total = total * shrink + powers.sum()
+        mixed = mixed + powers @ v
+        largest = scores.max()
+    return mixed / total
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.set_seed(3)
+for n in (2, 4, 6, 8):
+    q, k, v = 2 * torch.randn(4), torch.randn(n, 4), torch.randn(n, 3)
+    error = (forgetful_tiles(q, k, v) - full_attention(q[None], k, v)[0]).abs().max()
+    print(f"{n} keys: off by {error:.4f}")
+
+# %% tags=["hide-input"]
+exercises.check("forgetful_tiles", forgetful_tiles)
+
+# %%
+exercises.predict("what_tiles_save")
+
+
+# %% tags=["hide-input"]
+def in_tiles(query, key, value):
+    return efficient.tiled_attention(query, key, value, block=128)
+
+
+with torch.inference_mode():
+    plain, tiled = (multiplications(f, *inputs[2048]) for f in (full_attention, in_tiles))
+    tile_memory = largest_tensor(in_tiles, *inputs[2048])
+    torch.testing.assert_close(in_tiles(*inputs[1024]), full_attention(*inputs[1024]))
+exercises.reveal("what_tiles_save", measured="same" if plain == tiled else "fewer")
+print(
+    f"largest tensor at 2048 tokens: {full_memory[2048] / tile_memory:.0f} times smaller in tiles of 128"
+)
+tell(
+    "Nothing is left out and nothing is approximated. On a GPU, tiling is nevertheless several times as "
+    "fast, because reading and writing the weights takes longer there than computing them. "
+    "`F.scaled_dot_product_attention` does it for you."
+)
+assert plain == tiled and full_memory[2048] / tile_memory == 16
+
+# %% [markdown]
+# ## 4. What if we moved the brackets?
+#
+# Tiles save memory but no multiplications. Those are in $(QK^\top)V$, where the $n \times n$ matrix comes first. Matrix
+# products are associative, so the brackets can be moved, and in $Q(K^\top V)$ nothing larger than $d \times d$
+# comes first. What stops us is the softmax in between. So let's replace it: instead of $e^{q \cdot k}$, use a weight that *is* a
+# dot product, $\phi(q) \cdot \phi(k)$, with a function $\phi$ that makes every entry positive. Katharopoulos et
+# al. (2020) take $\phi(x) = \mathrm{elu}(x) + 1$.
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("linear_attention")
+
+
+# %%
+def linear_attention(query, key, value):
+    """(..., T, K), (..., S, K), (..., S, D_v) -> (..., T, D_v)"""
+    query, key = F.elu(query) + 1, F.elu(key) + 1
+    state = ... @ ...  # (..., K, D_v)
+    total = key.sum(-2).unsqueeze(-1)  # (..., K, 1)
+    return query @ state / (... @ total)  # ← fill the gaps
+
+
+# %% tags=["hide-input"]
+exercises.check("linear_attention", linear_attention)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+with torch.inference_mode():
+    q, k, v = inputs[1024]
+    phi_q, phi_k = efficient.feature_map(q), efficient.feature_map(k)
+    weights = phi_q @ phi_k.mT
+    quadratic = weights / weights.sum(-1, keepdim=True) @ v
+    causal_weights = weights.tril()
+    causal = causal_weights / causal_weights.sum(-1, keepdim=True) @ v
+    torch.testing.assert_close(efficient.linear_attention(q, k, v), quadratic, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        efficient.causal_linear_attention(q, k, v), causal, atol=1e-6, rtol=0
+    )
+    linear_times = [seconds(efficient.linear_attention, *inputs[n]) for n in lengths]
+    fused_times = [seconds(F.scaled_dot_product_attention, *inputs[n]) for n in lengths]
+    chunk_times = [seconds(efficient.causal_linear_attention, *inputs[n]) for n in lengths]
+    few = torch.randn(3, 1, 1, 32, 64).unbind(0)
+    small_ratio = multiplications(efficient.linear_attention, *few) / multiplications(
+        full_attention, *few
+    )
+    large_ratio = multiplications(efficient.linear_attention, *inputs[1024]) / multiplications(
+        full_attention, *inputs[1024]
+    )
+    linear_memory = largest_tensor(efficient.linear_attention, *inputs[2048])
+assert small_ratio > 1 > 10 * large_ratio
+print("the same numbers as with the weights written out, to a millionth: yes")
+print(
+    f"multiplications, linear over softmax: {small_ratio:.2f} at 32 tokens, {large_ratio:.3f} at 1,024"
+)
+print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} times smaller")
+sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
+print("on this machine, causal linear attention takes less time than the fused operator at", sooner)
+axes = plots.labelled_lines(
+    lengths,
+    {
+        "softmax": [1000 * t for t in full_times],
+        "softmax, fused": [1000 * t for t in fused_times],
+        "linear, causal": [1000 * t for t in chunk_times],
+        "linear": [1000 * t for t in linear_times],
+    },
+    x_label="tokens",
+    y_label="milliseconds",
+    marker="o",
+)
+axes.set_xscale("log", base=2)
+axes.set_yscale("log")
+notebook.figure(
+    axes,
+    alt="Milliseconds against tokens, both axes logarithmic: both softmax curves climb steeply, both "
+    "linear ones slowly, and at 2,048 tokens they lie far below.",
+    width=560,
+)
+
+# %% [markdown]
+# In multiplications, $2nd^2$ against $2n^2d$, the two meet where $n = d$, here at 64 tokens. With longer texts,
+# linear attention needs fewer.
+#
+# ### What does a decoder have to remember?
+#
+# A causal model reads token by token. Look at `state` again: it's the sum of $\phi(k)v^\top$ over the tokens. So
+# to move on by one token, add one term.
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("linear_attention_step")
+
+
+# %%
+def linear_attention_step(query, key, value, state, total):
+    """(K,), (K,), (D_v,), (K, D_v), (K,) -> context (D_v,), state, total"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("linear_attention_step", linear_attention_step)
+
+# %% tags=["hide-input"]
+q, k, v = (x[0, 0, :100] for x in inputs[256])
+state, total, rows = torch.zeros(64, 64), torch.zeros(64), []
+for t in range(100):
+    row, state, total = efficient.linear_attention_step(q[t], k[t], v[t], state, total)
+    rows.append(row)
+torch.testing.assert_close(
+    torch.stack(rows), efficient.causal_linear_attention(q, k, v), atol=1e-6, rtol=0
+)
+print("100 steps give the same as all at once: yes")
+
+# %% [markdown]
+# Old state and new token in, new state out. You've written this signature before: it's `rnn_step` of lesson 01.
+# **Linear attention is a recurrent network whose state is a matrix.** In training it's computed for all
+# tokens at once, and in decoding it needs no cache that grows. So the loop we left in lesson 03 comes back,
+# and with it the question of lesson 01: how much fits into a state of fixed size? Let's fill one. The keys are random vectors of
+# length 1, and nothing is trained.
+
+
+# %%
+def share_read_back(n_pairs, width=64):
+    key, value = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(2))
+    state = key.T @ value  # (width, width): the sum of all pairs
+    read = key @ state  # ask with each key
+    return ((read @ value.T).argmax(-1) == torch.arange(n_pairs)).float().mean().item()
+
+
+# %%
+exercises.predict("pairs_from_a_matrix")
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+counts = [16, 32, 64, 128, 256, 512, 1024]
+shares = {
+    f"{width} wide": [
+        100 * numpy.mean([share_read_back(n, width) for _ in range(3)]) for n in counts
+    ]
+    for width in (16, 64)
+}
+at_512 = shares["64 wide"][counts.index(512)]
+exercises.reveal("pairs_from_a_matrix", measured=at_512)
+axes = plots.labelled_lines(
+    counts, shares, x_label="pairs in the state", y_label="read back, %", marker="o"
+)
+axes.set_xscale("log", base=2)
+axes.set_ylim(0, 105)
+if (mine := exercises.guess("pairs_from_a_matrix")) is not None:
+    axes.plot(512, mine, marker="D", color=plots.ORANGE, markersize=9)
+    axes.annotate("your guess", (512, mine), xytext=(-78, 6), textcoords="offset points")
+tell(
+    "Softmax attention with sharp scores reads back all 512, because it keeps keys and values apart. That's "
+    "the price of linear attention: not the distant past as such, but exact look-up among many things."
+)
+sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in range(2))
+sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
+assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
+assert (
+    shares["64 wide"][2] > 97
+    and 20 < at_512 < 45
+    and shares["16 wide"][4] < shares["64 wide"][4] / 2
+)
+notebook.figure(
+    axes,
+    alt="Share of pairs read back against the number of pairs in the state: nearly all at first, then a "
+    "steep fall, which begins four times later for the wider state or more.",
+    width=560,
+)
+
+# %% [markdown]
+# ## 5. What do models do today?
+#
+# They combine both. A few layers with full attention do the exact look-up, and cheap layers do the rest. Gemma 3
+# (2025) has five layers with a window of 1,024 tokens for each full one. Jamba (2024) has one attention layer in
+# eight, and Mamba layers elsewhere, recurrent ones with a fixed state. In MiniMax-01 (2025) it's
+# one softmax layer after seven of linear attention.
+
+# %%
+exercises.predict("cache_of_a_hybrid")
+
+# %% tags=["hide-input"]
+tokens, shape = 131_072, {"n_heads": 16, "d_head": 128}
+all_full = efficient.cache_size(tokens, 60, **shape)
+mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(
+    tokens, 50, window=1024, **shape
+)
+exercises.reveal("cache_of_a_hybrid", measured=100 * mixed / all_full)
+print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9:.1f} GB")
+assert 0.16 < mixed / all_full < 0.19
+
+# %% [markdown]
+# So who pays? With full attention it's whoever runs the model, in memory and time. With a window or a fixed state
+# it can be the reader, whose question needs one exact detail from far back.
+#
+# ### What you take with you
+#
+# - A long text costs $n^2$ multiplications to read, and a cache in proportion to $n$ to remember.
+# - A mask alone saves nothing. A pattern saves what isn't computed.
+# - A window of $w$ gets $w - 1$ positions further per layer. Strides and global tokens need two layers.
+# - Tiles with an online softmax give exactly attention without storing its weights.
+# - Linear attention is a recurrent network with a matrix for a state. What it gives up is exact look-up.
+# - Today's long-context models combine them.
+#
+# $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
+#
+# **Assignment 17** takes you back to short sequences, of drums this time.
+
+# %% [markdown]
+# # Practice
+#
+# About 30 minutes, easiest first.
+
+# %%
+exercises.quiz("state_shape")
+
+# %%
+exercises.quiz("what_tiling_saves")
+
+# %%
+exercises.quiz("order_of_linear_attention")
+
+# %% tags=["hide-input"]
+exercises.heading("global_mask")
+
+
+# %%
+def global_mask(length, window, n_global):
+    """-> (T, T) bool, both directions, True = allowed to attend"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("global_mask", global_mask)
+
+# %%
+exercises.quiz("a_causal_global_token")
+
+# %% tags=["hide-input"]
+exercises.heading("strided_mask")
+
+
+# %%
+def strided_mask(length, stride):
+    """-> (T, T) bool, causal, True = allowed to attend"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("strided_mask", strided_mask)
+
+# %% tags=["hide-input"]
+exercises.heading("online_softmax_step")
+
+
+# %%
+def online_softmax_step(largest, total, scores):
+    """(T,), (T,), (T, block) -> largest (T,), total (T,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("online_softmax_step", online_softmax_step)
+
+# %%
+exercises.quiz("which_for_which")
+
+# %% [markdown]
+# To discuss in pairs:
+
+# %%
+exercises.quiz("what_linear_gives_up")
+
+# %% [markdown]
+# # Going deeper
+#
+# Optional, about half an hour. Nothing later depends on it.
+#
+# ## Myth or fact: all language models are Transformers
+#
+# A myth, and so is its cousin, that Transformers win everywhere. Merity (2019) wrote a language model at home
+# to argue the point: an LSTM with a single head of attention, in which only the queries have a matrix. It came close to the
+# Transformers of its day on one graphics card. Here's a small rebuilding of it against our GPT. Both have
+# two layers of width 96 and about as many parameters, and each gets the same number of seconds on the processor to
+# learn fairy tales, character by character.
+
+# %%
+from helpers import sha_rnn
+
+notebook.show_source(sha_rnn.Block)
+
+# %%
+exercises.predict("the_sceptics_model")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+from helpers.data.stories import stories
+from helpers.gpt import GPT, GPTConfig
+
+SECONDS, WINDOW = 8, 128
+tales = stories("train")[:1_000_000]
+letters = {letter: i for i, letter in enumerate(sorted(set(tales)))}
+training_ids = torch.tensor([letters[letter] for letter in tales])
+unseen = torch.tensor([letters.get(letter, 0) for letter in stories("validation")[:20_000]])
+unseen = unseen[: len(unseen) // (WINDOW + 1) * (WINDOW + 1)].view(-1, WINDOW + 1)
+
+
+def per_letter(model, ids):
+    return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+
+
+def learn_tales(model, name):
+    generator, optimiser = torch.Generator().manual_seed(0), torch.optim.Adam(model.parameters())
+    start, steps = time.process_time(), 0
+    with tqdm(total=SECONDS, desc=name, bar_format="{l_bar}{bar}| {n:.0f} of {total} s") as bar:
+        while (spent := time.process_time() - start) < SECONDS:
+            rate = 1e-2 * min(1, (steps + 1) / 20) * max(0.05, 1 - spent / SECONDS)
+            optimiser.param_groups[0]["lr"] = rate
+            at = torch.randint(len(training_ids) - WINDOW - 1, (16,), generator=generator)
+            loss = per_letter(model, torch.stack([training_ids[a : a + WINDOW + 1] for a in at]))
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            steps += 1
+            bar.update(min(spent, SECONDS) - bar.n)
+    with torch.no_grad():
+        return per_letter(model, unseen).item(), steps
+
+
+notebook.set_seed(0)
+rivals = {
+    "GPT": GPT(
+        GPTConfig(
+            vocab_size=len(letters), d_model=96, n_heads=4, n_layers=2, max_len=WINDOW,
+            dropout=0.0, positions="rotary",
+        )
+    ),
+    "LSTM with one head": sha_rnn.SingleHeadedAttentionRNN(len(letters), 96, 2),
+}  # fmt: skip
+sizes = {name: sum(p.numel() for p in model.parameters()) for name, model in rivals.items()}
+results = {name: learn_tales(model, name) for name, model in rivals.items()}
+lead = results["GPT"][0] - results["LSTM with one head"][0]
+exercises.reveal(
+    "the_sceptics_model", measured="close" if abs(lead) < 0.05 else "rnn" if lead > 0 else "gpt"
+)
+for name, (loss, steps) in results.items():
+    print(f"{name}: {sizes[name]:,} parameters, {steps} steps, {loss:.2f} nats per character")
+assert max(sizes.values()) / min(sizes.values()) < 1.15
+assert max(loss for loss, _ in results.values()) < 2.3  # both learn; equal guessing is above 4
+
+# %% [markdown]
+# One seed, one learning rate and a few seconds decide very little, so try other numbers. What is known from careful comparisons
+# (Kaplan et al. 2020, figure 7) is that LSTMs keep up on the first hundred tokens or so of a text, while the Transformer
+# goes on improving with every further token of context. And with more processors the Transformer gains twice,
+# because it doesn't have to wait for the previous step. Recurrent models that can be trained in parallel, such as
+# Mamba and RWKV, have since come close again.
+#
+# ## More parameters for the same work: a mixture of experts
+#
+# Long texts aren't the only bill. Most parameters of a large model are in its feed-forward layers, and each token
+# passes through all of them. A **mixture of experts** has many feed-forward layers and a small router that sends
+# each token to the best $k$ of them (Shazeer et al. 2017). That's how DeepSeek-V3 can have 671 billion parameters
+# while a token uses only 37 billion.
+
+# %%
+notebook.show_source(efficient.MixtureOfExperts)
+
+# %%
+notebook.set_seed(0)
+layer = efficient.MixtureOfExperts(d_model=32, d_ff=64, n_experts=8, k=2)
+x = torch.randn(4, 100, 32)
+output, gates = layer(x)
+print("experts used per token:", (gates > 0).sum(-1).unique().tolist())
+print("tokens per expert:", (gates > 0).flatten(0, 1).sum(0).tolist())
+
+# %% tags=["hide-input"]
+dense = efficient.MixtureOfExperts(32, 64, n_experts=8, k=8)
+share = multiplications(layer, x) / multiplications(dense, x)
+print(f"multiplications compared with all eight experts: {share:.0%}")
+assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
+
+# %% [markdown]
+# All eight experts have to be in memory, though, so a mixture saves time and not memory. Left alone, the router tends to
+# send everything to a few experts that got a good start. That's why Shazeer et al. add a loss for uneven use,
+# `efficient.importance_loss`.
+#
+# ## Is the weight of a distant token small anyway?
+#
+# A window would lose nothing if nobody attended further back than the window reaches. The bundled translator's sentences are too
+# short to say. In large models it's mixed: most heads look nearby, while a few reach back thousands of tokens
+# and fetch the detail that's asked for (Wu et al. 2024). Whether a model really *uses* a long window is another
+# question than whether it has one. Liu et al. (2023) found that facts in the middle of a long prompt are missed more
+# often than facts at its ends.
+
+# %% [markdown]
+# **References**
+#
+# - Child et al. (2019), "Generating Long Sequences with Sparse Transformers", arXiv:1904.10509.
+# - Beltagy et al. (2020), "Longformer", arXiv:2004.05150; Zaheer et al. (2020), "Big Bird", arXiv:2007.14062.
+# - Dao et al. (2022), "FlashAttention", arXiv:2205.14135; Milakov, Gimelshein (2018), arXiv:1805.02867.
+# - Katharopoulos et al. (2020), "Transformers are RNNs", arXiv:2006.16236.
+# - Arora et al. (2023), "Zoology", arXiv:2312.04927; Jelassi et al. (2024), "Repeat After Me", arXiv:2402.01032,
+#   both on what a fixed state cannot look up.
+# - Ainslie et al. (2023), "GQA", arXiv:2305.13245; Brown et al. (2020), arXiv:2005.14165, table 2.1 (GPT-3).
+# - Gemma Team (2025), "Gemma 3", arXiv:2503.19786; Lieber et al. (2024), "Jamba", arXiv:2403.19887; MiniMax
+#   (2025), "MiniMax-01", arXiv:2501.08313; Gu, Dao (2023), "Mamba", arXiv:2312.00752; Peng et al. (2023), "RWKV",
+#   arXiv:2305.13048.
+# - Merity (2019), "Single Headed Attention RNN", arXiv:1911.11423; Kaplan et al. (2020), "Scaling Laws for Neural
+#   Language Models", arXiv:2001.08361.
+# - Shazeer et al. (2017), "Outrageously Large Neural Networks", arXiv:1701.06538; DeepSeek-AI (2024),
+#   "DeepSeek-V3", arXiv:2412.19437.
+# - Liu et al. (2023), "Lost in the Middle", arXiv:2307.03172; Wu et al. (2024), "Retrieval Head Mechanistically
+#   Explains Long-Context Factuality", arXiv:2404.15574.
