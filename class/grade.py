@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from notebooks.copies import learners_copy  # noqa: E402
 
 SECONDS = 120  # for everything that one submission's cells and answers do
 MEMORY = 6_000_000_000  # bytes of addresses; PyTorch alone reserves a few GB
-PROCESSES = 256
+PROCESSES = 64  # threads count too
 FILE_SIZE = 50_000_000
 RESTARTS = 3  # after an answer that did not end
 CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
@@ -59,8 +60,8 @@ class Submission:
     lesson : str
         The name of the lesson that it is a copy of.
     cells : list of dict
-        What to run, in order: "source", and "check", a dictionary from the exercise to the
-        variable that holds its answer.
+        What to run, in order: "source"; "check", a dictionary from the exercise to the variable
+        that holds its answer; and "own", whether the learner wrote it.
     remarks : list of str
         What a teacher should look at.
     tries : dict of str to int
@@ -117,12 +118,12 @@ def read_submission(path):
             remarks.append("calls the reference")
         checked = {n: v for n, v in CHECK.findall(cell.source) if n in checks}
         if own or _defines(cell.source):
-            cells.append({"source": _without_checks(cell.source), "check": {}})
+            cells.append({"source": _without_checks(cell.source), "check": {}, "own": own})
         if checked:
-            cells.append({"source": "", "check": checked})
+            cells.append({"source": "", "check": checked, "own": False})
             checks = {n: v for n, v in checks.items() if n not in checked}
     if checks:
-        cells.append({"source": "", "check": checks})
+        cells.append({"source": "", "check": checks, "own": False})
     return Submission(path.stem, lesson, cells, sorted(set(remarks)), _tries(path))
 
 
@@ -220,11 +221,19 @@ class Sandbox:
             preexec_fn=_limits,
             start_new_session=True,
         )
+        threading.Thread(target=self._watch, args=(self.process,), daemon=True).start()
         self.wire = Wire(self.process.stdout, self.process.stdin)
         kind, values = self.wire.receive()
         if kind != "ready" or len(values) != 2 or not all(map(isinstance, values, (dict, list))):
             raise EOFError("its cells said something else than that they have run")
         return values
+
+    def _watch(self, process):
+        # The limit on processes doesn't bind root, so somebody has to count.
+        while process.poll() is None:
+            if _crowd(process.pid) > PROCESSES:
+                process.kill()  # --die-with-parent takes along everything inside
+            time.sleep(0.2)
 
     def call(self, name, arguments):
         """Call one of the submission's answers."""
@@ -276,6 +285,24 @@ def _limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
     resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES, PROCESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _crowd(pid):
+    """Count the processes inside the walls whose outermost one is `pid`; 0 without walls."""
+    with contextlib.suppress(OSError, ValueError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        inside = os.readlink(f"/proc/{children[0]}/ns/pid") if children else None
+        if inside not in (None, os.readlink("/proc/self/ns/pid")):
+            links = (
+                f"{entry.path}/ns/pid" for entry in os.scandir("/proc") if entry.name.isdigit()
+            )
+            return sum(_link(link) == inside for link in links)
+    return 0
+
+
+def _link(path):
+    with contextlib.suppress(OSError):
+        return os.readlink(path)
 
 
 def _write_back(given, after):

@@ -1,6 +1,7 @@
 """Grading: what the answers earn, whatever a submission does."""
 
 import csv
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -39,15 +40,15 @@ def solved(names):
     """Write the solutions into a learner's copy, as a learner would."""
     notebook = template()
     for name in names:
-        reference = source_of(model.find(name).solution)
-        cell = next(c for c in notebook.cells if f"def {name}(" in c.source)
-        before, _, after = cell.source.partition(f'exercises.check("{name}"')
-        ending = f'\n\nexercises.check("{name}"{after}' if after else ""
-        head = before[: before.index(f"def {name}(")]
-        cell.source = (
-            f"{head}import math\nimport torch\nfrom helpers.masks import *\n{reference}{ending}"
-        )
+        solution = source_of(model.find(name).solution)
+        put(notebook, name, re.sub(r"^def \w+", f"def {name}", solution))
     return notebook
+
+
+def put(notebook, name, answer):
+    """Replace the stub of an exercise."""
+    cell = next(c for c in notebook.cells if f"def {name}(" in c.source)
+    cell.source = f"import math\nimport torch\n\n\n{answer}"
 
 
 def hand_in(folder, name, notebook):
@@ -81,15 +82,17 @@ def test_full_half_and_empty_score_what_they_earned(tmp_path):
     assert points(by["full"]) == dict.fromkeys(PARTS, 1)
     assert points(by["half"]) == {name: int(name in PARTS[:2]) for name in PARTS}
     assert points(by["empty"]) == dict.fromkeys(PARTS, 0)
-    assert {r["mistake"] for r in by["empty"]} == {"not attempted"}
+    # A stub that is to be mended says something, and it is wrong.
+    stubs = {r["part"]: r["mistake"] for r in by["empty"]}
+    assert stubs.pop("suspiciously_good") == "looks at the future + mask after the softmax"
+    assert set(stubs.values()) == {"not attempted"}
     assert any("can't be read" in line for line in said)
 
 
 def test_a_mistake_is_named(tmp_path):
     notebook = solved(PARTS)
     wrong = "def causal_mask(length):\n    return torch.ones(length, length).triu().bool()"
-    with_last = next(c for c in notebook.cells if "def causal_mask(" in c.source)
-    with_last.source = f"import torch\n{wrong}"
+    put(notebook, "causal_mask", wrong)
     rows = grade.grade(hand_in(tmp_path, "named", notebook), not WALLS)
     (row,) = [row for row in rows if row["part"] == "causal_mask"]
     assert row["passed"] == 0
@@ -109,7 +112,7 @@ HOSTILE = {
     "endless": "def causal_mask(length):\n    while True:\n        pass",
     "fork bomb": """
 import os
-for _ in range(10_000):
+for _ in range(2_000):
     try:
         os.fork()
     except OSError:
@@ -134,7 +137,7 @@ def test_a_hostile_submission_harms_nothing_and_earns_only_its_answers(tmp_path,
     outside.mkdir()
     notebook = solved(PARTS[:1])
     with_cell(notebook, HOSTILE[kind])
-    rows = grade.grade(hand_in(tmp_path, "hostile", notebook), seconds=60)
+    rows = grade.grade(hand_in(tmp_path, "hostile", notebook), seconds=40)
     found = points(rows)
     assert found.keys() == set(PARTS)
     assert sum(found.values()) <= 1
@@ -161,8 +164,7 @@ def test_nothing_outside_the_folder_can_be_written_and_no_network_is_there(tmp_p
 
 def test_an_answer_without_end_costs_only_its_own_part(tmp_path):
     notebook = solved(PARTS)
-    cell = next(c for c in notebook.cells if "def causal_mask(" in c.source)
-    cell.source = "def causal_mask(length):\n    while True:\n        pass"
+    put(notebook, "causal_mask", "def causal_mask(length):\n    while True:\n        pass")
     rows = grade.grade(hand_in(tmp_path, "slow", notebook), not WALLS)
     assert points(rows) == {name: int(name != "causal_mask") for name in PARTS}
     assert [r["mistake"] for r in rows if r["part"] == "causal_mask"] == ["too long"]
