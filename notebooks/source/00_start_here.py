@@ -165,6 +165,12 @@ exercises.check("attention_context", attention_context)
 # | 08 | Decoding | How do vectors become words? |
 # | 09 | Loss and training | How does it learn? |
 # | 10 | Build a Transformer (assignment, 2 hours) | Can you put it together yourself? |
+# | 11 | Tokenizers | What is a token, and who decides? |
+# | 12 | BERT: one encoder, many tasks | What can a model do that only reads? |
+# | 13 | Find it, then point at it | How does a model answer from a text? |
+# | 14 | GPT | What if we keep only the decoder? |
+# | 15 | Vision Transformer | Is a picture a sentence? |
+# | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where is that thing I could move? |
