@@ -238,7 +238,7 @@ class Sandbox:
     def call(self, name, arguments):
         """Call one of the submission's answers."""
         if self.process is None:
-            self.start()
+            raise EOFError("its process has ended")
         try:
             ((result, after),) = self.wire.call("call", name, arguments)
         except RemoteError:
@@ -337,6 +337,8 @@ def grade(submission, trusted=False, seconds=SECONDS):
             still_open, troubles = sandbox.start()
             remarks += [f"a cell raised {trouble}" for trouble in troubles[:3]]
             for name in submission.parts:
+                if sandbox.process is None:  # an answer without end took it along
+                    sandbox.start()
                 verdicts[name] = _verdict(name, sandbox, still_open.get(name, True))
         except (EOFError, OSError, OutOfTime) as error:
             remarks.append(f"was stopped: {error}")
