@@ -1,6 +1,7 @@
 """Holds the shape of the code: who imports whom, how long a file is, what a docstring names."""
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -54,6 +55,7 @@ def imports(tree):
                 yield inside
 
 
+@functools.cache  # most files are looked at by four tests
 def parse(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 

@@ -177,6 +177,7 @@ def test_encoder_and_heads_equal_hugging_face_s_on_padded_pairs():
         assert_equal_heads(ours, theirs, IDS, segments, 1e-10)
 
 
+@pytest.mark.slow
 def test_minilm_s_weights_give_the_same_numbers_up_to_512_positions_and_an_error_beyond():
     minilm = load_minilm()
     state = theirs_state(minilm)
