@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from helpers import exercises
 from helpers.attention import MultiHeadAttention
 from helpers.decoding import greedy
 from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, gpt2_state
@@ -147,6 +148,11 @@ def test_the_largest_gpt_3_has_175_billion_parameters():
             GPTConfig(d_model=12_288, n_heads=96, n_layers=96, max_len=2048, vocab_size=50_257)
         )
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(175e9, rel=0.01)
+
+
+def test_the_exercise_counts_what_the_model_has():
+    counted = exercises.reference("count_gpt_parameters")(50, 24, 3, 32)
+    assert counted == sum(p.numel() for p in make().parameters())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""A model with nothing to learn but copying: random passages that come again."""
+
+import torch
+import torch.nn.functional as F
+from tqdm.auto import tqdm
+
+from helpers.gpt import GPT, GPTConfig
+from helpers.interruption import StopBetweenSteps
+
+VOCABULARY, LENGTH = 40, 40
+SHORTEST, LONGEST = 8, 18  # tokens of a passage; it differs, or positions would be enough to copy
+STEPS, RATE, WARMUP = 450, 5e-3, 20
+
+
+def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
+    """Draw random passages and repeat each of them until the sequence is full.
+
+    Parameters
+    ----------
+    n : int
+        Sequences.
+    period : int
+        Tokens per passage.
+    generator : torch.Generator
+    length, vocab_size : int, default=40
+
+    Returns
+    -------
+    ids : integer Tensor of shape (n, length)
+    """
+    once = torch.randint(vocab_size, (n, period), generator=generator)
+    return once.repeat(1, length // period + 1)[:, :length]
+
+
+def train_copier(seed=0, steps=STEPS, progress=True):
+    """Train a GPT of two layers on repeated passages; some 20 seconds.
+
+    Parameters
+    ----------
+    seed : int, default=0
+    steps : int, default=450
+    progress : bool, default=True
+
+    Returns
+    -------
+    model : GPT
+        Interrupted, it can be used as it is.
+    """
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": VOCABULARY, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 64}
+    model = GPT(GPTConfig(**sizes, positions="rotary", dropout=0.0, tie_embeddings=False))
+    named = dict(model.named_parameters())
+    inner = sorted(name for name, p in named.items() if p.dim() == 2 and "layers" in name)
+    muon = [named.pop(name) for name in inner]
+    optimizers = [
+        torch.optim.Muon(muon, RATE, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(named.values(), RATE, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+    generator = torch.Generator().manual_seed(seed)
+    with StopBetweenSteps() as stop:
+        for step in tqdm(range(1, steps + 1), desc="training", unit="step", disable=not progress):
+            period = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=generator))
+            ids = repeated(32, period, generator)
+            loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+            loss.backward()
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = RATE * min(1.0, step / WARMUP)
+                optimizer.step()
+                optimizer.zero_grad()
+            if stop.asked:
+                break
+    return model.eval()

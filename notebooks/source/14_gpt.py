@@ -1,0 +1,794 @@
+# %% [markdown]
+# # GPT
+#
+# *Once upon a time there was a king who …*
+#
+# The model in the cell below goes on with this sentence. It writes piece after piece, and it would never
+# stop if we didn't cut it off. Seven megabytes of fairy tales are all that it has ever read, and nobody
+# told it what a king is, or what a sentence is.
+#
+# Compared with the Transformer of lesson 07, most of it is missing. There is no encoder, so there is
+# nothing to translate from, and without an encoder the cross-attention goes as well. What remains is
+# called a **GPT**. Today you'll build one up from a model that can only average, and measure what each
+# new part is worth.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+from itertools import islice
+
+import torch
+import torch.nn.functional as F
+from IPython.display import Markdown, display
+from matplotlib import pyplot
+
+from helpers import exercises, plots
+from helpers.attention import heads_off
+from helpers.copying import repeated, train_copier
+from helpers.data.stories import stories
+from helpers.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
+from helpers.letter_models import LetterModel, nats_per_letter, story_letters, train_rung, write
+from helpers.pretrained.measured import measured
+from helpers.pretrained.storyteller import load_storyteller
+from helpers.widgets.endless_story import EndlessStory
+from helpers.widgets.model_map import model_map
+
+story = load_storyteller()
+letters, train, validation = story_letters()
+frequency = torch.bincount(train, minlength=len(letters)) / len(train)
+pairs = torch.bincount(train[:-1] * len(letters) + train[1:], minlength=len(letters) ** 2) + 0.1
+after = pairs.view(len(letters), -1) / pairs.view(len(letters), -1).sum(-1, keepdim=True)
+by_frequency = -frequency.clamp(min=1e-7)[validation[1:]].log().mean().item()
+by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
+
+
+def tell(text):
+    """Show what a measurement means, in the cell that reveals it."""
+    display(Markdown(" ".join(text.split())))
+
+
+# %% [markdown] tags=["notes"]
+# **45 minutes.** Hook and warm-up 5 · 1 average 8 · 2 one head, many heads 10 · 3 the rest of a layer 5 ·
+# 4 GPT-2 and GPT-3 6 · 5 writing and tasks 15 · map and summary 2.
+#
+# **Say first**: nothing today is new mathematics. Every part was built before lesson 10. What's new is how
+# few of the parts are enough.
+#
+# **Show**: write the ladder on the board (average, one head, four heads, residuals and feed-forward, three layers)
+# and put the loss beside each rung as it comes in. Read the samples aloud; the class hears the
+# difference before it sees the numbers.
+#
+# **Ask**: "Why does one training text give as many exercises as it has letters?" (each position is one,
+# and the mask keeps them honest) · "What would the encoder be for?" (for a source; here there is none) ·
+# "Who decides when the story ends?" (we do; this model has no `<eos>`).
+#
+# **If you are late**: skip the pencil in section 4, and let the widget be homework.
+#
+# **Answers to expect**: "GPT is an encoder, since it has no cross-attention" (it is an encoder *layer* under a
+# causal mask) · "the cache lets it read further back" (it only saves time). For the predictions see the
+# reveals.
+
+# %% tags=["nbval-ignore-output"]
+for piece in islice(story.stream("Once upon a time there was a king who", seed=4), 60):
+    print(piece, end="")
+
+# %%
+exercises.warm_up(14)
+
+# %% [markdown]
+# ## 1. What can you predict from an average?
+#
+# A language model predicts each token from the tokens before it. To see what that takes, we'll make the
+# task small: our tokens are single letters, 50 different ones, and the text is 1.2 million letters of
+# fairy tales. Two yardsticks come for free, because they only need counting.
+
+# %%
+print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
+print(f"only the last letter is read:             {by_last_letter:.2f} nats per letter")
+
+# %% [markdown]
+# A model should do better when it reads more than one letter. So position $t$ needs a summary of the
+# letters 0 to $t$, and it must not contain any later ones, because the next letter is what we predict.
+# The simplest summary is the mean of the letters' embeddings.
+#
+# You could compute these means in a loop. But a mean is a weighted sum with equal weights, so one
+# matrix product does it for all positions: row $t$ holds the weights of position $t$.
+#
+# ### Your turn (4 min)
+#
+# Three positions hold the numbers 4, 0 and 2. Work out their means so far with a pencil, and the 3 × 3
+# matrix that produces them. Then fill the gaps.
+
+# %% tags=["hide-input"]
+exercises.heading("causal_average")
+
+
+# %%
+def causal_average(x):
+    """(B, T, D) -> (B, T, D), the mean of each vector and all before it"""
+    allowed = ...  # ← fill the gap: (T, T), 1 where a row may look and 0 elsewhere
+    weights = allowed / ...  # ← and let each row sum to 1
+    return weights @ x
+
+
+# %% tags=["hide-input"]
+exercises.check("causal_average", causal_average)
+
+# %% [markdown]
+# Around this average we put an embedding for the letters, one for the positions, and a linear layer that
+# turns each vector into 50 logits. The part in the middle is called `mix`, and it's all that will change
+# from now on.
+
+# %% tags=["hide-input"]
+notebook.show_source(LetterModel)
+
+# %% [markdown]
+# We train it for 400 steps to predict every next letter. Its average takes in up to 64 letters. Where will
+# its loss be, compared with the two yardsticks?
+
+# %%
+exercises.predict("what_an_average_knows")
+
+# %% tags=["nbval-ignore-output"]
+averaging = train_rung("average", train, len(letters))
+print(write(averaging, letters, "once upon a time "))
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+live = {"average": nats_per_letter(averaging, validation)}
+exercises.reveal(
+    "what_an_average_knows",
+    measured="frequencies"
+    if live["average"] > by_frequency - 0.2
+    else "between"
+    if live["average"] > by_last_letter
+    else "below",
+)
+print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
+tell(
+    """The average reads all letters and makes almost no use of them. At position 40 the last letter, which
+    says most about the next one, is just one of 40 equal parts, and an average of 40 letters of English
+    looks much the same everywhere. Reading more isn't enough. Some letters have to count more than
+    others."""
+)
+assert by_last_letter + 0.3 < live["average"]
+assert abs(live["average"] - by_frequency) < 0.2
+
+# %%
+exercises.quiz("weight_of_the_last_letter")
+
+# %% [markdown]
+# ## 2. Which letters should count more?
+#
+# The triangle of ones decides *where* a position is allowed to look, and so far all allowed positions get
+# the same weight. Attention keeps the triangle and computes the weights from queries and keys, as in
+# lesson 04. So all you need is one head under a causal mask.
+#
+# ### Your turn (5 min)
+
+# %% tags=["hide-input"]
+exercises.heading("causal_head")
+
+
+# %%
+def causal_head(x, w_q, w_k, w_v):
+    """(B, T, D), three times (D, K) -> (B, T, K)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("causal_head", causal_head)
+
+# %% [markdown]
+# One such head takes the place of the average, with everything else unchanged. The head has to learn from
+# scratch where to look. Remember that its output is all that the last layer gets to see.
+
+# %% tags=["nbval-ignore-output"]
+one_head = train_rung("one head", train, len(letters))
+
+# %%
+exercises.predict("where_one_head_looks")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+live["one head"] = nats_per_letter(one_head, validation)
+attention = one_head.mix.layers[0]
+some = validation[: 64 * 50].view(50, 64)
+with torch.no_grad():
+    x = one_head.embedding(some) + one_head.positions.weight
+    allowed = torch.ones(64, 64).tril().bool()
+    weights = attention(x, x, x, allowed, need_weights=True)[1][:, 0]  # (B, T, T)
+own = weights.diagonal(dim1=1, dim2=2)[:, 8:].mean().item()
+previous = weights.diagonal(-1, dim1=1, dim2=2)[:, 7:].mean().item()
+exercises.reveal("where_one_head_looks", measured=100 * own)
+print(f"of its weight, the last letter read gets {own:.0%}, the one before it {previous:.0%}")
+print(
+    f"one head: {live['one head']:.2f} nats per letter; only the last letter: {by_last_letter:.2f}\n"
+)
+print(write(one_head, letters, "once upon a time "))
+tell(
+    """The loss has fallen a long way from the average's. But look at the second yardstick: all this machinery
+    does about as well as a table that counts which letter follows which. A row of weights sums to 1, and
+    whatever goes to the letter just read is missing for the letters before it."""
+)
+assert abs(live["one head"] - by_last_letter) < 0.15 and live["one head"] < live["average"] - 0.4
+
+# %% [markdown]
+# Four heads could look at four places. We keep the number of parameters the same, so each head is a
+# quarter as wide: 16 numbers instead of 64.
+
+# %%
+exercises.predict("four_narrow_heads")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+four_heads = train_rung("four heads", train, len(letters))
+live["four heads"] = nats_per_letter(four_heads, validation)
+stored = measured("story_ladder")["losses"]
+seeds = list(zip(stored["one head"], stored["four heads"], strict=True))
+gains = [one - four for one, four in seeds]
+exercises.reveal(
+    "four_narrow_heads",
+    measured="better" if min(gains) > 0.01 else "worse" if max(gains) < -0.01 else "same",
+)
+print("loss of one head and of four, for three seeds that were trained before:")
+print("   ".join(f"{one:.3f} → {four:.3f}" for one, four in seeds))
+print(f"and the one just trained: {live['one head']:.3f} → {live['four heads']:.3f}\n")
+print(write(four_heads, letters, "once upon a time "))
+assert sum(p.numel() for p in one_head.parameters()) == sum(
+    p.numel() for p in four_heads.parameters()
+)
+
+# %%
+exercises.quiz("why_many_heads_here")
+
+# %% [markdown]
+# ## 3. What does attention leave undone?
+#
+# Heads move information from one position to another, and so far the output layer gets just what was
+# moved. Two parts of lesson 07 are still missing. On the **residual path** each vector keeps what it had,
+# so no head has to spend its weight on the position's own letter. The **feed-forward network** then works
+# on each position's vector, so what was collected gets combined: *t* and *h* together say more than
+# each of them alone.
+#
+# Self-attention and feed-forward network, each with a layer norm before it and a residual path around
+# it, make one layer of a GPT. This is all of its code:
+
+# %% tags=["hide-input"]
+notebook.show_source(GPTLayer.forward)
+
+# %% [markdown]
+# There are two steps left on our ladder. First we replace the four heads by one such layer, and then we
+# stack three of them.
+
+# %%
+exercises.predict("parts_or_depth")
+
+# %% tags=["nbval-ignore-output"]
+one_layer = train_rung("residuals and feed-forward", train, len(letters))
+three_layers = train_rung("three layers", train, len(letters))
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+live["residuals and feed-forward"] = nats_per_letter(one_layer, validation)
+live["three layers"] = nats_per_letter(three_layers, validation)
+means = {rung: sum(losses) / len(losses) for rung, losses in stored.items()}
+rungs = list(means)
+by_parts = means["four heads"] - means["residuals and feed-forward"]
+by_depth = means["residuals and feed-forward"] - means["three layers"]
+exercises.reveal(
+    "parts_or_depth",
+    measured="parts"
+    if by_parts > 1.25 * by_depth
+    else "depth"
+    if by_depth > 1.25 * by_parts
+    else "equal",
+)
+_, axes = pyplot.subplots(figsize=(7, 3.6))
+for height, name in [(by_frequency, "letter frequencies"), (by_last_letter, "the last letter")]:
+    axes.axhline(height, color=plots.GREY, linestyle="--", linewidth=1)
+    axes.text(4.45, height + 0.02, name, color=plots.GREY, ha="right")
+for i, rung in enumerate(rungs):
+    axes.plot([i] * 3, stored[rung], "o", color=plots.PURPLE, alpha=0.6)
+    axes.plot(i + 0.12, live[rung], "D", color=plots.ORANGE)
+axes.plot(range(5), means.values(), color=plots.PURPLE, linewidth=1)
+axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
+axes.set_ylabel("nats per letter")
+for rung in rungs:
+    print(f"{rung:>27}: {means[rung]:.2f} (mean of three seeds), {live[rung]:.2f} (just trained)")
+tell(
+    """With every seed, each rung has a lower loss than the one before, on text that no model was trained on.
+    You can hear it in the samples, too: the average writes letters and the heads write syllables. Listen
+    to the last two below."""
+)
+for before, then in zip(rungs, rungs[1:], strict=False):
+    assert max(stored[then]) < min(stored[before]), (before, then)
+    assert live[then] < live[before]
+notebook.figure(
+    axes,
+    alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
+    "It falls at every rung, from near the letter frequencies at the average to well below the last letter "
+    "at three layers.",
+    width=640,
+)
+
+# %% tags=["nbval-ignore-output"]
+for model in (one_layer, three_layers):
+    print(write(model, letters, "once upon a time "), "\n")
+
+# %% [markdown]
+# <details><summary>Fine print</summary>
+#
+# All rungs were trained alike: 400 steps, 16 windows of 64 letters per step, Muon for the matrices inside `mix`
+# and AdamW for the rest, the same learning rate for all. That rate was chosen for the top of the ladder. With
+# more steps all losses fall further, and those of the deep models most. The loss is measured on 20,000 letters
+# that were not trained on.
+#
+# </details>
+
+# %%
+exercises.quiz("order_in_a_gpt_layer")
+
+# %% [markdown]
+# ## 4. And that's what GPT-2 is?
+#
+# Let's find out. `transformers` contains the original architecture as `GPT2LMHeadModel`. We make a GPT out
+# of our layers with random weights, copy the weights over under their other names, and give both models
+# the same ids.
+
+# %% tags=["nbval-ignore-output"]
+from transformers import GPT2Config, GPT2LMHeadModel
+
+torch.manual_seed(0)
+ours = GPT(GPTConfig(vocab_size=300, d_model=48, n_heads=4, n_layers=3, max_len=32)).double()
+no_specials = {"bos_token_id": None, "eos_token_id": None}
+theirs = GPT2LMHeadModel(
+    GPT2Config(vocab_size=300, n_embd=48, n_head=4, n_layer=3, n_positions=32, **no_specials)
+).double()
+theirs.load_state_dict(gpt2_state(ours))
+
+ids = torch.randint(300, (2, 20))
+with torch.no_grad():
+    difference = ours.eval()(ids) - theirs.eval()(ids).logits  # (B, T, V)
+print(f"largest difference of two logits: {difference.abs().max():.0e}")
+
+# %% tags=["hide-input"]
+assert difference.abs().max() < 1e-10
+
+# %% [markdown]
+# They are equal up to rounding. So a GPT-2 is nothing but the top of our ladder, wider and deeper. How
+# much wider and deeper? GPT-3 has 96 layers of width 12,288, and a vocabulary of 50,257 tokens.
+#
+# **Pencil (2 min).** One layer has four attention matrices of $d \times d$, and a feed-forward network of
+# $d \times 4d$ and $4d \times d$. Leave out everything that is only a vector. How many parameters do the 96
+# layers have?
+
+# %%
+exercises.quiz("gpt3_by_pencil")
+
+# %% [markdown]
+# On PyTorch's `meta` device tensors have a shape but no numbers, so we can build GPT-3 without having the
+# memory for it, and count everything.
+
+# %%
+sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
+with torch.device("meta"):
+    gpt3 = GPT(GPTConfig(vocab_size=50_257, **sizes))
+total = sum(p.numel() for p in gpt3.parameters())
+print(f"{total / 1e9:.1f} billion parameters")
+
+# %%
+exercises.predict("share_of_the_feed_forward")
+
+# %% tags=["hide-input"]
+in_networks = sum(p.numel() for name, p in gpt3.named_parameters() if "feed_forward" in name)
+exercises.reveal("share_of_the_feed_forward", measured=100 * in_networks / total)
+with torch.device("meta"):
+    gpt2 = GPT(GPTConfig())
+for name, model in (("GPT-2, small", gpt2), ("GPT-3", gpt3)):
+    counts = {"feed-forward": 0, "attention": 0, "tables": 0}
+    for part, p in model.named_parameters():
+        kind = (
+            "feed-forward"
+            if "feed_forward" in part
+            else "attention"
+            if "attention" in part
+            else "tables"
+        )
+        counts[kind] += 0 if "norm" in part else p.numel()
+    n = sum(p.numel() for p in model.parameters())
+    shares = ", ".join(f"{kind} {count / n:.0%}" for kind, count in counts.items())
+    print(f"{name:>12}: {n / 1e6:>9,.0f} million: {shares}")
+    assert n > 100e6
+assert abs(total / 175e9 - 1) < 0.01 and abs(in_networks / total - 2 / 3) < 0.01
+assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
+
+# %% [markdown]
+# ## 5. How does it write, and what can it do?
+#
+# The model from the beginning is the same architecture once more: six layers of width 192 and
+# 3.5 million parameters, with pieces of words instead of letters (lesson 11) and rotary positions
+# (lesson 05). For each piece, it reads everything so far and gives a probability to each of its 4,096
+# pieces.
+
+# %% tags=["nbval-ignore-output"]
+for text, probability in story.next_tokens("The princess took the golden", 6):
+    print(f"{text!r:>12} {probability:.2f}")
+
+# %% [markdown]
+# Is it any good at that? We can't compare its loss with that of our letter models, because a piece isn't a
+# letter. So we add up the surprise over a whole text, divide it by the number of bytes in the text, and give
+# it in bits. A model that knows nothing needs 8 **bits per byte**.
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("bits_per_byte")
+
+
+# %%
+def bits_per_byte(log_probs, text):
+    """log_probs (T,), natural, one per token of the text -> one number"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("bits_per_byte", bits_per_byte)
+
+# %% [markdown]
+# Now we can ask the story model what it finds surprising. We give it three texts of 3,000 letters. The first
+# is from fairy tales that it never saw. The second is the first one with the words of each line in random
+# order. The third is from Sherlock Holmes.
+
+# %%
+exercises.predict("most_surprising_text")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+unseen = stories("validation")[:3000]
+generator = torch.Generator().manual_seed(0)
+shuffled = "\n".join(
+    " ".join(words[i] for i in torch.randperm(len(words), generator=generator))
+    for words in (line.split() for line in unseen.split("\n"))
+)
+texts = {"unseen": unseen, "shuffled": shuffled, "holmes": stories("holmes")[5000:8000]}
+bits = {name: story.bits_per_byte(text) for name, text in texts.items()}
+exercises.reveal("most_surprising_text", measured=max(bits, key=bits.get))
+for name, value in bits.items():
+    print(f"{name:>9}: {value:.2f} bits per byte")
+assert bits["unseen"] < bits["holmes"] < 8 and bits["unseen"] < bits["shuffled"] < 8
+
+# %% [markdown]
+# To write, one piece is drawn with the dials of lesson 08, appended, and read back in. That would mean reading the
+# whole story again for every piece, so the model keeps keys and values in a cache, also as in lesson 08.
+# Here's what the cache is worth when we write 256 pieces.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+seconds = {}
+for cached in (True, False):
+    start = notebook.clock()
+    text = story.generate("Once upon a time", 256, seed=2, cached=cached)
+    seconds[cached] = notebook.clock() - start
+print(f"with the cache:    {256 / seconds[True]:4.0f} pieces per second")
+print(f"without the cache: {256 / seconds[False]:4.0f} pieces per second")
+print(f"the cache makes it {seconds[False] / seconds[True]:.1f} times as fast on this machine")
+assert seconds[False] > 2 * seconds[True]
+
+# %% [markdown]
+# A story that never ends raises one more question. The model was built for at most 512 tokens. What should
+# it read when the story is longer than that?
+#
+# ### Your turn: find the bug (4 min)
+#
+# The function below should go on with a story of any length, with a model that can read `max_len` tokens at
+# once. It contains two mistakes. The model used for the print-out counts: it always predicts the last token
+# plus one.
+
+# %% tags=["hide-input"]
+exercises.heading("continue_story")
+
+
+# %%
+def continue_story(model, ids, n_tokens, max_len):
+    """model: ids (1, T) -> logits (1, T, V); ids: a list. Returns a longer list."""
+    ids = list(ids)
+    for _ in range(n_tokens):
+        window = ids[:max_len]
+        logits = model(torch.tensor([window]))[0, 0]
+        ids.append(int(logits.argmax()))
+    return ids
+
+
+# %% tags=["hide-input"]
+print("1, 2, 3 goes on as", continue_story(lambda ids: F.one_hot(ids + 1, 20), [1, 2, 3], 5, 4)[3:])
+
+# %% tags=["hide-input"]
+exercises.check("continue_story", continue_story)
+
+# %% [markdown]
+# Press play and watch the story being written. You can turn the dials while it's running, or click on a
+# piece to force it into the story. Below you see how many positions the model had to compute. After 512
+# pieces the beginning is out of its sight, and you'll notice how well it remembers its king.
+
+# %% tags=["nbval-ignore-output"]
+EndlessStory(story)
+
+# %% [markdown]
+# ### Everything is next-token prediction
+#
+# In lesson 01 there was a table of tasks that turn into next-token prediction if you write them as
+# text. Here is a model that was trained on nothing else. Let's see which tasks it has picked up on the
+# way. We give it a beginning and two possible ends, and ask which one it finds likelier.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+TASKS = {
+    "his or her": [
+        ("The queen put on", " her crown", " his crown"),
+        ("The old king called", " his sons", " her sons"),
+        ("The princess said to", " her father", " his father"),
+        ("The huntsman took", " his gun", " her gun"),
+        ("The little girl lost", " her way", " his way"),
+    ],
+    "one or many": [
+        ("The king was old, and his three sons", " were", " was"),
+        ("The girl and her brother", " were", " was"),
+        ("In the house there", " was a", " were a"),
+        ("The seven dwarfs", " were", " was"),
+        ("The old woman's daughters", " were", " was"),
+    ],
+    "who is who": [
+        ("A fox met a goose. 'I will eat you,' said the", " fox", " goose"),
+        ("A wolf met a lamb. 'Please don't eat me,' said the", " lamb", " wolf"),
+        ("A king had a cook. 'Your dinner is ready,' said the", " cook", " king"),
+        ("The witch locked Hans up. 'Let me out,' cried", " Hans", " the witch"),
+        ("A cat caught a mouse. 'Spare my life,' said the", " mouse", " cat"),
+    ],
+    "good or bad": [
+        ("He shared his bread with the poor. He was very", " kind", " wicked"),
+        ("She stole the child and beat it. She was very", " wicked", " kind"),
+        ("He helped everybody he met. Everyone said that he was", " good", " bad"),
+        ("The giant ate all the children. Everyone said that he was", " bad", " good"),
+        ("She wept all day and all night. She was very", " sad", " happy"),
+    ],
+}
+right = {
+    task: sum(
+        story.log_probability(given, yes) > story.log_probability(given, no)
+        for given, yes, no in tries
+    )
+    for task, tries in TASKS.items()
+}
+
+# %%
+exercises.predict("which_task_it_learned")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+grammar = right["his or her"] + right["one or many"]
+meaning = right["who is who"] + right["good or bad"]
+exercises.reveal(
+    "which_task_it_learned",
+    measured="grammar"
+    if grammar >= meaning + 2
+    else "meaning"
+    if meaning >= grammar + 2
+    else "equal",
+)
+for task, tries in TASKS.items():
+    given, yes, no = tries[0]
+    print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
+tell(
+    """Nobody gave it these tasks. It has only been predicting the next piece, and what it can do is what
+    helped with that on seven megabytes of fairy tales. A larger model with more text picks up more
+    of them, up to translation and question answering, which is what the title of the GPT-2 paper says:
+    *Language Models are Unsupervised Multitask Learners*. Lesson 18 gets from there to an assistant."""
+)
+assert grammar >= 6
+
+# %% [markdown]
+# And here's the whole model, reading one sentence. Open a layer and look at its heads: every map stops at the
+# diagonal.
+
+# %%
+model_map(story.trace("The king said to his daughter"), here="self-attention", tour="")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - A GPT is a decoder without cross-attention, or an encoder layer under a causal mask. It's the same thing.
+# - An average of everything so far predicts hardly better than letter frequencies. Attention computes the
+#   weights under the same triangle.
+# - Several heads, the residual path, the feed-forward network and depth each lowered the loss.
+# - Copy the weights and our GPT equals GPT-2. GPT-3 is the same thing with 175 billion parameters.
+# - It writes by drawing a token and reading it back in. The cache saves it from reading the rest again.
+# - A task that can be written as text can be learned as next-token prediction.
+#
+# $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
+#
+# **Lesson 15** leaves text behind: is a picture a sentence?
+
+# %% [markdown]
+# # Practice
+#
+# About 30 minutes, easiest first.
+
+# %%
+exercises.quiz("what_gpt_leaves_out")
+
+# %%
+exercises.quiz("when_the_window_is_full")
+
+# %%
+exercises.quiz("lessons_from_one_text")
+
+# %%
+exercises.quiz("compare_two_tokenizers")
+
+# %% tags=["hide-input"]
+exercises.heading("count_gpt_parameters")
+
+
+# %%
+def count_gpt_parameters(vocab_size, d_model, n_layers, max_len):
+    """Four whole numbers -> one"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("count_gpt_parameters", count_gpt_parameters)
+
+# %% [markdown]
+# To discuss in pairs:
+
+# %%
+exercises.quiz("did_it_copy")
+
+# %% [markdown]
+# # Going deeper
+#
+# Optional, about half an hour. Nothing later depends on it.
+#
+# ## How can a model copy what it has just read?
+#
+# *Mr Utterson met Mr Hyde, and then Mr* … It's easy to go on if you look back: where was the last *Mr*, and
+# what came after it? A head that does this is called an **induction head** (Olsson et al. 2022). It
+# can't work alone, because a position has to know which token came *before* it, and that takes another
+# head in an earlier layer. So a model needs at least two layers for it.
+#
+# We can train one that has nothing else to learn. Its text is random, except that each passage of 8 to 18
+# tokens is repeated. The first time nothing can be predicted, and from then on everything can.
+
+# %% tags=["nbval-ignore-output"]
+copier = train_copier()  # two layers of four heads
+
+# %% [markdown]
+# On a passage of 13 tokens that comes twice, the loss should be high the first time and low the second time.
+# To find the head that copies, score each of them: how much of its weight goes to the position after the
+# last occurrence of the present token?
+
+# %% tags=["hide-input"]
+exercises.heading("induction_score")
+
+
+# %%
+def induction_score(weights, period):
+    """(H, T, T), a number of tokens -> (H,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("induction_score", induction_score)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+PERIOD = 13
+
+
+def two_losses(model, ids):
+    """Return the loss in the passage and in its repetition."""
+    with torch.no_grad():
+        logits = model(ids[:, :-1])
+    losses = F.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
+    return losses[:, : PERIOD - 1].mean().item(), losses[:, PERIOD:].mean().item()
+
+
+def scores_of(model, ids):
+    """Return the induction score of every head, (layers, H)."""
+    maps = model.attention_maps(ids).mean(0)  # (layers, H, T, T)
+    return maps.diagonal(1 - PERIOD, dim1=-2, dim2=-1)[..., 1:].mean(-1)
+
+
+ids = repeated(64, PERIOD, torch.Generator().manual_seed(5), 2 * PERIOD)
+first, again = two_losses(copier, ids)
+scores = scores_of(copier, ids)
+print(f"loss in the first passage {first:.2f} (log 40 = 3.69), in its repetition {again:.2f}\n")
+print("induction score per head")
+for i, row in enumerate(scores, 1):
+    print(f"  layer {i}:", "  ".join(f"{score:.2f}" for score in row.tolist()))
+assert first > 3.5 and again < 1.0
+assert scores[1].max() > 0.4 and scores[1].max() > 2 * scores[0].max()
+
+# %% [markdown]
+# A score doesn't prove that anything depends on a head, as you saw in lesson 06. So we switch off the
+# heads of the second layer whose score is at least half of the highest one's.
+
+# %%
+exercises.predict("without_the_copying_heads")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+copying = (scores[1] > scores[1].max() / 2).nonzero().flatten().tolist()
+others = [head for head in range(4) if head not in copying][: len(copying)]
+layer = copier.layers[1].self_attention
+with heads_off(layer, copying):
+    first_off, again_off = two_losses(copier, ids)
+with heads_off(layer, others):
+    _, again_control = two_losses(copier, ids)
+back = (again_off - again) / (first - again)
+exercises.reveal(
+    "without_the_copying_heads",
+    measured="all" if back > 0.75 else "some" if back > 0.15 else "nothing",
+)
+print(f"switched off: {len(copying)} of the 4 heads of layer 2")
+print(
+    f"  first passage: {first:.2f} → {first_off:.2f}    repetition: {again:.2f} → {again_off:.2f}"
+)
+print(f"switched off: {len(others)} other(s); repetition: {again:.2f} → {again_control:.2f}")
+tell(
+    """Copying is what suffers. The loss in the first passage can't get much worse, since nobody can predict
+    it. The other heads of the same layer are the control: without them the loss changes far less."""
+)
+assert abs(first_off - first) < 0.5 and again_off - again > 0.3
+assert not others or again_control - again < 0.6 * (again_off - again)
+
+# %% [markdown]
+# And the story model? Names and phrases come back in every tale, so it would have a use for such a head. We
+# take twelve passages of 60 pieces that it has never seen, give it each of them twice in a row, and measure
+# the same things for its 36 heads.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+pieces = story.encode(stories("validation"))
+PERIOD = 60
+twice = torch.stack([pieces[300 * i : 300 * i + PERIOD] for i in range(12)]).repeat(1, 2)
+first, again = two_losses(story.model, twice)
+found = scores_of(story.model, twice)
+print(f"loss in the first reading {first:.2f}, in the second {again:.2f} nats per piece")
+print(f"highest induction score of {found.numel()} heads: {found.max():.2f}")
+tell(
+    """There's no induction head in it. It has just read the passage and predicts it hardly better the second
+    time. That fits what you saw in the widget: it forgets its king even while he's still in its window.
+    Olsson et al. found that such heads form during the training of larger models, and that the loss
+    suddenly drops when they do. Ours has stopped before that point, or is too small to get there; this
+    experiment can't tell which."""
+    if again > 0.7 * first
+    else """It does copy: the second reading costs far less than the first."""
+)
+assert again < first
+
+# %% [markdown]
+# ## Myth or fact?
+#
+# **"GPT is the right half of the figure in the paper."** Half true. The right half has three sublayers, and
+# GPT has no cross-attention. What is left equals the *left* half's layer under a causal mask:
+
+# %% tags=["hide-input"]
+notebook.show_source(GPTLayer)
+
+# %% [markdown]
+# **"The cache lets a model read longer texts."** A myth. It makes each step cheaper and changes no result. How
+# far a model can read is decided by its positions and by what it was trained on.
+#
+# **"A small loss per token means a better model."** Only with the same tokenizer. Otherwise compare bits
+# per byte.
+#
+# **References**
+#
+# - Radford, Narasimhan, Salimans, Sutskever (2018), "Improving Language Understanding by Generative
+#   Pre-Training": GPT.
+# - Radford, Wu, Child, Luan, Amodei, Sutskever (2019), "Language Models are Unsupervised Multitask
+#   Learners": GPT-2.
+# - Brown et al. (2020), "Language Models are Few-Shot Learners", arXiv:2005.14165: GPT-3, sizes in table 2.1.
+# - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762.
+# - Su et al. (2021), "RoFormer", arXiv:2104.09864: rotary positions.
+# - Olsson et al. (2022), "In-context Learning and Induction Heads", arXiv:2209.11895; Elhage et al. (2021),
+#   "A Mathematical Framework for Transformer Circuits".
+# - Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
+# - The way from an average over `tril` to attention is Andrej Karpathy's, in the film "Let's build GPT: from
+#   scratch, in code, spelled out" (2023).
+# - The texts are from Project Gutenberg; their authors and translators are named in
+#   `helpers/data/real/NOTICES.md`.

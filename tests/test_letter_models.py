@@ -1,0 +1,76 @@
+"""The ladder from an average to a GPT: causal on every rung, and measured as the lesson says."""
+
+import pytest
+import torch
+
+from helpers.letter_models import (
+    RUNGS,
+    WINDOW,
+    LetterModel,
+    Letters,
+    average,
+    nats_per_letter,
+    train_rung,
+    write,
+)
+from helpers.pretrained.measured import measured
+
+TEXT = "The cat sat on the mat, and the cat sat. " * 20
+
+
+@pytest.fixture
+def letters():
+    return Letters(TEXT)
+
+
+def test_letters_come_back_small(letters):
+    assert letters.decode(letters.encode("The Mat")) == "the mat"
+    assert len(letters) == len(set(TEXT.lower()))
+
+
+def test_an_unknown_letter_is_refused(letters):
+    with pytest.raises(ValueError, match="never seen: 'z'"):
+        letters.encode("zoo")
+
+
+def test_the_average_by_a_loop():
+    x = torch.randn(2, 5, 3)
+    wanted = torch.stack([x[:, : t + 1].mean(1) for t in range(5)], dim=1)
+    torch.testing.assert_close(average(x), wanted)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_no_rung_sees_a_later_letter(rung, letters):
+    torch.manual_seed(0)
+    model = LetterModel(len(letters), RUNGS[rung]()).eval()
+    ids = letters.encode(TEXT[:20])[None]
+    changed = ids.clone()
+    changed[0, 12] = (ids[0, 12] + 1) % len(letters)
+    with torch.no_grad():
+        moved = (model(ids) - model(changed)).abs().amax(-1)[0] > 0
+    assert not moved[:12].any()
+    assert moved[12:].all()
+
+
+def test_more_heads_cost_no_parameters(letters):
+    one, four = (LetterModel(len(letters), RUNGS[f"{n}"]()) for n in ("one head", "four heads"))
+    assert [p.shape for p in one.parameters()] == [p.shape for p in four.parameters()]
+
+
+@pytest.mark.parametrize("rung", ["average", "residuals and feed-forward"])
+def test_a_rung_learns_and_writes(rung, letters):
+    ids = letters.encode(TEXT)
+    untrained = train_rung(rung, ids, len(letters), progress=False, steps=1)
+    model = train_rung(rung, ids, len(letters), progress=False, steps=30)
+    assert nats_per_letter(model, ids) < nats_per_letter(untrained, ids) - 0.2
+    text = write(model, letters, "the cat", n_letters=WINDOW + 10, seed=1)
+    assert text.startswith("the cat")
+    assert len(text) == 7 + WINDOW + 10  # longer than the window
+    assert text == write(model, letters, "the cat", n_letters=WINDOW + 10, seed=1)
+
+
+def test_every_seed_of_the_stored_ladder_falls_at_every_rung():
+    losses = measured("story_ladder")["losses"]
+    assert list(losses) == list(RUNGS)
+    for seed in zip(*losses.values(), strict=True):
+        assert list(seed) == sorted(seed, reverse=True)
