@@ -116,7 +116,6 @@ def main(arguments=None):
     )
     parser.add_argument("--out", type=Path, default=READER)
     parser.add_argument("--checkpoint", type=Path, default=Path("reader.checkpoint"))
-    parser.add_argument("--start", type=Path, default=None, help="an adapter to go on from")
     parser.add_argument("--sentences", type=float, default=0.5, help="passes over QAMR")
     parser.add_argument("--passes", type=int, default=4, help="passes over SQuAD")
     parser.add_argument("--rate", type=float, default=1e-3)
@@ -126,8 +125,6 @@ def main(arguments=None):
     torch.manual_seed(chosen.seed)
     minilm = load_minilm()
     model = build_reader(minilm)
-    if chosen.start:
-        load_adapter(model, chosen.start)
     epochs = _epochs(minilm, chosen)
     settings = TrainingSettings(
         epochs=len(epochs), peak_rate=chosen.rate, warmup_steps=60, decay="linear",

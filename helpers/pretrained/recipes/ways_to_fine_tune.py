@@ -54,7 +54,17 @@ def word_counts(texts, vocabulary):
 
 
 def logistic_regression(x, y, penalty, iterations=60):
-    """Fit one logit per row; returns a function from features (N, D) to logits (N,)."""
+    """Fit one logit per row by `iterations` of L-BFGS; returns a function (N, D) -> logits (N,).
+
+    Parameters
+    ----------
+    x : Tensor of shape (N, D)
+    y : Tensor of shape (N,)
+        Labels, 0.0 or 1.0.
+    penalty : float
+        Strength of the squared weights in the loss.
+    iterations : int, default=60
+    """
     mean, spread = x.mean(0), x.std(0).clamp_min(1e-6)
     w = torch.zeros(x.shape[1] + 1, requires_grad=True)
     inputs = (x - mean) / spread
@@ -73,7 +83,7 @@ def logistic_regression(x, y, penalty, iterations=60):
 
 
 def best_regression(train, validation, test):
-    """Choose the penalty on `validation`; each is a pair of features and labels. Test accuracy."""
+    """Fit on `train`, choose the penalty on `validation`, measure on `test`: (features, labels)."""
     fits = [logistic_regression(*train, penalty) for penalty in PENALTIES]
     chosen = max(fits, key=lambda fit: accuracy(fit, *validation))
     return accuracy(chosen, *test)
@@ -85,7 +95,7 @@ def accuracy(fit, x, y):
 
 
 def frozen(data, minilm):
-    """Measure bag of words and frozen features at every size and draw; a dict of lists."""
+    """Measure bag of words and a frozen `minilm` on `data`, at every size and draw; a dict."""
     texts = {split: [r.text for r in reviews] for split, reviews in data.items()}
     labels = {s: torch.tensor([float(r.label) for r in reviews]) for s, reviews in data.items()}
     features = {split: pooled_features(minilm, texts[split]) for split in texts}
@@ -122,7 +132,7 @@ def _frequent(words):
 
 
 def prepared(way):
-    """Build a fresh classifier of which only the named part is trainable, and its peak rate."""
+    """Build a fresh classifier of which only the `way` named is trainable, and its peak rate."""
     minilm = load_minilm()
     encoder = minilm.model
     if way.startswith("lora"):
@@ -135,7 +145,7 @@ def prepared(way):
 
 
 def trained(way, reviews, passes, test, seed):
-    """Train one `way` on `reviews`; returns test accuracy, seconds and trainable parameters."""
+    """Train one `way` on `reviews`, with `passes` and `seed`; accuracy on `test`, seconds, size."""
     torch.manual_seed(seed)
     model, minilm, rate = prepared(way)
     examples = examples_of(reviews, minilm)
