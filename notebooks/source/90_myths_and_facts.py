@@ -530,6 +530,13 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # [Lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) trains it, and checks that nothing is unknown.
 
 # %% [markdown]
+# ## Lesson 14
+#
+# **40 · "GPT is the right half of the paper's figure."** The right half has a cross-attention in every layer.
+# A GPT has none, because there's no encoder to attend to. What remains is a layer of the *left* half under a
+# causal mask, which is how [lesson 14](14_gpt.ipynb) builds it before comparing it with GPT-2.
+
+# %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),
 # arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Xu et al. (2015), arXiv:1502.03044; Jain and
 # Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020),

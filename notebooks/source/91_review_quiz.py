@@ -151,6 +151,18 @@ exercises.quiz("review_masked_positions")
 exercises.quiz("review_unknown_token")
 
 # %% [markdown]
+# ## 14 GPT
+
+# %%
+exercises.quiz("review_gpt_parts")
+
+# %%
+exercises.quiz("review_gpt_layer")
+
+# %%
+exercises.quiz("review_gpt_average")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

@@ -450,4 +450,45 @@ QUESTIONS = [
             "Pieces help against rare words, but not against characters that aren't in the list.",
         ),
     ),
+    _ask(
+        "gpt_parts",
+        "You turn lesson 07's encoder layer into a layer of a GPT. What has to change?",
+        (
+            "It gets a causal mask, and nothing else.",
+            "Yes. A decoder layer without cross-attention is an encoder layer under a causal mask.",
+        ),
+        (
+            "It gets a cross-attention to the tokens before.",
+            "Self-attention under a mask already reads the tokens before. There's no second sequence to cross to.",
+        ),
+        (
+            "Its feed-forward network is taken out.",
+            "The feed-forward network stays. It holds two thirds of the parameters of GPT-3.",
+        ),
+    ),
+    _count(
+        "gpt_layer",
+        "A GPT layer of width 100, matrices only. How many parameters?",
+        120_000,
+        "4d² in the attention and 8d² in the feed-forward network: 12 · 100².",
+        ("40000", "That is the attention alone. The feed-forward network has twice as many."),
+        ("80000", "That is the feed-forward network alone. The attention has another 4d²."),
+        ("1200", "That is 12 · 100. The width has to be squared."),
+    ),
+    _ask(
+        "gpt_average",
+        "Replace every attention of a GPT by the plain average of all positions so far. What is lost?",
+        (
+            "The choice of what to read: every earlier token counts the same.",
+            "Yes. The triangle is still there, so it could still be trained, and it predicts far worse.",
+        ),
+        (
+            "The causal order, so that it sees the future.",
+            "The average is taken over the past only, under the same triangle.",
+        ),
+        (
+            "The use of all positions in one pass.",
+            "One matrix product computes all averages at once.",
+        ),
+    ),
 ]
