@@ -17,7 +17,7 @@ from helpers.processes import Processes
 WARMUP = 0.05  # share of the training in which the learning rate rises
 
 
-def augment(images, shift=2, largest=12):
+def augment(images, shift=2, largest=8, erased=0.25):
     """Make other pictures of the same things: shifted, mirrored, with a part erased.
 
     Parameters
@@ -25,8 +25,10 @@ def augment(images, shift=2, largest=12):
     images : uint8 Tensor of shape (N, 28, 28)
     shift : int, default=2
         Most pixels by which a picture moves along each axis; black moves in.
-    largest : int, default=12
-        Longest side of the black rectangle that every second picture gets.
+    largest : int, default=8
+        Longest side of the black rectangle that some pictures get.
+    erased : float, default=0.25
+        Share of pictures that get one.
 
     Returns
     -------
@@ -43,8 +45,8 @@ def augment(images, shift=2, largest=12):
     mirrored = torch.rand(n) < 0.5
     images = torch.where(mirrored[:, None, None], images.flip(-1), images)
     rows, columns = (_stretch(n, length, largest) for length in (height, width))
-    erased = rows[:, :, None] & columns[:, None, :] & (torch.rand(n) < 0.5)[:, None, None]
-    return images.masked_fill(erased, 0)
+    chosen = torch.rand(n) < erased
+    return images.masked_fill(rows[:, :, None] & columns[:, None, :] & chosen[:, None, None], 0)
 
 
 def _stretch(n, length, largest):

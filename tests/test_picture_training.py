@@ -30,7 +30,7 @@ def test_shifting_moves_a_pixel_by_at_most_two_places_each_way():
 
 def test_erasing_blackens_one_rectangle_in_about_half_of_the_pictures():
     images = torch.full((400, 28, 28), 5, dtype=torch.uint8)
-    black = augment(images, shift=0, largest=10) == 0
+    black = augment(images, shift=0, largest=10, erased=0.5) == 0
     share = black.any(-1).any(-1).float().mean()
     assert 0.4 < share < 0.6
     for one in black[black.any(-1).any(-1)]:

@@ -43,10 +43,10 @@ def arguments(argv=None):
     for name in SIZES:
         option(f"--{name.replace('_', '-')}", type=int, default=getattr(bundled, name))
     option("--dropout", type=float, default=bundled.dropout)
-    option("--epochs", type=int, default=25)
+    option("--epochs", type=int, default=30)
     option("--cnn-epochs", type=int, default=10, help="of the CNN beside it; 0: none")
-    option("--peak-rate", type=float, default=2e-3)
-    option("--batch-size", type=int, default=100, help="of all processes together")
+    option("--peak-rate", type=float, default=1.5e-3)
+    option("--batch-size", type=int, default=50, help="of all processes together")
     option("--weight-decay", type=float, default=0.05)
     option("--label-smoothing", type=float, default=0.1)
     option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
