@@ -18,6 +18,7 @@ from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.merge_stepper import MergeStepper
+from helpers.widgets.patches import PatchCutter
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
 from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature, scale_measurements
@@ -39,6 +40,7 @@ CHANGES = {
     TokenizersSideBySide: {"text": "été  12"},
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
                         "causal": False},
+    PatchCutter: {"picture": 3, "side": 2},
 }  # fmt: skip
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 

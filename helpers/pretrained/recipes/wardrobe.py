@@ -2,8 +2,8 @@
 
 ``python -m helpers.pretrained.recipes.wardrobe`` trains it on 18,000 of the first 20,000 pictures
 of Fashion-MNIST, beside a CNN of equal size, and writes its weights over the bundled ones; under
-``torchrun`` on several processes. ``… comparison`` trains a small ViT and a small CNN on 300,
-3,000 and 20,000 pictures for equal times and writes what came of it.
+``torchrun`` on several processes. ``… comparison`` trains both on 300, 3,000 and 20,000
+pictures for equal times and writes what came of it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from helpers.pretrained.wardrobe import (
     COMPARISON,
     PATH,
     Wardrobe,
-    small_pair,
+    untrained_pair,
     wardrobe_config,
 )
 from helpers.vit import SmallCNN, VisionTransformer
@@ -43,7 +43,7 @@ def arguments(argv=None):
     for name in SIZES:
         option(f"--{name.replace('_', '-')}", type=int, default=getattr(bundled, name))
     option("--dropout", type=float, default=bundled.dropout)
-    option("--epochs", type=int, default=30)
+    option("--epochs", type=int, default=40)
     option("--cnn-epochs", type=int, default=10, help="of the CNN beside it; 0: none")
     option("--peak-rate", type=float, default=1.5e-3)
     option("--batch-size", type=int, default=50, help="of all processes together")
@@ -155,7 +155,7 @@ def fit(model, train, validation, args, epochs):
 
 
 def compare(args):
-    """Train both small models on all sizes and seeds for equal times and write the runs.
+    """Train both models on all sizes and seeds for equal times and write the runs.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def compare(args):
             torch.manual_seed(seed)
             chosen = torch.randperm(len(images))[:n]
             pictures = Pictures(images[chosen], labels[chosen])
-            for name, model in zip(("vit", "cnn"), small_pair(), strict=True):
+            for name, model in zip(("vit", "cnn"), untrained_pair(), strict=True):
                 losses = train_pictures(
                     model, pictures, seconds=args.seconds, peak_rate=args.peak_rate, seed=seed,
                     progress=False,

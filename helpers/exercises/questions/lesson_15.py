@@ -1,0 +1,294 @@
+"""Questions and predictions of lesson 15, the Vision Transformer."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "tokens_of_a_picture",
+        "Pictures of 96 × 96 pixels, patches of 8 × 8, one class token. How many tokens enter the first layer?",
+        "number",
+        [
+            wrong(
+                "144", "That's the patches: 12 per side, 144 in all. One class token joins them."
+            ),
+            wrong("13", "That's 12 patches along one side, plus one. The grid has 12 × 12."),
+            wrong("9217", "That would be one token per pixel, plus one."),
+            wrong("65", "That's the pixels of one patch, plus one."),
+        ],
+        answer=145,
+        tolerance=0.001,
+        why="96 / 8 = 12 patches per side, 12 × 12 = 144 patches, and the class token makes 145.",
+    ),
+    Question(
+        "convolution_as_patches",
+        "Which convolution computes the same as cutting into patches of side P and one linear layer to width D?",
+        "single",
+        [
+            wrong(
+                "Kernel 3, stride 1, D output channels.",
+                "Such windows overlap, and each sees 3 × 3 pixels. Patches don't overlap.",
+            ),
+            right(
+                "Kernel P, stride P, D output channels.",
+                "Yes. Each window is one patch, and each output channel is one column of the linear layer.",
+            ),
+            wrong(
+                "Kernel P, stride 1, P output channels.",
+                "With stride 1 the windows overlap, and the width of a token is D, not P.",
+            ),
+            wrong(
+                "Kernel 1, stride P, D output channels.",
+                "A kernel of 1 looks at one pixel per patch and ignores all others.",
+            ),
+        ],
+    ),
+    Question(
+        "what_the_class_token_holds",
+        "What does the class token hold before the first layer?",
+        "single",
+        [
+            wrong(
+                "The average of all patches.",
+                "Averaging is another way to get one vector, but nobody computes it here.",
+            ),
+            wrong(
+                "The first patch of the picture.",
+                "The first patch is the token after it.",
+            ),
+            right(
+                "The same learned vector for every picture.",
+                "Yes. Everything it says about the picture in the end came in through attention.",
+            ),
+            wrong(
+                "The label, while the model is trained.",
+                "The label is compared with the output. As an input it would give the answer away.",
+            ),
+        ],
+    ),
+    Question(
+        "patches_in_another_order",
+        "A ViT *without* positions gets the same patches in another order. What happens?",
+        "single",
+        [
+            right(
+                "Each patch keeps its output vector, and the class stays the same.",
+                "Yes. Attention compares contents, so every vector moves along with its patch, and the class token gets the same mixture.",
+            ),
+            wrong(
+                "The class changes, since the picture has become a different one.",
+                "To us it has. But nothing that the model computes depends on the order.",
+            ),
+            wrong(
+                "All vectors change a little, and the class usually stays.",
+                "They don't change at all, up to rounding. A sum doesn't depend on the order of its terms.",
+            ),
+            wrong(
+                "It raises an error.",
+                "The shapes are the same, so everything runs.",
+            ),
+        ],
+    ),
+    Question(
+        "five_hundred_leaves",
+        "You have 500 labelled photos of leaves, twelve species, and an afternoon. What would you try first?",
+        "single",
+        [
+            wrong(
+                "A ViT-Base from scratch, with as many epochs as fit.",
+                "86 million numbers from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN.",
+            ),
+            wrong(
+                "A ViT from scratch, but with very small patches.",
+                "Smaller patches make it dearer. What's missing is data, or something learned from other data.",
+            ),
+            wrong(
+                "Self-attention without positions, to save parameters.",
+                "The table of positions is tiny, and without it the model can't tell where a patch was.",
+            ),
+            right(
+                "A model pretrained on many other photos, fine-tuned.",
+                "Yes. What a pretrained model has learned about edges, textures and shapes replaces the data that you don't have.",
+            ),
+        ],
+    ),
+    Question(
+        "what_rollout_shows",
+        "The rollout of the class token is dark on the sleeves. What do you know?",
+        "multiple",
+        [
+            right(
+                "Along the attention weights, more paths lead from the sleeves to the class token than from elsewhere.",
+                "True: that is what the product of the maps adds up.",
+            ),
+            wrong(
+                "The model decided because of the sleeves.",
+                "Not shown. Values, feed-forward networks and norms aren't in the rollout. Hide the sleeves and see.",
+            ),
+            wrong(
+                "The model has learned what sleeves are.",
+                "Not shown. Random weights can draw the outline of a garment, too, because bright patches differ from black ones.",
+            ),
+            right(
+                "It's worth hiding the sleeves, to see if the answer changes.",
+                "True: a map is a hypothesis, and an intervention tests it.",
+            ),
+        ],
+    ),
+    Question(
+        "why_not_pixels",
+        "Why does a ViT cut a picture of 224 × 224 pixels into patches, and not into single pixels? Say what it would cost.",
+        "open",
+        answer="224 × 224 is 50,176 tokens, so one attention map has 50,176², 2.5 billion weights, per head and layer. With patches of 16 it's 196 tokens and about 38,000 weights, 65,000 times fewer. A single pixel also says next to nothing, so the first layers would have to find out which pixels belong together. A patch hands that over ready made, at the price that everything inside it goes through one linear layer.",
+    ),
+    Question(
+        "which_assumptions",
+        "A CNN assumes that neighbouring pixels belong together, and that a pattern means the same wherever it is. Which part of a ViT assumes something similar, and what does it have to learn instead?",
+        "open",
+        answer="Cutting into patches assumes that the pixels of a patch belong together, and the same projection for every patch assumes that a pattern means the same everywhere. Beyond the patch nothing is assumed: which patches are neighbours has to be learned as a table of positions, and that nearby patches matter more has to be learned by the heads. That takes data; with enough of it the freedom can pay.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "shuffled_patches",
+        "The model gets the same 1,000 pictures with their patches shuffled, in the same random order every time. For how many of them does it still name the right class?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.",
+        too_high="The order carries more than that. Section 3 shows how the model gets to know it.",
+        ask_why=True,
+        recall="patches_in_another_order",
+    ),
+    Prediction(
+        "half_the_side",
+        "Halve the side of the patches, from 4 pixels to 2. How many times as many weights does one attention map have, roughly?",
+        options={
+            "two": (
+                "twice as many",
+                "The side is halved in both directions, and then the map has queries *and* keys.",
+            ),
+            "four": (
+                "four times as many",
+                "There are four times as many tokens. But a map has a weight per *pair* of tokens.",
+            ),
+            "sixteen": (
+                "about sixteen times as many",
+                "Right: four times as many queries, each with four times as many keys.",
+            ),
+        },
+        recall="tokens_of_a_picture",
+    ),
+    Prediction(
+        "no_positions",
+        "We set the trained model's table of positions to zero, and leave the pictures in order. How many of the 1,000 does it get right now?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="The contents of the patches are still there, and some classes can be told by them alone.",
+        too_high="The other weights were trained together with the table, and they count on it.",
+        recall="patches_in_another_order",
+    ),
+    Prediction(
+        "most_similar_position",
+        "The table of positions has one row per patch, numbered 0 to 48, and it started out random. For each row of the table we look up the most similar other row. What do we find?",
+        options={
+            "order": (
+                "mostly the patch before or after it in the list, as in a sentence",
+                "That would fit a sentence. But the patch below is as close in the picture as the one to the right, and the model can find that out.",
+            ),
+            "grid": (
+                "mostly one of its four neighbours in the grid",
+                "Right, although nobody told the model that there is a grid. Neighbouring patches look alike and matter in similar ways, so they get similar vectors.",
+            ),
+            "none": (
+                "no pattern, since it started out random and any table would do",
+                "Any table that tells the places apart would do in principle. But what's useful for one place is mostly useful for the next one, too, and so the rows drift together.",
+            ),
+        },
+        ask_why=True,
+        recall="which_assumptions",
+    ),
+    Prediction(
+        "vit_or_cnn",
+        "3,000 pictures, the same augmentation, as many passes, nearly equal numbers of parameters. Which model is better on the 1,000 test pictures?",
+        options={
+            "vit": (
+                "the ViT",
+                "Attention sees the whole picture from the first layer on. But it has to learn from 3,000 pictures what the convolution assumes from the start.",
+            ),
+            "cnn": (
+                "the CNN",
+                "Right. It assumes from the start that neighbouring pixels belong together and that a pattern means the same everywhere. The ViT has to learn much of that.",
+            ),
+            "equal": (
+                "neither: they are within two points",
+                "With enough data they come closer. With 3,000 pictures, what the convolution assumes from the start is worth a lot.",
+            ),
+        },
+        ask_why=True,
+        recall="five_hundred_leaves",
+    ),
+    Prediction(
+        "more_pictures",
+        "The CNN leads. From 300 pictures to 20,000, what becomes of its lead, if each model gets the same computing time every time?",
+        options={
+            "grows": (
+                "it grows",
+                "It would if the CNN could make more of the additional pictures.",
+            ),
+            "shrinks": (
+                "it shrinks, but the CNN stays ahead",
+                "That's the direction of the large studies: what a convolution assumes, a ViT can learn from enough data.",
+            ),
+            "turns": (
+                "the ViT overtakes it",
+                "In the large studies it does, with millions of pictures. Twenty thousand are few.",
+            ),
+        },
+        recall="five_hundred_leaves",
+    ),
+    Prediction(
+        "random_rollout",
+        "Now a ViT with *random* weights that has never seen a picture. How much of its rollout lies on the garment, compared with the share of patches that the garment covers?",
+        options={
+            "less": (
+                "less",
+                "Random weights favour neither garment nor background on purpose. But bright patches make larger vectors, and these get noticed.",
+            ),
+            "same": (
+                "the same, within one point",
+                "It knows nothing, so one would expect that. But the picture itself is not random, and attention compares contents even when its matrices are.",
+            ),
+            "more": (
+                "more",
+                "Right: a bright patch differs from a black one under any matrices, so even this map has the outline of the garment.",
+            ),
+        },
+        ask_why=True,
+        recall="what_rollout_shows",
+    ),
+    Prediction(
+        "hide_the_dark_patches",
+        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice costs it most?",
+        options={
+            "trained": (
+                "the 12 with the largest rollout in the trained model",
+                "If the rollout showed what the decision rests on, this should hurt most by far.",
+            ),
+            "random": (
+                "the 12 with the largest rollout in the random model",
+                "A random model's map follows the garment, and hiding garment hurts, whoever chose the patches.",
+            ),
+            "bright": (
+                "the 12 brightest patches",
+                "Brightness needs no model at all, and here it's hard to beat.",
+            ),
+        },
+        recall="what_rollout_shows",
+    ),
+]

@@ -1,0 +1,841 @@
+# %% [markdown]
+# # Vision Transformer
+#
+# Nothing in lessons 03 to 10 was about words. An encoder layer takes a list of vectors and returns a list
+# of vectors, and it has no way of telling where they came from.
+#
+# So let's try something that sounds silly. We cut a picture into 49 little squares, call each square a
+# word, and read them row by row like a sentence. The model below does just that. It consists of lesson
+# 07's encoder layers, without a line changed, and here are twelve pictures that it never saw in training.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import time
+
+import torch
+import torch.nn.functional as F
+from matplotlib import pyplot
+
+from helpers import exercises, plots
+from helpers.data.clothes import CLASSES, as_input, clothes
+from helpers.layers import EncoderLayer
+from helpers.picture_training import accuracy, augment, train_pictures
+from helpers.pretrained.wardrobe import comparison, load_wardrobe, untrained_pair
+from helpers.vit import VisionTransformer, VitConfig
+from helpers.widgets.model_map import model_map
+from helpers.widgets.patches import PatchAttention, PatchCutter
+
+
+def show(rows, titles, size=1.35, columns=12, colours=None):
+    """Show little grey pictures in rows, a title above each."""
+    n_rows = -(-len(rows) // columns)
+    figure, axes = pyplot.subplots(
+        n_rows, columns, figsize=(columns * size, n_rows * (size + 0.35)), squeeze=False
+    )
+    for ax in axes.flat:
+        ax.axis("off")
+    for i, (picture, title) in enumerate(zip(rows, titles, strict=True)):
+        axes.flat[i].imshow(picture, cmap="gray", vmin=0, vmax=255)
+        colour = colours[i] if colours else plots.INK
+        axes.flat[i].set_title(title, fontsize=12, loc="center", pad=4, color=colour)
+    return figure
+
+
+# %% [markdown] tags=["notes"]
+# **50 minutes.** Hook, warm-up and first prediction 6 · 1 patches 11 · 2 the class token 8 · 3 positions
+# 9 · 4 against a convolution 8 · 5 where it looks 8. The other exercises are for home.
+#
+# **Say first**: there is no new mechanism today. The encoder is lesson 07's. New are the way in (patches),
+# the way out (a class token), and a fair comparison with what pictures were classified with before.
+#
+# **If you are late**: skip the find-the-bug exercise in section 2, and show section 5's widget without
+# its exercise.
+#
+# **Ask**: "Which parts of this model know that a picture has two dimensions?" (Only the cutting. After
+# that it's a list.) · "What would you have to change for colour?" (The width of a patch, C·P·P.) ·
+# before section 4: "What does a convolution assume?"
+#
+# **Answers to expect**: people reshape the picture straight into patches, which tears it into strips;
+# they read the class token before the layers; they take a dark map as proof. The section on myths 26 and
+# 42 tends to become a debate, and the comparison's small print (equal seconds, equal parameters) is where
+# it should be held.
+
+# %%
+exercises.warm_up(15)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+wardrobe = load_wardrobe()
+test = clothes("test")  # 1,000 pictures that it was not trained on
+found = wardrobe.classify(test.images)
+right_colours = [
+    plots.INK if one == label else plots.ORANGE
+    for one, label in zip(found, test.labels, strict=True)
+]
+figure = show(
+    test.images[:12], [CLASSES[label] for label in found[:12]], colours=right_colours[:12]
+)
+whole = accuracy(wardrobe.model, *test)
+print(f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; an orange name is wrong")
+assert whole > 0.6
+notebook.figure(
+    figure, alt="Twelve grey pictures of clothes, the model's answer above each.", width=980
+)
+
+# %% [markdown]
+# Now we make it hard. We cut every picture into its 49 squares and put them back in a random order, the
+# same one for all pictures. This is what the first six look like:
+
+# %% tags=["hide-input"]
+from helpers.vit import patchify as cut
+from helpers.vit import unpatchify as join
+
+order = torch.randperm(49, generator=torch.Generator().manual_seed(0))
+
+
+def in_order(images, order):
+    return join(cut(images[:, None], 4)[:, order], 4, 7)[:, 0]
+
+
+shuffled = in_order(test.images, order)
+notebook.figure(
+    show(shuffled[:6], ["?"] * 6, columns=6),
+    alt="Six pictures of clothes whose 49 squares are in a random order. Nothing can be recognised.",
+    width=560,
+)
+
+# %%
+exercises.predict("shuffled_patches")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+shuffled_share = accuracy(wardrobe.model, shuffled, test.labels)
+exercises.reveal("shuffled_patches", measured=100 * shuffled_share)
+print(
+    f"in order: {whole:.0%}   shuffled: {shuffled_share:.0%}   guessing: 10%\n"
+    "The order matters to the model, so something must tell it where a square came from, and yet\n"
+    "nothing in an encoder layer knows about places. Keep the question for section 3."
+)
+assert 0.12 < shuffled_share < whole - 0.2
+
+# %% [markdown]
+# ## 1. What are the words of a picture?
+#
+# The shortest answer would be pixels. But a photo of 224 × 224 pixels would be a sentence of 50,176
+# words, and attention compares every word with every other. So the Vision Transformer, **ViT** for short,
+# uses square **patches**. Try both ends: what do you gain with small patches, and what do they cost?
+
+# %%
+PatchCutter()
+
+# %%
+exercises.predict("half_the_side")
+
+# %% tags=["hide-input"]
+small_patches, large_patches = PatchCutter(side=2).numbers, PatchCutter(side=4).numbers
+times_as_many = small_patches["weights"] / large_patches["weights"]
+exercises.reveal(
+    "half_the_side",
+    measured=min(
+        {"two": 2, "four": 4, "sixteen": 16}.items(), key=lambda o: abs(o[1] - times_as_many)
+    )[0],
+)
+print(
+    f"side 4: {large_patches['tokens']} patches, {large_patches['weights']:,} weights per map\n"
+    f"side 2: {small_patches['tokens']} patches, {small_patches['weights']:,} weights per map, "
+    f"{times_as_many:.0f} times as many"
+)
+assert 14 < times_as_many < 17
+
+# %% [markdown]
+# A patch becomes a token in two steps. We write its numbers one after the other, and a linear layer turns
+# them into a vector of the model's width. So all that's left of the picture is a list of vectors.
+#
+# ### Your turn (5 min)
+#
+# Cutting is `split_heads` once more: split a dimension in two, then move the parts. Here both height and
+# width are split, and `flatten` at the end makes one list of patches, with all of a patch's numbers in
+# one row.
+
+# %% tags=["hide-input"]
+exercises.heading("patchify")
+
+
+# %%
+def patchify(images, patch_size):
+    """(B, C, height, width) -> (B, N, C·P·P)"""
+    rows = images.unflatten(2, (-1, patch_size))  # (B, C, rows, P, width)
+    grid = rows.unflatten(4, (-1, ...))  # (B, C, rows, P, columns, P)   ← fill the gap
+    patches = grid.permute(0, 2, ..., 1, ..., 5)  # (B, rows, columns, C, P, P)   ← and these two
+    return patches.flatten(3).flatten(1, 2)
+
+
+# %% tags=["hide-input"]
+exercises.check("patchify", patchify)
+
+# %% [markdown]
+# You'll often see the same thing written as a convolution, in one line. It slides a window over the
+# picture, and if its stride is as large as its kernel, the windows don't overlap. Then each window is a
+# patch.
+
+# %%
+pictures = as_input(test.images[:5])  # (5, 1, 28, 28): one channel, because they're grey
+convolution = torch.nn.Conv2d(1, 96, kernel_size=4, stride=4)
+by_convolution = convolution(pictures).flatten(2).transpose(1, 2)  # (5, 96, 7, 7) -> (5, 49, 96)
+
+weight, bias = convolution.weight.flatten(1), convolution.bias  # (96, 1, 4, 4) -> (96, 16)
+by_patches = F.linear(cut(pictures, 4), weight, bias)  # (5, 49, 16) -> (5, 49, 96)
+print("the same numbers:", torch.allclose(by_convolution, by_patches, atol=1e-5))
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
+
+# %%
+exercises.quiz("convolution_as_patches")
+
+# %% [markdown]
+# **Pencil (2 min).** ViT-Base, the model of the paper, reads colour photos of 224 × 224 pixels in patches
+# of 16 × 16. How many patches are there, and how many numbers does one hold?
+
+# %% tags=["hide-input"]
+print(f"{(224 // 16) ** 2} patches of {3 * 16 * 16} numbers each")
+
+# %% [markdown]
+# ## 2. Who gives the answer?
+#
+# The encoder returns 49 vectors, one per patch. But we want a single answer for the whole picture. Which
+# of the vectors should give it? None of the patches is special, so the paper does what BERT does with
+# [CLS], and adds a token that belongs to no patch. It's called the **class token**, and it's a learned
+# vector.
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("add_class_token")
+
+
+# %%
+def add_class_token(patches, class_token):
+    """patches (B, N, D), class_token (D,) -> (B, 1 + N, D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("add_class_token", add_class_token)
+
+# %% [markdown]
+# After the last layer, a linear layer turns the class token's vector into one logit per class. That's the
+# whole model, and here it is in the course's own words:
+
+# %%
+notebook.show_source(VisionTransformer.embed)
+
+# %%
+notebook.show_source(VisionTransformer.encode)
+
+# %%
+exercises.quiz("what_the_class_token_holds")
+
+# %% [markdown]
+# ### Your turn: find the bug (3 min)
+#
+# Somebody wrote a classifier in four lines. It runs, it even trains, and its loss stops falling very
+# early. Here are its logits for three different pictures:
+
+# %% tags=["hide-input"]
+exercises.heading("stuck_answer")
+
+
+# %%
+def stuck_answer(patches, class_token, positions, encode, w):
+    """patches (B, N, D), class_token (D,), positions (1 + N, D), w (D, n_classes) -> (B, n_classes)"""
+    first = class_token.expand(len(patches), 1, -1)
+    tokens = torch.cat([first, patches], dim=1) + positions
+    answer = tokens[:, 0]  # the class token's vector
+    tokens = encode(tokens)  # a stack of encoder layers
+    return answer @ w
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+three, layer = torch.randn(3, 4, 8), EncoderLayer(8, 2, 16, 0.0, True).eval()
+with torch.no_grad():
+    print(stuck_answer(three, torch.randn(8), torch.randn(5, 8), layer, torch.randn(8, 3)))
+
+# %% tags=["hide-input"]
+exercises.check("stuck_answer", stuck_answer)
+
+# %% [markdown]
+# Is it really the model that everybody calls ViT? Hugging Face's `ViTModel` gets random weights from
+# ours, and both read the same pictures.
+
+# %% tags=["hide-input"]
+from transformers import ViTConfig, ViTModel
+
+
+def as_theirs(ours):
+    """Hugging Face's ViTModel with our weights."""
+    c = ours.config
+    theirs = ViTModel(
+        ViTConfig(
+            image_size=c.image_size, patch_size=c.patch_size, num_channels=c.n_channels,
+            hidden_size=c.d_model, num_hidden_layers=c.n_layers, num_attention_heads=c.n_heads,
+            intermediate_size=c.d_ff, layer_norm_eps=c.norm_eps,
+        ),
+        add_pooling_layer=False,
+    )  # fmt: skip
+    theirs = theirs.double().eval()
+    kernel = (c.n_channels, c.patch_size, c.patch_size)
+    state = {
+        "embeddings.cls_token": ours.class_token[None, None],
+        "embeddings.position_embeddings": ours.positions.table[None],
+        "embeddings.patch_embeddings.projection.weight": ours.patch_proj.weight.unflatten(
+            1, kernel
+        ),
+        "embeddings.patch_embeddings.projection.bias": ours.patch_proj.bias,
+        "layernorm.weight": ours.norm.weight,
+        "layernorm.bias": ours.norm.bias,
+    }
+    for i, one in enumerate(ours.layers):
+        parts = {
+            "attention.q_proj": one.self_attention.query_proj,
+            "attention.k_proj": one.self_attention.key_proj,
+            "attention.v_proj": one.self_attention.value_proj,
+            "attention.o_proj": one.self_attention.out_proj,
+            "mlp.fc1": one.feed_forward.linear_1,
+            "mlp.fc2": one.feed_forward.linear_2,
+            "layernorm_before": one.residual_1.norm,
+            "layernorm_after": one.residual_2.norm,
+        }
+        for name, part in parts.items():
+            state[f"layers.{i}.{name}.weight"] = part.weight
+            state[f"layers.{i}.{name}.bias"] = part.bias
+    theirs.load_state_dict({name: tensor.detach() for name, tensor in state.items()})
+    return theirs
+
+
+# %%
+sizes = dict(image_size=28, patch_size=4, n_channels=1, d_model=32, n_heads=4, n_layers=2, d_ff=64)
+ours = VisionTransformer(VitConfig(**sizes)).double().eval()
+theirs = as_theirs(ours)
+with torch.no_grad():
+    difference = ours.encode(pictures.double()) - theirs(pictures.double()).last_hidden_state
+print("largest difference below 1e-10:", difference.abs().max().item() < 1e-10)
+
+# %% tags=["hide-input"]
+assert difference.abs().max() < 1e-10
+
+# %% [markdown]
+# ## 3. How does it know where a patch was?
+#
+# Back to the shuffled pictures. `embed` adds a learned vector to every token, one per place, as BERT does
+# with words. It's the only thing in the whole model that depends on the place of a patch. So let's take it
+# away, and set the table to zero.
+
+# %%
+exercises.predict("no_positions")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+table = wardrobe.model.positions.table.data
+trained_table = table.clone()
+table.zero_()
+without = accuracy(wardrobe.model, *test)
+logits = [wardrobe.probabilities(images) for images in (test.images, shuffled)]
+table.copy_(trained_table)
+exercises.reveal("no_positions", measured=100 * without)
+print(f"with the table: {whole:.0%}   with zeros: {without:.0%}")
+print(f"shuffled, with zeros: {(logits[1].argmax(-1) == test.labels).float().mean():.0%}")
+print("largest difference between the two, per probability: below 0.001")
+assert without < whole - 0.2
+torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
+torch.testing.assert_close(table, trained_table)
+
+# %% [markdown]
+# With zeros in the table, a shuffled picture and the original get the same answer, always. Lesson 05 found
+# the same for sentences: to attention, its input is a *set*.
+#
+# That table has 49 rows, numbered 0 to 48, plus one for the class token. It's a plain list. The model has
+# never been told that place 8 is below place 1, or that there are seven places to a row.
+
+# %%
+exercises.predict("most_similar_position")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+unit = F.normalize(trained_table[1:], dim=-1)
+similarity = unit @ unit.T  # (49, 49), cosines
+nearest = similarity.clone().fill_diagonal_(-2).argmax(-1)
+place = torch.arange(49)
+steps = ((place // 7 - nearest // 7).abs() + (place % 7 - nearest % 7).abs()).float()
+on_grid, in_order_share = (steps == 1).float().mean(), ((place - nearest).abs() == 1).float().mean()
+found_pattern = "order" if in_order_share > 0.8 * on_grid else "grid"
+pattern = "none" if on_grid < 0.3 else found_pattern
+exercises.reveal("most_similar_position", measured=pattern)
+figure, axes = pyplot.subplots(7, 7, figsize=(6.4, 6.4))
+for i, ax in enumerate(axes.flat):
+    ax.imshow(similarity[i].reshape(7, 7), cmap=plots.SIGNED, vmin=-1, vmax=1)
+    ax.set_xticks([])
+    ax.set_yticks([])
+print(f"the most similar row belongs to a neighbour in the grid: {on_grid:.0%}   by chance: 7%")
+assert pattern == "grid"
+notebook.figure(
+    figure,
+    alt="Seven by seven little maps, one per place; each shows how similar its position vector is "
+    "to all others. Neighbouring places are more similar than distant ones.",
+    width=520,
+)
+
+# %% [markdown]
+# Each little map belongs to one place and shows its similarity to all 49. So the model has found out by
+# itself that its list is a grid. We can put a number on such a picture.
+#
+# ### Your turn (5 min)
+
+# %% tags=["hide-input"]
+exercises.heading("grid_score")
+
+
+# %%
+def grid_score(table, n_columns):
+    """table (N, D) -> the share of rows whose most similar other row is a direct neighbour in the grid"""
+    unit = table / table.norm(dim=-1, keepdim=True)
+    similarity = (unit @ unit.T).fill_diagonal_(-2)  # nobody is its own neighbour
+    nearest = similarity.argmax(...)  # (N,)   ← fill the gap
+    place = torch.arange(len(table))
+    rows = (place // n_columns - nearest // n_columns).abs()
+    columns = ...  # ← the same for columns
+    return (rows + columns == ...).float().mean()  # ← and a number
+
+
+# %% tags=["hide-input"]
+exercises.check("grid_score", grid_score)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+grid_score = exercises.reference("grid_score")
+random_tables = torch.stack([grid_score(torch.randn(49, 96), 7) for _ in range(200)])
+print(f"trained table: {grid_score(trained_table[1:], 7):.2f}")
+print(
+    f"random tables: {random_tables.mean():.2f} on average, {random_tables.max():.2f} at most of 200"
+)
+assert grid_score(trained_table[1:], 7) > random_tables.max()
+
+# %%
+exercises.quiz("patches_in_another_order")
+
+# %% [markdown]
+# ## 4. Is it better than a convolution?
+#
+# Before 2020, pictures were the business of convolutional networks, **CNNs**. A convolution looks through
+# a small window, and uses the same weights wherever the window is. So two things are built in: that
+# neighbouring pixels belong together, and that a pattern means the same everywhere. A ViT has to learn
+# most of that.
+#
+# Here's a fair race. Both models have nearly the same number of parameters, see the same 3,000 pictures
+# equally often, and get the same augmentation: every picture is shifted by up to two pixels, sometimes
+# mirrored, and sometimes a part of it is painted black.
+
+# %% tags=["hide-input"]
+train = clothes("train")
+torch.manual_seed(0)
+again = augment(train.images[9].expand(11, 28, 28))
+notebook.figure(
+    show([train.images[9], *again], ["original", *[""] * 11]),
+    alt="A dress, and eleven versions of it: shifted, mirrored, some with a black rectangle.",
+    width=980,
+)
+
+# %%
+torch.manual_seed(0)
+vit, cnn = untrained_pair()
+for name, model in (("ViT", vit), ("CNN", cnn)):
+    print(name, f"{sum(p.numel() for p in model.parameters()):,} parameters")
+
+# %%
+exercises.predict("vit_or_cnn")
+
+# %% tags=["nbval-ignore-output"]
+scores, seconds = {}, {}
+for name, model in (("ViT", vit), ("CNN", cnn)):
+    start = time.perf_counter()
+    train_pictures(model, train, epochs=5, peak_rate=1.5e-3, batch_size=50)
+    seconds[name] = time.perf_counter() - start
+    scores[name] = accuracy(model, *test)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+lead = scores["CNN"] - scores["ViT"]
+exercises.reveal(
+    "vit_or_cnn", measured="equal" if abs(lead) < 0.02 else "cnn" if lead > 0 else "vit"
+)
+for name, score in scores.items():
+    print(f"{name}: {score:.0%} of the test pictures, {seconds[name]:.0f} s on this machine")
+assert lead > 0.02
+
+# %% [markdown]
+# Is that always so? One run with one seed says little, so a longer comparison comes with the course: 300,
+# 3,000 and 20,000 pictures, three seeds each, and now the same *computing time* for both models.
+
+# %%
+exercises.predict("more_pictures")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+runs = comparison()
+numbers = sorted({run["pictures"] for run in runs})
+
+
+def of(model, n):
+    return torch.tensor([r["accuracy"] for r in runs if (r["model"], r["pictures"]) == (model, n)])
+
+
+leads = [(of("cnn", n).mean() - of("vit", n).mean()).item() for n in numbers]
+exercises.reveal(
+    "more_pictures",
+    measured="turns" if leads[-1] < 0 else "shrinks" if leads[-1] < leads[0] else "grows",
+)
+figure, ax = pyplot.subplots(figsize=(7, 4))
+for model, colour, label in (("cnn", plots.ORANGE, "CNN"), ("vit", plots.BLUE, "ViT")):
+    several = [100 * of(model, n) for n in numbers]
+    low, high = [s.min() for s in several], [s.max() for s in several]
+    ax.fill_between(numbers, low, high, color=colour, alpha=0.25, linewidth=0)
+    means = [s.mean() for s in several]
+    ax.plot(numbers, means, color=colour, marker="o")
+    ax.annotate(label, (numbers[-1], means[-1]), (8, 0), textcoords="offset points", color=colour,
+                va="center", fontweight="bold")  # fmt: skip
+ax.set_xscale("log")
+ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+ax.minorticks_off()
+ax.set_xlabel("pictures to train on")
+ax.set_title("test accuracy in %, mean and range of three seeds")
+for n, gap in zip(numbers, leads, strict=True):
+    print(f"{n:>6,} pictures: the CNN is ahead by {100 * gap:.1f} points")
+assert all(gap > 0 for gap in leads) and len(runs) == 18
+notebook.figure(
+    figure,
+    alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
+    "three seeds. The CNN's curve is above the ViT's everywhere.",
+    width=620,
+)
+
+# %% [markdown]
+# > **Myth 26:** *A ViT trained from scratch on few images beats a CNN.* It doesn't. Dosovitskiy et al.
+# > (2021) found the same at every size up to a million photos: trained from scratch, a good CNN was ahead.
+# > The ViT overtook it only after pretraining on 14 to 300 million.
+#
+# > **Myth 42:** *Transformers outperform everything in vision.* With enough data or pretraining they are
+# > among the best. From scratch, on little data, they aren't, as you've just seen.
+#
+# The bundled model saw 18,000 pictures for much longer. Let's see how far that brought it, and what
+# became of a CNN of its size.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+card = wardrobe.card
+print(f"bundled ViT, {card['parameters']:,} parameters, {card['epochs']} passes: "
+      f"{card['test_accuracy']:.1%} of 5,000 test pictures")  # fmt: skip
+print(f"CNN beside it, {card['cnn']['parameters']:,} parameters, {card['cnn']['epochs']} passes: "
+      f"{card['cnn']['test_accuracy']:.1%}")  # fmt: skip
+
+# %%
+exercises.quiz("five_hundred_leaves")
+
+# %% [markdown]
+# ## 5. Where does it look?
+#
+# An attention map of a picture can be drawn over the picture, and that's tempting. Click a patch and walk
+# through layers and heads. On the right is a ViT with *random* weights, which has never seen a picture.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+torch.manual_seed(0)
+untrained = VisionTransformer(wardrobe.model.config).eval()
+PatchAttention(wardrobe, untrained, clothes("test", 12), layer=2, token=25)
+
+# %% [markdown]
+# One layer isn't the whole story, because the second layer mixes what the first has mixed already.
+# **Attention rollout** multiplies the maps of all layers. Each layer's map gets the identity mixed in at
+# equal parts, for the residual connection, which passes every token on to itself.
+#
+# ### Your turn (5 min)
+
+# %% tags=["hide-input"]
+exercises.heading("attention_rollout")
+
+
+# %%
+def attention_rollout(weights):
+    """(layers, H, T, T) -> (T, T)"""
+    identity = torch.eye(weights.shape[-1])
+    rollout = identity
+    for layer in weights.mean(1):  # the heads' average, (T, T)
+        mixed = (layer + ...) / 2  # ← fill the gap
+        rollout = torch.matmul(mixed, ...)  # ← and this one
+    return rollout
+
+
+# %% tags=["hide-input"]
+exercises.check("attention_rollout", attention_rollout)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+from helpers.vit import attention_rollout as rolled
+from helpers.pretrained.wardrobe import Wardrobe
+
+some = slice(0, 200)
+images, labels = test.images[some], test.labels[some]
+bright = cut(images[:, None].float(), 4).mean(-1)  # (200, 49)
+garment = bright > 10  # of 255: the background is black
+rollouts = {
+    "trained": rolled(wardrobe.attend(images))[:, 0, 1:],  # (200, 49): from the class token
+    "random": rolled(Wardrobe(untrained).attend(images))[:, 0, 1:],
+}
+
+
+def on_garment(rollout):
+    return ((rollout * garment).sum(-1) / rollout.sum(-1)).mean().item()
+
+
+covered = garment.float().mean().item()
+chosen = [0, 3, 9, 17, 19, 22, 28, 31, 36, 40]
+figure, axes = pyplot.subplots(2, 10, figsize=(13.5, 2.9))
+for column, i in enumerate(chosen):
+    axes[0, column].imshow(images[i], cmap="gray")
+    axes[1, column].imshow(rollouts["trained"][i].reshape(7, 7), cmap=plots.WEIGHTS)
+for ax in axes.flat:
+    ax.set_xticks([])
+    ax.set_yticks([])
+print(f"trained model: {on_garment(rollouts['trained']):.0%} of the rollout lies on the garment, "
+      f"which covers {covered:.0%} of the patches")  # fmt: skip
+notebook.figure(
+    figure, alt="Ten pictures, and below each the class token's rollout in the trained model.",
+    width=980,
+)  # fmt: skip
+
+# %% [markdown]
+# The trained model's rollout prefers the garment to the background. That looks convincing. Before you
+# believe it, here's the control.
+
+# %%
+exercises.predict("random_rollout")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+several = [on_garment(rollouts["random"])]
+for seed in (1, 2):  # two more draws of random weights
+    torch.manual_seed(seed)
+    another = Wardrobe(VisionTransformer(wardrobe.model.config))
+    several.append(on_garment(rolled(another.attend(images))[:, 0, 1:]))
+by_random = sum(several) / len(several)
+apart = by_random - covered
+exercises.reveal(
+    "random_rollout", measured="same" if abs(apart) < 0.01 else "more" if apart > 0 else "less"
+)
+figure, axes = pyplot.subplots(2, 10, figsize=(13.5, 2.9))
+for column, i in enumerate(chosen):
+    for row, name in enumerate(("trained", "random")):
+        axes[row, column].imshow(rollouts[name][i].reshape(7, 7), cmap=plots.WEIGHTS)
+for ax in axes.flat:
+    ax.set_xticks([])
+    ax.set_yticks([])
+axes[0, 0].set_ylabel("trained", fontsize=12)
+axes[1, 0].set_ylabel("random", fontsize=12)
+print(f"random weights: {by_random:.0%} on the garment, which covers {covered:.0%} of the patches")
+print("three draws of random weights:", ", ".join(f"{share:.1%}" for share in several))
+assert min(several) > covered
+notebook.figure(
+    figure,
+    alt="Rollouts of ten pictures: the trained model above, random weights below. Both show "
+    "the outlines of garments.",
+    width=980,
+)
+
+# %% [markdown]
+# Each map is drawn with its own darkest colour, as such maps usually are, and that's half of the trick: a
+# faint outline looks as bold as a strong one. So a map that shows a boot doesn't show that the model
+# *learned* anything about boots. The picture got into the map by itself.
+#
+# Is the trained map good for anything, then? Lesson 06 had a test for that: intervene. We paint 12 of the
+# 49 patches black and count how many pictures are still classified correctly.
+
+# %%
+exercises.predict("hide_the_dark_patches")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def share_right_without(score, k=12):
+    hidden = score.topk(k, dim=-1).indices  # (200, 12)
+    patches = cut(images[:, None], 4).clone()
+    patches.scatter_(1, hidden[..., None].expand(-1, -1, 16), 0)
+    return accuracy(wardrobe.model, join(patches, 4, 7)[:, 0], labels)
+
+
+remaining = {
+    "trained": share_right_without(rollouts["trained"]),
+    "random": share_right_without(rollouts["random"]),
+    "bright": share_right_without(bright),
+}
+by_chance = sum(share_right_without(torch.rand(200, 49)) for _ in range(5)) / 5
+exercises.reveal("hide_the_dark_patches", measured=min(remaining, key=remaining.get))
+print(f"nothing hidden                      {accuracy(wardrobe.model, images, labels):.0%} right")
+print(f"12 patches drawn at random          {by_chance:.0%}")
+print(f"12 by the trained model's rollout   {remaining['trained']:.0%}")
+print(f"12 by the random model's rollout    {remaining['random']:.0%}")
+print(f"the 12 brightest                    {remaining['bright']:.0%}")
+assert max(remaining.values()) < by_chance
+
+# %%
+exercises.quiz("what_rollout_shows")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - A patch is a word: cut, flatten, one linear layer. A convolution with kernel = stride = patch does the
+#   same.
+# - Halve the patch's side, and an attention map has about 16 times as many weights.
+# - The class token starts out the same for every picture and collects its answer by attention.
+# - Only the table of positions knows places, and the model learns by itself that they form a grid.
+# - With few pictures and no pretraining, a CNN of the same size is better.
+# - A map over a picture is a hypothesis. Compare it with random weights, then intervene.
+#
+# $$z_0 = [\,x_\text{class};\; x_1 E;\; …;\; x_N E\,] + E_\text{pos}, \qquad
+# \hat y = \mathrm{LN}(z_L)_0\, W$$
+
+# %% tags=["nbval-ignore-output"]
+model_map(wardrobe.trace(test.images[0]), here="self-attention")
+
+# %% [markdown]
+# In the map, "4,3" is the patch in row 4, column 3. **Lesson 16** asks what all this attention costs, and
+# who pays for sequences that are longer than 50 tokens.
+
+# %% [markdown]
+# # Practice
+#
+# About 30 minutes, easiest first.
+
+# %%
+exercises.quiz("tokens_of_a_picture")
+
+# %% tags=["hide-input"]
+exercises.heading("unpatchify")
+
+
+# %%
+def unpatchify(patches, patch_size, n_rows):
+    """(B, N, C·P·P) -> (B, C, height, width)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("unpatchify", unpatchify)
+
+# %% tags=["hide-input"]
+exercises.heading("vit_parameters")
+
+
+# %%
+def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_layers, d_ff):
+    """-> how many numbers the model learns"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("vit_parameters", vit_parameters)
+
+# %% [markdown]
+# Table 1 of the paper gives ViT-Base 86 million parameters. The tested function agrees, and so does the
+# model built from our own configuration:
+
+# %%
+count = exercises.reference("vit_parameters")
+print(f"{count(224, 16, 3, 1000, 768, 12, 3072):,}")
+
+# %% tags=["hide-input"]
+with torch.device("meta"):
+    base = VisionTransformer(VitConfig())
+assert sum(p.numel() for p in base.parameters()) == count(224, 16, 3, 1000, 768, 12, 3072)
+assert round(sum(p.numel() for p in base.parameters()) / 1e6) in (86, 87)
+
+# %% [markdown]
+# To discuss in pairs:
+
+# %%
+exercises.quiz("why_not_pixels")
+
+# %%
+exercises.quiz("which_assumptions")
+
+# %% [markdown]
+# # Going deeper
+#
+# Optional, about 20 minutes. Nothing later depends on it.
+#
+# ## What transfers?
+#
+# A pretrained model is worth most where labels are few. Let's imitate that on a small scale. We take the
+# class token's vector from the bundled model, leave the model as it is, and train only a linear layer on
+# two classes of which we have ten labelled pictures each. Next to it the same linear layer gets the plain
+# pixels. To be fair, the bundled model should never have seen the two classes, but it has, so this is an
+# upper bound for what transfer can bring.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+pair = torch.tensor([2, 6])  # pullover and shirt, the hardest two to tell apart
+inputs = as_input(test.images)
+with torch.no_grad():
+    features = {
+        "pixels": inputs.flatten(1),
+        "class token, bundled ViT": wardrobe.model.encode(inputs)[:, 0],
+        "class token, random weights": untrained.encode(inputs)[:, 0],
+    }
+
+
+def linear_probe(x, y, n_labels, seed):
+    """Accuracy of a ridge regression trained on n pictures per class."""
+    places = [
+        (y == k).nonzero()[:, 0][
+            torch.randperm((y == k).sum(), generator=torch.Generator().manual_seed(seed))
+        ]
+        for k in (0, 1)
+    ]
+    few, rest = (
+        torch.cat([p[part] for p in places]) for part in (slice(n_labels), slice(n_labels, None))
+    )
+    x = (x - x[few].mean(0)) / (x[few].std(0) + 1e-3)
+    gram = x[few] @ x[few].T + 10 * torch.eye(len(few))
+    weights = x[few].T @ torch.linalg.solve(gram, 2.0 * y[few] - 1)
+    return ((x[rest] @ weights > 0) == (y[rest] == 1)).float().mean().item()
+
+
+chosen_two = torch.isin(test.labels, pair)
+y = (test.labels[chosen_two] == pair[1]).float()
+print("ten labels per class, 20 draws:        mean    lowest to highest")
+means = {}
+for name, x in features.items():
+    results = torch.tensor([linear_probe(x[chosen_two], y, 10, seed) for seed in range(20)])
+    means[name] = results.mean()
+    print(f"{name:>34}   {results.mean():.0%}    {results.min():.0%} to {results.max():.0%}")
+assert means["class token, bundled ViT"] > max(
+    means["pixels"], means["class token, random weights"]
+)
+
+# %% [markdown]
+# With twenty labels, a linear layer on the class token does better than one on pixels, and random weights
+# don't help. In the same way a ViT that was pretrained on millions of photos is fine-tuned on a few
+# hundred of yours.
+#
+# ## What each head looks at
+#
+# Per layer and head: how far from its own patch does a patch look, on average? Lesson 06 measured the same
+# in words. The paper's figure 7 shows for a large ViT that some heads look far already in the first layer,
+# where a convolution can't.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+maps = wardrobe.attend(images)[:, :, :, 1:, 1:]  # without the class token
+maps = maps / maps.sum(-1, keepdim=True)
+rows, columns = place // 7, place % 7
+apart_by = ((rows[:, None] - rows) ** 2 + (columns[:, None] - columns) ** 2).sqrt()  # in patches
+distance = (maps * apart_by).sum(-1).mean((0, 3))  # (layers, heads)
+for i, heads in enumerate(distance, 1):
+    print(f"layer {i}:", "  ".join(f"{d:.1f}" for d in heads), " patches")
+print(f"spread evenly: {apart_by.mean():.1f} patches")
+
+# %% [markdown]
+# **References.** Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words", arXiv:2010.11929 · Abnar and
+# Zuidema (2020), "Quantifying Attention Flow in Transformers", arXiv:2005.00928 · Adebayo et al. (2018),
+# "Sanity Checks for Saliency Maps", arXiv:1810.03292, for the control with random weights · Xiao et al.
+# (2017), "Fashion-MNIST", arXiv:1708.07747; the pictures are Zalando's, MIT licence · Zhong et al. (2020),
+# "Random Erasing Data Augmentation", arXiv:1708.04896.

@@ -1,0 +1,74 @@
+"""The widget that draws a ViT's attention over a picture: its numbers are the model's."""
+
+import html
+import json
+import re
+
+import pytest
+import torch
+
+from helpers.data.clothes import clothes
+from helpers.pretrained.wardrobe import Wardrobe, wardrobe_config
+from helpers.vit import VisionTransformer, attention_rollout
+from helpers.widgets.patches import ROLLOUT, PatchAttention
+
+TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)
+
+
+@pytest.fixture(scope="module")
+def models():
+    torch.manual_seed(0)
+    return Wardrobe(VisionTransformer(TINY)), VisionTransformer(TINY).eval()
+
+
+@pytest.fixture
+def make(models):
+    """Give a function that makes the widget."""
+    return lambda **state: PatchAttention(*models, clothes("test", 3), **state)
+
+
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(make):
+    widget = make()
+    first = widget.svg
+    for name, value in {"picture": 2, "layer": 2, "head": 1, "token": 5}.items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        widget.reset()
+        assert widget.svg == first, name
+
+
+def test_the_rows_are_those_of_the_two_models(make, models):
+    wardrobe, untrained = models
+    image = clothes("test", 3).images[1][None]
+    maps, theirs = wardrobe.attend(image)[0], Wardrobe(untrained).attend(image)[0]
+    widget = make(picture=1, layer=2, head=1, token=3)
+    torch.testing.assert_close(widget.numbers["trained"], maps[1, 1, 3])
+    torch.testing.assert_close(widget.numbers["random weights"], theirs[1, 1, 3])
+    widget.head = -1
+    torch.testing.assert_close(widget.numbers["trained"], maps[1].mean(0)[3])
+    widget.head = ROLLOUT
+    torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps)[3])
+    widget.layer = 1
+    torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps[:1])[3])
+
+
+def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
+    widget = make()
+    found = [
+        json.loads(html.unescape(one)) for one in re.findall(r'data-set="([^"]*)"', widget.svg)
+    ]
+    assert found == [{"token": i} for i in range(1, 17)]
+    widget._handle_custom_msg({"set": found[6], "number": 1}, [])
+    assert widget.token == 7
+    assert "row 2, column 3" in widget.tell()[0]
+    widget.controls["Class token"].click()
+    assert widget.token == 0
+
+
+def test_what_is_out_of_reach_is_brought_within_it(make):
+    widget = make(picture=9, layer=9, head=9, token=99)
+    assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
+
+
+def test_the_still_picture_is_described(make):
+    assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
