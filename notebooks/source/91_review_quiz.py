@@ -149,6 +149,16 @@ exercises.quiz("review_masked_positions")
 
 # %%
 exercises.quiz("review_unknown_token")
+# ## 15 Vision Transformer
+
+# %%
+exercises.quiz("review_patches")
+
+# %%
+exercises.quiz("review_set_of_patches")
+
+# %%
+exercises.quiz("review_control")
 
 # %% [markdown]
 # ## 14 GPT

@@ -448,6 +448,45 @@ QUESTIONS = [
         (
             "None of those that cut words into pieces.",
             "Pieces help against rare words, but not against characters that aren't in the list.",
+    _count(
+        "patches",
+        "A ViT reads pictures of 32 × 32 pixels in patches of 8 × 8, with a class token. How many weights does one attention map hold?",
+        289,
+        "4 × 4 = 16 patches and the class token make 17 tokens, and 17² = 289.",
+        ("17", "That's the number of tokens. A map has a weight per pair of tokens."),
+        ("256", "That's 16². The class token attends and is attended to as well."),
+        ("1024", "That's the number of pixels."),
+    ),
+    _ask(
+        "set_of_patches",
+        "Somebody shuffles the patches of every picture, and a ViT's answers don't change at all. What's wrong with this ViT?",
+        (
+            "It has no positions, or they aren't added.",
+            "Yes. Without them, attention treats the patches as a set.",
+        ),
+        (
+            "Its class token is read before the layers.",
+            "Then every picture would get the same answer, shuffled or not.",
+        ),
+        (
+            "Its patches are too small to show anything.",
+            "Small patches don't make a model blind to order.",
+        ),
+    ),
+    _ask(
+        "control",
+        "A paper shows attention maps of a trained model that follow the outline of a dog. Which control would you ask for first?",
+        (
+            "The same maps from a model with random weights.",
+            "Yes. If they follow the outline, too, then the outline doesn't show that anything was learned.",
+        ),
+        (
+            "The same maps in a finer resolution.",
+            "They'd look better, and say no more about what was learned.",
+        ),
+        (
+            "The maps of more pictures of dogs.",
+            "They'd show that it wasn't one lucky picture, but a random model may do the same on all of them.",
         ),
     ),
     _ask(

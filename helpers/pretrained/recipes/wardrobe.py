@@ -67,7 +67,7 @@ def main(argv=None):
         return
     if "WORLD_SIZE" in os.environ:
         dist.init_process_group("gloo")
-    first = not dist.is_initialized() or dist.get_rank() == 0
+    first = is_first()
     train, validation = split_pictures(args.limit)
     torch.manual_seed(args.seed)
     sizes = {name: getattr(args, name) for name in SIZES}
@@ -99,6 +99,11 @@ def main(argv=None):
         dist.destroy_process_group()
 
 
+def is_first():
+    """Tell whether this is the only process, or the first of several."""
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+
 def split_pictures(limit=None):
     """Read 18,000 pictures to train on and 2,000 to choose by; `limit` takes fewer to train on."""
     images, labels = clothes("train", 20_000)
@@ -127,9 +132,9 @@ def fit(model, train, validation, args, epochs):
     def score(epoch, loss):
         scores.append(round(accuracy(model, *validation), 4))
         minutes = (time.perf_counter() - start) / 60
-        print(
-            f"epoch {epoch}: {loss:.3f}, validation {scores[-1]:.4f}, {minutes:.1f} min", flush=True
-        )
+        if is_first():
+            told = f"epoch {epoch}: {loss:.3f}, validation {scores[-1]:.4f}, {minutes:.1f} min"
+            print(told, flush=True)
 
     losses = train_pictures(
         model,

@@ -1,0 +1,102 @@
+"""The bundled Vision Transformer: loaded, right on pictures it never saw, and refusing others."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers.data.clothes import CLASSES, clothes
+from helpers.pretrained import wardrobe as module
+from helpers.pretrained.wardrobe import comparison, load_wardrobe, untrained_pair
+from helpers.widgets.model_map import model_map
+
+
+@pytest.fixture(scope="module")
+def wardrobe():
+    return load_wardrobe()
+
+
+def test_it_sorts_the_bundled_test_pictures_as_its_card_says(wardrobe):
+    images, labels = clothes("test")
+    share = (wardrobe.classify(images) == labels).float().mean().item()
+    assert abs(share - wardrobe.card["test_accuracy"]) < 0.03
+    assert module.PATH.stat().st_size <= 3e6
+
+
+def test_labels_names_and_probabilities_agree(wardrobe):
+    images = clothes("test", 5).images
+    labels, probabilities = wardrobe.classify(images), wardrobe.probabilities(images)
+    assert labels.shape == (5,)
+    assert torch.equal(labels, probabilities.argmax(-1))
+    torch.testing.assert_close(probabilities.sum(-1), torch.ones(5))
+    assert wardrobe.names(images.numpy()) == [CLASSES[label] for label in labels]
+
+
+def test_attention_and_trace_tell_the_same(wardrobe):
+    image = clothes("test", 1).images
+    maps, trace = wardrobe.attend(image)[0], wardrobe.trace(image[0])
+    assert trace.encoder.tokens[:2] == ["[CLS]", "1,1"]
+    assert len(trace.encoder.tokens) == 50
+    for layer, kept in zip(maps, trace.encoder.layers, strict=True):
+        torch.testing.assert_close(kept[0].heads.weights, layer)
+    logits = wardrobe.model.head(trace.encoder.output[0])
+    torch.testing.assert_close(logits.softmax(-1), wardrobe.probabilities(image)[0])
+
+
+def test_the_map_draws_it(wardrobe):
+    assert "<svg" in model_map(wardrobe.trace(clothes("test", 1).images[0])).static_html()
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        torch.zeros(2, 28, 28),
+        torch.zeros(28, 28, dtype=torch.uint8),
+        torch.zeros(2, 32, 32, dtype=torch.uint8),
+        torch.zeros(0, 28, 28, dtype=torch.uint8),
+    ],
+)
+def test_other_pictures_are_refused(wardrobe, images):
+    with pytest.raises(ValueError, match="pictures"):
+        wardrobe.classify(images)
+
+
+def test_a_missing_or_damaged_file_is_named(monkeypatch, tmp_path, wardrobe):
+    path = tmp_path / "wardrobe.safetensors"
+    monkeypatch.setattr(module, "PATH", path)
+    with pytest.raises(FileNotFoundError, match="recipes.wardrobe"):
+        load_wardrobe()
+    wardrobe.save(path)
+    assert repr(load_wardrobe()) == repr(wardrobe)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match="is damaged"):
+        load_wardrobe()
+
+
+def test_the_two_models_of_the_comparison_are_equally_large():
+    vit, cnn = (sum(p.numel() for p in model.parameters()) for model in untrained_pair())
+    assert abs(vit - cnn) < 0.02 * vit
+
+
+def test_the_comparison_is_whole():
+    runs = comparison()
+    wanted = {(m, n, s) for m in ("vit", "cnn") for n in (300, 3_000, 20_000) for s in range(3)}
+    assert {(run["model"], run["pictures"], run["seed"]) for run in runs} == wanted
+    assert len(runs) == len(wanted)
+    assert len({run["seconds"] for run in runs}) == 1
+    assert all(0.1 < run["accuracy"] < 1 for run in runs)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_recipe_runs():
+    command = [
+        sys.executable, "-m", "helpers.pretrained.recipes.wardrobe", "--limit", "100", "--epochs",
+        "1", "--cnn-epochs", "1", "--d-model", "8", "--n-heads", "2", "--n-layers", "1", "--d-ff",
+        "8", "--quiet", "--dry",
+    ]  # fmt: skip
+    root = Path(__file__).resolve().parent.parent
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+    assert '"validation_accuracies"' in done.stdout
