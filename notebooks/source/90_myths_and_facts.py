@@ -536,8 +536,8 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # pictures, with equal parameters and equal seconds.
 #
 # **40 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
-# among the best. Trained from scratch on a million photos, a good CNN was still ahead of them (Dosovitskiy et
-# al. 2021, arXiv:2010.11929, section 4.3).
+# among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
+# 2021, arXiv:2010.11929, section 4.3).
 
 # %% [markdown]
 # ## Lesson 14

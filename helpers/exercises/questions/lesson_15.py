@@ -235,38 +235,38 @@ PREDICTIONS = [
     ),
     Prediction(
         "more_pictures",
-        "The CNN leads. From 300 pictures to 20,000, what becomes of its lead, if each model gets the same computing time every time?",
+        "How does the distance between the two models change from 300 pictures to 20,000, if both get the same computing time every time?",
         options={
             "grows": (
                 "it grows",
-                "It would if the CNN could make more of the additional pictures.",
+                "For that, the model in front would have to make more of the additional pictures.",
             ),
             "shrinks": (
-                "it shrinks, but the CNN stays ahead",
-                "That's the direction of the large studies: what a convolution assumes, a ViT can learn from enough data.",
+                "it shrinks, but the same model stays ahead",
+                "With more pictures, the model behind gets closer. In the large studies that goes on for millions of pictures.",
             ),
             "turns": (
-                "the ViT overtakes it",
-                "In the large studies it does, with millions of pictures. Twenty thousand are few.",
+                "the other model overtakes",
+                "In the large studies that happens, with many millions of pictures. Twenty thousand are few.",
             ),
         },
         recall="five_hundred_leaves",
     ),
     Prediction(
         "random_rollout",
-        "Now a ViT with *random* weights that has never seen a picture. How much of its rollout lies on the garment, compared with the share of patches that the garment covers?",
+        "Now a ViT with *random* weights, which has never been trained on anything. How closely do its rollouts follow the picture?",
         options={
             "less": (
-                "less",
-                "Random weights favour neither garment nor background on purpose. But bright patches make larger vectors, and these get noticed.",
+                "less closely than those of the trained model",
+                "It knows nothing, so one would expect that. But the picture isn't random, and attention compares contents even when its matrices are.",
             ),
             "same": (
-                "the same, within one point",
-                "It knows nothing, so one would expect that. But the picture itself is not random, and attention compares contents even when its matrices are.",
+                "about as closely (the correlations differ by less than 0.1)",
+                "The outline doesn't depend on training. But training can also blur it, by looking at other things than brightness.",
             ),
             "more": (
-                "more",
-                "Right: a bright patch differs from a black one under any matrices, so even this map has the outline of the garment.",
+                "more closely",
+                "Right. Random matrices react to what differs most between patches, and that's bright and black. Training teaches the model to look at other things as well.",
             ),
         },
         ask_why=True,
