@@ -51,7 +51,7 @@ def arguments(argv=None):
     option("--label-smoothing", type=float, default=0.1)
     option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
     option("--precision", choices=["fp32", "bf16"], default="bf16")
-    option("--seconds", type=float, default=8, help="of processor time, per run of `comparison`")
+    option("--seconds", type=float, default=12, help="of processor time, per run of `comparison`")
     option("--seed", type=int, default=1)
     option("--limit", type=int, help="use only the first pictures, to try things out")
     option("--dry", action="store_true", help="neither score on the test set nor write")
@@ -178,7 +178,7 @@ def compare(args):
             for name, model in zip(("vit", "cnn"), untrained_pair(), strict=True):
                 losses = train_pictures(
                     model, pictures, seconds=args.seconds, peak_rate=args.peak_rate, seed=seed,
-                    progress=False,
+                    batch_size=args.batch_size, bf16=args.precision == "bf16", progress=False,
                 )  # fmt: skip
                 parameters = sum(p.numel() for p in model.parameters())
                 runs.append({
