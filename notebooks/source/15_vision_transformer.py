@@ -481,7 +481,8 @@ assert lead > 0.02
 
 # %% [markdown]
 # Is that always so? One run with one seed says little, so a longer comparison comes with the course: 300,
-# 3,000 and 20,000 pictures, three seeds each, and now the same *computing time* for both models.
+# 3,000 and 20,000 pictures, three seeds each (the bands in the figure), and now the same *computing time* for
+# both models.
 
 # %%
 exercises.predict("more_pictures")
@@ -513,10 +514,14 @@ ax.set_xscale("log")
 ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
 ax.minorticks_off()
 ax.set_xlabel("pictures to train on")
-ax.set_title("test accuracy in %, mean and range of three seeds")
+ax.set_title("test accuracy in %, 12 s of computing per run")
 for n, gap in zip(numbers, leads, strict=True):
-    print(f"{n:>6,} pictures: the CNN is ahead by {100 * gap:.1f} points")
-assert all(gap > 0 for gap in leads) and len(runs) == 18
+    passes = sorted({run["epochs"] for run in runs if run["pictures"] == n})
+    print(f"{n:>6,} pictures: the CNN is ahead by {100 * gap:.1f} points, after "
+          f"{passes[0]} to {passes[-1]} passes")  # fmt: skip
+tell("""In 12 seconds, 20,000 pictures can be seen about once. The CNN makes far more of that one pass, because it
+needn't learn first what a neighbour is.""")
+assert all(gap > 0.03 for gap in leads) and len(runs) == 18
 notebook.figure(
     figure,
     alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
@@ -525,8 +530,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The bundled model saw 18,000 pictures for much longer. Let's see how far that brought it, and what
-# became of a CNN of its size.
+# Is it only a matter of time, then? The bundled model saw 18,000 pictures in 25 passes, 18 minutes on a busy
+# machine. Beside it we trained a CNN of the same size, with fewer passes.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 card = wardrobe.card

@@ -235,19 +235,19 @@ PREDICTIONS = [
     ),
     Prediction(
         "more_pictures",
-        "How does the distance between the two models change from 300 pictures to 20,000, if both get the same computing time every time?",
+        "Every run gets 12 seconds of computing, whichever the model and however many the pictures. How does the distance between the two models change from 300 pictures to 20,000?",
         options={
             "grows": (
                 "it grows",
-                "For that, the model in front would have to make more of the additional pictures.",
+                "Right. In a fixed time, more pictures mean fewer passes over each of them, and one model makes far more of a single pass than the other.",
             ),
             "shrinks": (
                 "it shrinks, but the same model stays ahead",
-                "With more pictures, the model behind gets closer. In the large studies that goes on for millions of pictures.",
+                "In the large studies it does, because there each model trains until it stops improving. Here the time is short, and with more pictures there are fewer passes over each of them.",
             ),
             "turns": (
                 "the other model overtakes",
-                "In the large studies that happens, with many millions of pictures. Twenty thousand are few.",
+                "In the large studies that happens, with many millions of pictures and weeks of computing. Here there are twelve seconds.",
             ),
         },
         recall="five_hundred_leaves",
