@@ -238,16 +238,16 @@ PREDICTIONS = [
         "Every run gets 12 seconds of computing, whichever the model and however many the pictures. How does the distance between the two models change from 300 pictures to 20,000?",
         options={
             "grows": (
-                "it grows",
-                "Right. In a fixed time, more pictures mean fewer passes over each of them, and one model makes far more of a single pass than the other.",
+                "it grows by more than five points",
+                "More pictures in the same time mean fewer passes over each of them, for both models alike.",
+            ),
+            "same": (
+                "it stays the same, within five points",
+                "Right. In twelve seconds both models take about the same number of training steps however many pictures there are, and that's what limits them here.",
             ),
             "shrinks": (
-                "it shrinks, but the same model stays ahead",
-                "In the large studies it does, because there each model trains until it stops improving. Here the time is short, and with more pictures there are fewer passes over each of them.",
-            ),
-            "turns": (
-                "the other model overtakes",
-                "In the large studies that happens, with many millions of pictures and weeks of computing. Here there are twelve seconds.",
+                "it shrinks by more than five points",
+                "In the large studies it does, and turns in the end, because there each model trains until it stops improving. In twelve seconds, 20,000 pictures are seen about once.",
             ),
         },
         recall="five_hundred_leaves",
