@@ -528,14 +528,16 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # **39 · "Byte-pair encoding starts from 256 ASCII characters."** ASCII has only 128. Byte-level BPE starts from
 # the 256 *bytes*, so it can write every script.
 # [Lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) trains it, and checks that nothing is unknown.
+
+# %% [markdown]
 # ## Lesson 15
 #
-# **39 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
+# **40 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
 # makes up for the missing data, such as pretraining or heavy augmentation. [Lesson
 # 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000
 # pictures, with equal parameters and equal seconds.
 #
-# **40 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
+# **41 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
 # among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
 # 2021, arXiv:2010.11929, section 4.3).
 

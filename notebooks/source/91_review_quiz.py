@@ -149,6 +149,8 @@ exercises.quiz("review_masked_positions")
 
 # %%
 exercises.quiz("review_unknown_token")
+
+# %% [markdown]
 # ## 15 Vision Transformer
 
 # %%

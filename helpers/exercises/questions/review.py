@@ -448,6 +448,8 @@ QUESTIONS = [
         (
             "None of those that cut words into pieces.",
             "Pieces help against rare words, but not against characters that aren't in the list.",
+        ),
+    ),
     _count(
         "patches",
         "A ViT reads pictures of 32 × 32 pixels in patches of 8 × 8, with a class token. How many weights does one attention map hold?",
