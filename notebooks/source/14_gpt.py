@@ -583,8 +583,9 @@ tell(
 assert grammar >= 6
 
 # %% [markdown]
-# And here's the whole model, reading one sentence. Open a layer and look at its heads: every map stops at the
-# diagonal.
+# And here's the whole model, reading one sentence. The map writes *Encoder* above it, because a layer of a GPT is
+# an encoder layer with a mask: open one, and you'll see that every head's weights stop at the diagonal. The strip for
+# positions is empty. Rotary positions aren't added to the embeddings, they turn the queries and keys.
 
 # %%
 model_map(story.trace("The king said to his daughter"), here="self-attention", tour="")
