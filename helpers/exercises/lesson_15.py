@@ -232,7 +232,7 @@ EXERCISES = [
         name="patchify",
         title="cut a picture into patches",
         task="Cut pictures (B, C, height, width) into square patches with a side of patch_size, row by row, and flatten each patch by channel, then row, then column.",
-        minutes=5, difficulty=3, importance=5,
+        minutes=4, difficulty=3, importance=5,
         reference=patchify,
         draw=_draw_patchify,
         mistakes=[
@@ -421,7 +421,7 @@ EXERCISES = [
         name="grid_score",
         title="score the table of positions",
         task="For every position, find the other one whose vector is most similar (cosine). Return the share of positions for which that's a direct neighbour in the grid: above, below, left or right.",
-        minutes=5, difficulty=3, importance=3,
+        minutes=3, difficulty=3, importance=3,
         reference=grid_score,
         draw=_draw_tables,
         mistakes=[

@@ -151,7 +151,7 @@ assert 14 < times_as_many < 17
 # A patch becomes a token in two steps. We write its numbers one after the other, and a linear layer turns
 # them into a vector of the model's width. So all that's left of the picture is a list of vectors.
 #
-# ### Your turn (5 min)
+# ### Your turn (4 min)
 #
 # Cutting is `split_heads` once more: split a dimension in two, then move the parts. Here both height and
 # width are split, and `flatten` at the end makes one list of patches, with all of a patch's numbers in
@@ -389,7 +389,7 @@ notebook.figure(
 # %% [markdown]
 # We've looked at a picture and believed it. As in lesson 06, we can put a number on it instead.
 #
-# ### Your turn (5 min)
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
 exercises.heading("grid_score")

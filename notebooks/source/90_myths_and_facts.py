@@ -530,23 +530,23 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # [Lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) trains it, and checks that nothing is unknown.
 
 # %% [markdown]
-# ## Lesson 15
-#
-# **40 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
-# makes up for the missing data, such as pretraining or heavy augmentation. [Lesson
-# 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000
-# pictures, with equal parameters and equal seconds.
-#
-# **41 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
-# among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
-# 2021, arXiv:2010.11929, section 4.3).
-
-# %% [markdown]
 # ## Lesson 14
 #
 # **40 · "GPT is the right half of the paper's figure."** The right half has a cross-attention in every layer.
 # A GPT has none, because there's no encoder to attend to. What remains is a layer of the *left* half under a
 # causal mask, which is how [lesson 14](14_gpt.ipynb) builds it before comparing it with GPT-2.
+
+# %% [markdown]
+# ## Lesson 15
+#
+# **41 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
+# makes up for the missing data, such as pretraining or heavy augmentation. [Lesson
+# 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000
+# pictures, with equal parameters and equal seconds.
+#
+# **42 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
+# among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
+# 2021, arXiv:2010.11929, section 4.3).
 
 # %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),

@@ -151,18 +151,6 @@ exercises.quiz("review_masked_positions")
 exercises.quiz("review_unknown_token")
 
 # %% [markdown]
-# ## 15 Vision Transformer
-
-# %%
-exercises.quiz("review_patches")
-
-# %%
-exercises.quiz("review_set_of_patches")
-
-# %%
-exercises.quiz("review_control")
-
-# %% [markdown]
 # ## 14 GPT
 
 # %%
@@ -173,6 +161,18 @@ exercises.quiz("review_gpt_layer")
 
 # %%
 exercises.quiz("review_gpt_average")
+
+# %% [markdown]
+# ## 15 Vision Transformer
+
+# %%
+exercises.quiz("review_patches")
+
+# %%
+exercises.quiz("review_set_of_patches")
+
+# %%
+exercises.quiz("review_control")
 
 # %% [markdown]
 # ## How far you are
