@@ -20,11 +20,13 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import attention, exercises, training
 from helpers.batches import pad_batch
 from helpers.data.captions import CAPTIONS
 from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.patterns import window_attention, window_mask
 from helpers.positions import sinusoidal_positions
 from helpers.pretrained import toy_models
 from helpers.pretrained.translator import load_translator
@@ -547,6 +549,35 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # **42 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
 # among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
 # 2021, arXiv:2010.11929, section 4.3).
+
+# %% [markdown]
+# ## Lesson 16: Long context
+#
+# **43 · "All language models are Transformers, and Transformers win everywhere."** Recurrent models and
+# state-space models are in use, alone or mixed with attention layers, and linear attention *is* a recurrent
+# network. [Lesson 16](16_long_context.ipynb#Myth-or-fact:-all-language-models-are-Transformers) trains an LSTM
+# with a single head beside a GPT of equal size.
+#
+# **44 · "With a window mask, attention becomes cheaper."** A mask hides scores that have already been computed.
+# What saves work is not to compute them.
+
+# %%
+mask = window_mask(512, 32)
+x = torch.randn(1, 1, 512, 16)
+calls = {
+    "no mask": lambda: attention.scaled_dot_product_attention(x, x, x),
+    "window mask": lambda: attention.scaled_dot_product_attention(x, x, x, mask),
+    "window attention": lambda: window_attention(x, x, x, 32),
+}
+counts = {}
+for name, call in calls.items():
+    with FlopCounterMode(display=False) as counter:
+        call()
+    counts[name] = counter.get_total_flops() // 2
+    print(f"{name:>16}: {counts[name]:>9,} multiplications")
+
+# %% tags=["hide-input"]
+assert counts["no mask"] == counts["window mask"] == 8 * counts["window attention"]
 
 # %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),

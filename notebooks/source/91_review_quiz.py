@@ -175,6 +175,18 @@ exercises.quiz("review_set_of_patches")
 exercises.quiz("review_control")
 
 # %% [markdown]
+# ## 16 Long context
+
+# %%
+exercises.quiz("review_window_reach")
+
+# %%
+exercises.quiz("review_exact_or_not")
+
+# %%
+exercises.quiz("review_state_or_cache")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

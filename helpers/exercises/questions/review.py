@@ -532,4 +532,45 @@ QUESTIONS = [
             "One matrix product computes all averages at once.",
         ),
     ),
+    _count(
+        "window_reach",
+        "Each of three layers attends to the last 5 positions, the query's own included. How many positions back can the last output depend on?",
+        12,
+        "Each layer gets 4 positions further: 3 · 4 = 12.",
+        ("15", "A window of 5 includes the query itself, so a layer gets 4 positions further."),
+        ("125", "The distances add up from layer to layer. They don't multiply."),
+        ("5", "That's one layer. The neighbours have attended to neighbours of their own."),
+    ),
+    _ask(
+        "exact_or_not",
+        "Which of these computes exactly what ordinary attention computes?",
+        (
+            "Tiles with an online softmax.",
+            "Yes. All the sums are the same, only their order differs.",
+        ),
+        (
+            "A sliding window in each of many layers.",
+            "Information gets through, but by another way. The direct links are gone.",
+        ),
+        (
+            "Linear attention, because matrix products are associative.",
+            "The brackets can move only because the softmax was replaced by other weights.",
+        ),
+    ),
+    _ask(
+        "state_or_cache",
+        "Two decoders have read 100,000 tokens. One uses linear attention, the other ordinary attention with a cache. What does each keep per layer and head?",
+        (
+            "One matrix of fixed size; a key and a value per token.",
+            "Yes. The matrix is a sum over all tokens, so it doesn't grow, and so it can't keep them apart.",
+        ),
+        (
+            "A key per token; a key and a value per token.",
+            "The keys and values of linear attention are added up in one matrix.",
+        ),
+        (
+            "Nothing at all; one matrix of fixed size.",
+            "A recurrent network needs its state, and a cache grows with the text.",
+        ),
+    ),
 ]
