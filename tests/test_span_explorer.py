@@ -1,0 +1,116 @@
+"""The widget of lesson 13, with a reader whose logits are known."""
+
+import html
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from helpers.pretrained.reader import Window
+from helpers.widgets.span_explorer import LONGEST, MOST_TOKENS, SpanExplorer
+
+QUESTION, TEXT = "Who?", "Ada met Bob & Eve in Rome ."
+
+
+class Words:
+    """Reads words as tokens; capitals may start an answer and, two words later, one may end."""
+
+    def read(self, questions, texts):
+        if not questions[0].strip() or not texts[0].strip():
+            raise ValueError("expected a text that is not empty")
+        found = [(m.group(), m.span()) for m in re.finditer(r"\S+", texts[0])]
+        tokens, offsets = zip(*found, strict=True)
+        place = torch.arange(len(tokens)).float()
+        capital = torch.tensor([token[0].isupper() for token in tokens]).float()
+        tilt = 0.1 * len(questions[0])
+        return [[Window(tokens, offsets, 3 * capital - place, 2 * capital + tilt * place, 0.0)]]
+
+
+def make(**state):
+    return SpanExplorer(Words(), QUESTION, TEXT, **state)
+
+
+def test_the_marked_span_is_the_best_of_all_valid_ones():
+    widget = make()
+    window = widget.numbers["window"]
+    best, chosen = -torch.inf, None
+    for i in range(len(window.tokens)):
+        for j in range(i, min(i + LONGEST, len(window.tokens))):
+            score = (window.start[i] + window.end[j]).item()
+            if score > best:
+                best, chosen = score, (i, j)
+    assert widget.numbers["chosen"] == widget.numbers["spans"][0] == chosen
+    scores = widget.numbers["scores"]
+    assert scores.isfinite().sum() == len(scores) * (len(scores) + 1) // 2
+    assert widget.words_of((2, 4)) == "Bob & Eve"
+
+
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
+    widget = make()
+    first = widget.svg
+    changes = {"question": "And who was that?", "text": "Eve saw Tom", "rank": 3, "apart": True}
+    assert set(changes) == set(widget.traits(state=True))
+    for name, value in changes.items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        widget.reset()
+        assert widget.svg == first, name
+
+
+def test_independent_ends_can_be_no_span():
+    class Crossed(Words):
+        def read(self, questions, texts):
+            [[window]] = super().read(questions, texts)
+            return [[Window(window.tokens, window.offsets, -window.start, -window.end, 0.0)]]
+
+    widget = SpanExplorer(Crossed(), QUESTION, TEXT, apart=True)
+    start, end = widget.numbers["chosen"]
+    assert start > end
+    assert "no span" in widget.describe()
+    assert "no span" not in SpanExplorer(Crossed(), QUESTION, TEXT).describe()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [(" ", "not empty"), ("word " * (MOST_TOKENS + 1), "At most 60 tokens")]
+)
+def test_a_text_that_cannot_be_used_is_refused_in_words(typed, said):
+    widget = make()
+    widget.text = typed
+    assert widget.text == TEXT
+    assert said in widget.controls["text"].error
+    assert said in json.dumps(widget._shown["controls"])
+    with pytest.raises(ValueError, match=said):
+        SpanExplorer(Words(), QUESTION, typed)
+    widget.text = "Bob ran"
+    assert not widget.controls["text"].error
+    widget.question = ""
+    assert widget.question == QUESTION
+    widget.reset()
+    assert not widget.controls["question"].error
+
+
+def test_a_click_on_a_candidate_marks_it():
+    widget = make(apart=True)
+    sent = [json.loads(html.unescape(d)) for d in re.findall(r'data-set="([^"]*)"', widget.svg)]
+    assert {one["rank"] for one in sent} == {1, 2, 3, 4}
+    widget._handle_custom_msg({"set": sent[2], "number": 1}, [])
+    assert (widget.rank, widget.apart) == (sent[2]["rank"], False)
+    assert widget.numbers["chosen"] == widget.numbers["spans"][sent[2]["rank"] - 1]
+
+
+def test_a_text_of_one_word_has_one_span():
+    widget = SpanExplorer(Words(), QUESTION, "Ada", rank=4)
+    assert widget.numbers["spans"] == [(0, 0)]
+    assert widget.words_of(widget.numbers["chosen"]) == "Ada"
+
+
+def test_the_still_picture_is_described_and_readable():
+    widget = make()
+    assert repr(widget) == "SpanExplorer()"
+    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
+    assert not sizes or min(sizes) >= 16
+    assert "nan" not in re.sub(r"base64,[^\"]+", "", widget.svg)
+    ElementTree.fromstring(widget.svg)
