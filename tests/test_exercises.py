@@ -807,6 +807,15 @@ def test_a_list_may_stand_for_a_tuple():
     assert exercises.check("scaled_dot_product_attention", answer).passed
 
 
+@pytest.mark.parametrize("as_numbers", [tuple, lambda span: tuple(map(torch.tensor, span))])
+def test_a_tuple_may_stand_for_a_list(as_numbers):
+    def answer(start_logits, end_logits, in_text, max_len):
+        span = exercises.reference("best_span")(start_logits, end_logits, in_text, max_len)
+        return as_numbers(span)
+
+    assert exercises.check("best_span", answer).passed
+
+
 def test_numbers_for_truth_values_are_told():
     verdict = exercises.check("causal_mask", lambda length: answers(length).float())
     assert verdict.mistake == "wrong type"

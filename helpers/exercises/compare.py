@@ -168,9 +168,11 @@ def _demand_modest(rows):
 
 
 def like(got, wanted):
-    """See a result in the form of what was wanted: a list as a tuple, one number as a scalar."""
+    """See a result in the form of what was wanted: list or tuple, one number as a scalar."""
     if isinstance(wanted, tuple) and isinstance(got, list) and len(got) == len(wanted):
         return tuple(got)
+    if isinstance(wanted, list) and isinstance(got, tuple):
+        return list(got)
     scalar = isinstance(wanted, int | float) or (
         isinstance(wanted, torch.Tensor) and wanted.dim() == 0
     )

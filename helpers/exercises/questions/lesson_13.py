@@ -1,0 +1,304 @@
+"""Questions of lesson 13, find it, then point at it."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "what_a_retriever_needs",
+        "A user types *car won't start in winter*. The right page says *vehicle battery, low temperatures*. Which finder can find it?",
+        "single",
+        [
+            wrong(
+                "BM25, because both texts are short.",
+                "The two share no word, so BM25 gives this page 0, however short it is.",
+            ),
+            right(
+                "MiniLM, because it compares vectors.",
+                "Yes. Two texts without a common word can have similar vectors.",
+            ),
+            wrong(
+                "Either, if the list of results is long enough.",
+                "BM25 gives 0 to every page without a shared word, so this one isn't better than all the others.",
+            ),
+            wrong(
+                "Neither: one has to train a model on cars and batteries first.",
+                "MiniLM was trained on a billion pairs of texts about everything, and such words are among them.",
+            ),
+        ],
+    ),
+    Question(
+        "valid_spans",
+        "A text has 10 tokens, and an answer at most 3. How many valid spans are there?",
+        "number",
+        [
+            wrong("30", "Near the end of the text there's no room for three tokens any more."),
+            wrong("100", "These are all pairs of a start and an end, valid or not."),
+            wrong("55", "That counts spans of any length. At most 3 tokens are allowed."),
+            wrong("24", "That is 3 × 8, with only those starts that have room for three tokens."),
+            wrong("17", "That is 9 + 8. An answer can also be a single token."),
+        ],
+        answer=27.0,
+        why="10 spans of one token, 9 of two and 8 of three.",
+    ),
+    Question(
+        "pencil_f1",
+        "Predicted: *onggirat tribe of mongolia*. True: *onggirat tribe*. What is the F1, as a number between 0 and 1?",
+        "number",
+        [
+            wrong("0.5", "That is the precision, 2 of 4. The recall is 1."),
+            wrong("1", "That is the recall. Two of the predicted words aren't in the truth."),
+            wrong("0.75", "That is the arithmetic mean of 0.5 and 1. F1 is the harmonic mean."),
+            wrong("0.33", "You forgot the factor 2."),
+        ],
+        answer=0.6667,
+        tolerance=0.01,
+        why="The precision is 2/4 and the recall 2/2, so F1 is 2 · 0.5 · 1 / 1.5.",
+    ),
+    Question(
+        "where_it_failed",
+        "Your pipeline answers a question wrongly. What do you look at first?",
+        "single",
+        [
+            right(
+                "Whether the paragraph that was found contains the answer.",
+                "Yes. If it doesn't, no reader could have helped, and you have to repair the finder.",
+            ),
+            wrong(
+                "Whether the reader's score is high enough.",
+                "The score compares this answer with no answer, in the text that it got. A wrong text can still give a high one.",
+            ),
+            wrong(
+                "Whether the two argmaxes are a valid span.",
+                "The reader already takes the best valid span, so that can't be it.",
+            ),
+            wrong(
+                "Whether the question has been asked in training.",
+                "Most questions never have been. That's no reason for a wrong answer.",
+            ),
+        ],
+    ),
+    Question(
+        "shape_of_the_span_head",
+        "The encoder gives 200 vectors of width 384, one per token. What is the shape of the matrix that turns them into start and end logits, rows times matrix?",
+        "shape",
+        [
+            wrong("(384, 200)", "The head gives two numbers per token, whatever the length."),
+            wrong("(200, 2)", "That is the shape of the result, the logits."),
+            wrong(
+                "(384, 1)", "There are two logits per token, one for the start and one for the end."
+            ),
+            wrong(
+                "(2, 384)",
+                "Rows times matrix: the width comes first. (PyTorch stores the transpose.)",
+            ),
+        ],
+        answer="(384, 2)",
+        why="(200, 384) times (384, 2) is (200, 2), two logits per token.",
+    ),
+    Question(
+        "order_of_answering",
+        "Put the steps in order, from a question to the words of its answer.",
+        "order",
+        answer=[
+            "turn the question into one vector",
+            "take the paragraph with the highest cosine similarity",
+            "join question and paragraph, with [SEP] after each",
+            "compute two logits per token",
+            "take the valid pair with the highest sum",
+            "look up its offsets and cut the text",
+        ],
+        why="Find, then read, then go back to the text.",
+    ),
+    Question(
+        "why_offsets",
+        "The reader points at the tokens `17 , 786 , 419`. What should your program print?",
+        "single",
+        [
+            wrong(
+                "17 , 786 , 419",
+                "That's glued from the tokens. The text has no spaces there.",
+            ),
+            wrong(
+                "17786419",
+                "Without spaces the commas would still be tokens, and removing them changes the text.",
+            ),
+            right(
+                "17,786,419",
+                "Yes: the text from the first token's beginning to the last one's end.",
+            ),
+            wrong(
+                "17, 786, 419, since a space follows a comma in English text",
+                "In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.",
+            ),
+        ],
+    ),
+    Question(
+        "a_reader_for_contracts",
+        "A company wants a reader for its 40,000 contracts: one types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
+        "open",
+        answer="First recall at k on real questions of the people who will ask, not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from, with its source, since the reader can't be more right than its text, and the runner-up where the scores are close.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "jim_henson",
+        "The reader gets the question *Who was Jim Henson?* and the text *Jim Henson was a nice puppet.* What does it point at?",
+        options={
+            "name": (
+                "*Jim Henson*",
+                "He is the person that is asked for, and most answers to *who* are names. But the reader has seen many questions, and an answer that repeats the question is hardly ever right.",
+            ),
+            "description": (
+                "*a nice puppet*, or a part of it",
+                "Right, although it's nonsense. Among the words of this text nothing else could answer the question.",
+            ),
+            "sentence": (
+                "the whole sentence",
+                "It has the highest recall. The reader learned from people's marks, which are short, a few words long.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "words_alone",
+        "Take the paragraph that contains the most words of the question. For which share of the 523 questions is it the right one of the 110? (Guessing would be right in 1%.)",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="These questions were written by people who had the paragraph in front of them, and names and rare words are nearly always shared.",
+        too_high="Words such as *the*, *of* and *in* count as much as names here, and long paragraphs contain most of them.",
+        recall="what_a_retriever_needs",
+    ),
+    Prediction(
+        "words_or_meaning",
+        "MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?",
+        options={
+            "meaning": (
+                "MiniLM, by more than three points",
+                "One would think so. But a name or a rare word that is shared is strong evidence, and a vector of 384 numbers blurs it.",
+            ),
+            "words": (
+                "BM25, by more than three points",
+                "BM25 is a strong opponent on such questions, but MiniLM keeps up with it.",
+            ),
+            "equal": (
+                "they are within three points",
+                "Right. What one misses, the other mostly finds, and both miss about equally many.",
+            ),
+        },
+        ask_why=True,
+        recall="what_a_retriever_needs",
+    ),
+    Prediction(
+        "in_other_words",
+        "For how many of our 21 questions does MiniLM put the right paragraph first, of 110?",
+        low=0,
+        high=21,
+        unit="questions",
+        close=0.15,
+        too_low="MiniLM was trained to bring texts of similar meaning together, and *beat pupils* and *corporal punishment* are such texts.",
+        too_high="A few of our questions are close to other paragraphs of the same article as well.",
+        recall="what_a_retriever_needs",
+    ),
+    Prediction(
+        "two_argmaxes",
+        "How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 30 tokens?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.05,
+        too_low="Start and end are chosen without each other. As soon as two places in the text look good, they can disagree.",
+        too_high="In most texts one place looks far better than all others, and both logits see it.",
+        recall="valid_spans",
+    ),
+    Prediction(
+        "glued_pieces",
+        "Cut the 523 true answers into tokens and glue them together again. How many of them come back exactly as they were?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="Many answers are plain words in small letters, or whole numbers, and these survive.",
+        too_high="The tokenizer makes all letters small, and most answers contain a name. Numbers with commas, hyphens and accents are lost as well.",
+        recall="why_offsets",
+    ),
+    Prediction(
+        "the_whole_sentence",
+        "A lazy reader always answers with the whole *sentence* that contains the true answer. What is its F1, averaged over the 523 questions? (100 would be perfect.)",
+        slider=True,
+        low=0,
+        high=100,
+        close=0.07,
+        too_low="It always has all the true words, so every answer gets some credit.",
+        too_high="The true answers have three words on average and the sentences ten times as many, so the precision is low.",
+        recall="pencil_f1",
+    ),
+    Prediction(
+        "a_wrong_paragraph",
+        "Given the most similar *wrong* paragraph, what F1 does the reader get? (100 would be perfect.)",
+        slider=True,
+        low=0,
+        high=100,
+        close=0.05,
+        too_low="Some words are right by chance, and now and then a second paragraph knows the answer, too.",
+        too_high="The answer isn't there, so what the reader points at is nearly always wrong. It answers all the same.",
+        recall="where_it_failed",
+    ),
+    Prediction(
+        "does_the_score_know",
+        "Take one question with an answer and one without, at random. How often does the one *with* an answer get the higher score? (50% is chance.)",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.06,
+        too_low="The reader was trained on such questions as well, so it can tell them apart better than that.",
+        too_high="The questions without an answer were written to look like the others: same topic, same words, something small is off.",
+    ),
+    Prediction(
+        "the_easiest_word",
+        "Which questions does the reader answer best (highest F1)?",
+        options={
+            "what": (
+                "those with *what*",
+                "These can ask for anything, a thing, a reason, a word. Little in the question says what kind of answer to look for.",
+            ),
+            "who": (
+                "those with *who*",
+                "A name is easy to see, but a paragraph often has many of them.",
+            ),
+            "when": (
+                "those with *when*",
+                "A date or a year looks like nothing else in the paragraph, so few places can be confused.",
+            ),
+            "how": (
+                "those with *how*",
+                "Some of them ask for a number, which is easy, and others for a way of doing something, which isn't.",
+            ),
+        },
+    ),
+    Prediction(
+        "where_the_question_looks",
+        "How much weight do the question's tokens give to the answer, in the head that does it most (on questions that it wasn't chosen on)?",
+        options={
+            "chance": (
+                "about as much as to any other words of the text",
+                "There is such a head, though nothing in the training asks any head for it.",
+            ),
+            "some": (
+                "two to four times as much",
+                "The question attends to its answer, but most of the weight goes elsewhere.",
+            ),
+            "much": (
+                "more than five times as much",
+                "A single head can find the answer that clearly, because the question's words look for what would complete them.",
+            ),
+        },
+        recall="what_a_map_shows",
+    ),
+]
