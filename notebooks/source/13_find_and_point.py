@@ -3,9 +3,9 @@
 #
 # *Who was Jim Henson?* And here's a text to look it up in: *Jim Henson was a nice puppet.*
 #
-# Question and text are a well-known first example for BERT. The text is nonsense, by the way, because Henson was
-# the man who made the Muppets. But the model we'll use today can't say anything that isn't in the text. It
-# outputs two positions, one where its answer begins and one where it ends.
+# That's a well-known first example for BERT, and it's nonsense, because Henson made the Muppets. But today's
+# model can't say anything that isn't in the text. It outputs two positions, where its answer begins and where
+# it ends.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -83,13 +83,11 @@ print(f"the characters {henson.start} to {henson.end}: {nonsense[henson.start : 
 assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson.text
 
 # %% [markdown]
-# Such a model is called a **reader**. Ours is MiniLM with a small adapter, as in lesson 12, trained on questions
-# about Wikipedia articles. Before it can answer anything, it needs the right text, so that's where we start.
+# Such a model is called a **reader**. First of all, it needs the right text.
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions about 110 paragraphs from 22 Wikipedia articles. The reader has seen none of them in
-# training.
+# Here are 523 questions about 110 paragraphs of Wikipedia.
 
 # %%
 questions = xquad()
@@ -101,9 +99,8 @@ print(asked[0])
 print(texts[right[0]][:150], "…")
 
 # %% [markdown]
-# We could have the reader go through all 110 for every question. That would be slow, and worse, it would come
-# back with 110 answers. So we find a paragraph first. The simplest idea is to count how many different words
-# of the question are in each paragraph, and to take the paragraph with the highest count.
+# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first. The
+# simplest idea is to count how many of the question's words each paragraph contains.
 
 # %%
 exercises.predict("words_alone")
@@ -124,9 +121,7 @@ tell(
 assert 0.75 < recall(shared, 1) < 0.85
 
 # %% [markdown]
-# Counting words ignores what they mean. MiniLM doesn't: it was trained so that texts that belong together get
-# similar vectors. The vector of a text is the average over its tokens, as in lesson 12. Each paragraph's vector
-# has to be computed only once, before anybody has asked anything.
+# Counting words ignores what they mean. MiniLM was trained to give similar vectors to texts that belong together.
 
 # %% tags=["nbval-ignore-output"]
 minilm = load_minilm()
@@ -137,8 +132,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# These vectors all have length 1, so their dot product is the cosine similarity. Write the search for vectors
-# of any length.
+# Write the search for vectors of any length.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -157,7 +151,8 @@ def retrieve(query, vectors, k):
 exercises.check("retrieve", retrieve)
 
 # %% [markdown]
-# Counting all words alike is the simplest way of comparing words, so let's give MiniLM a stronger opponent.
+# A text's vector is the average over its tokens, as in lesson 12, and a paragraph's has to be computed only once,
+# before anybody has asked anything. So searching is cheap. But is it good? Counting all words alike is the simplest way of comparing words, so let's give MiniLM a stronger opponent.
 # **BM25** is from 1994. It counts shared words too, but a rare word counts more than *the*, each repetition of a
 # word adds less than the one before, and long paragraphs are held back. There's nothing in it to train.
 
@@ -256,7 +251,8 @@ exercises.quiz("what_a_retriever_needs")
 # %% [markdown]
 # ## 2. Where in the paragraph?
 #
-# Now the reader gets the question and one paragraph, as a pair. [CLS] comes first, and [SEP] follows the question
+# Our reader is MiniLM with a small adapter, as in lesson 12. It was trained on questions about other Wikipedia
+# articles. It gets the question and one paragraph, as a pair. [CLS] comes first, and [SEP] follows the question
 # and the paragraph. The **segments** tell the two apart: 0 for the question, 1 for the text.
 
 # %%
