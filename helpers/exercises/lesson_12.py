@@ -246,6 +246,10 @@ EXERCISES = [
         reference=pair_input,
         draw=draw_pairs,
         mistakes=[
+            Mistake("no second [SEP], the first in segment 1", "*second, sep_id]", "*second]",
+                    "Two things are wrong. The second text doesn't end with [SEP], and the first [SEP] has segment 1, although it belongs to the first text.", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
+            Mistake("segments without their [SEP]", "*second, sep_id]", "*second]",
+                    "The segments are right, but the ids have no [SEP] at the end."),
             Mistake("no second [SEP]", "*second, sep_id]", "*second]",
                     "The second text doesn't end with [SEP]. Every text does, the second one too.", also=(("(len(second) + 1)", "len(second)"),)),
             Mistake("first [SEP] in segment 1", "(len(first) + 2) + [1] * (len(second) + 1)", "(len(first) + 1) + [1] * (len(second) + 2)",
