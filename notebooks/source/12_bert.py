@@ -498,7 +498,7 @@ from helpers.pretrained.adapters import load_adapter
 from helpers.pretrained.sentiment import SENTIMENT, build_sentiment
 
 separate = build_sentiment(load_minilm()).eval()
-load_adapter(separate, SENTIMENT)
+card = load_adapter(separate, SENTIMENT)
 
 # %% tags=["nbval-ignore-output"]
 ids = minilm.encode([review.text for review in test[:24]])
