@@ -238,7 +238,9 @@ def keep_outputs(notebook, built):
         return False
     seconds = built.metadata.get("course", {}).get("seconds", {})
     renamed = {old.id: new.id for old, new in zip(theirs, ours, strict=True)}
-    notebook.metadata["course"]["seconds"] = {renamed[name]: s for name, s in seconds.items()}
+    notebook.metadata["course"]["seconds"] = {
+        renamed[name]: s for name, s in seconds.items() if name in renamed
+    }
     for new, old in zip(ours, theirs, strict=True):
         new.outputs, new.execution_count = old.outputs, old.execution_count
     return True
