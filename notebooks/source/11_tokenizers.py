@@ -2,11 +2,11 @@
 # # Tokenizers
 #
 # How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. Ask a
-# language model, and you might well be told two, even by a model that writes good essays.
+# language model, and it may well answer two, even if it writes good essays.
 #
-# You and the model aren't given the same thing. Before a model sees a text, a small program called a
-# **tokenizer** cuts it into pieces, looks each piece up in a list, and passes on the numbers it finds there. In
-# lesson 03 we met MiniLM. Let's see what it gets.
+# You and the model don't get the same input. Before a model sees a text, a small program called a **tokenizer**
+# cuts the text into pieces, looks up each piece in a list, and passes on only the numbers it finds there. Let's see
+# what MiniLM, the model of lesson 03, gets.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -66,7 +66,7 @@ def tell(text):
 # |---|---|---|
 # | 0 | hook | Let someone count the *r*s aloud. Then: "Could you still do it if I gave you only the number of the word in a dictionary?" |
 # | 4 | warm-up | Closed books. |
-# | 7 | 1, words or letters | Ask for words that no list has: names, typing errors, new words. Take the vote on the size with raised hands, four corners of the room. |
+# | 7 | 1, words or letters | Ask for words that no list has: names, typing errors, new words. Vote on the size: each answer gets a corner of the room. |
 # | 15 | 2, byte pairs | The pencil first, on the board. The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
 # | 28 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
 # | 37 | 4, batches | Draw three rows of different length on the board and let someone fill them up. |
@@ -104,9 +104,9 @@ tell(
 assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
 
 # %% [markdown]
-# A piece with a number is called a **token**. The list of all pieces is the **vocabulary**. It's made once,
-# before the model is trained, and never changed afterwards, because the model learns one vector per entry. So
-# who decides what goes into the list? Today you'll write the program that does.
+# A piece with a number is called a **token**, and the list of all pieces is the **vocabulary**. The list is made
+# once, before the model is trained. After that it never changes, because the model learns one vector per entry. So
+# who decides which pieces go into the list? A program does, and today you'll write it.
 
 # %%
 exercises.warm_up(11)
@@ -133,8 +133,8 @@ def words_to_ids(words, ids, unk_id):
 exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
-# The toy corpus has 150 words, and no sentence ever contains another one. Let's try real text: 7 MB of
-# fairy tales, from Grimm to *Alice in Wonderland*.
+# That's good enough for the toy corpus, because its 150 words are all there is. Real text is different, so let's
+# try some: 7 MB of fairy tales, from Grimm to *Alice in Wonderland*.
 
 
 # %%
@@ -160,8 +160,8 @@ once = 100 * sum(count == 1 for count in known_words.values()) / len(known_words
 print("some of them:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
 tell(
     f"""Only {per_word:.0f}% of the words are new, but an average sentence has {len(words_of(unseen)) / len(sentences):.0f}
-    words, and so a quarter of all sentences has a hole in it. All these words would share a single number, “unknown”. And
-    {once:.0f}% of the words in our list occurred just once, so a model could hardly learn what they mean."""
+    words, and so a quarter of all sentences has a hole in it. All the new words would share a single number, “unknown”.
+    Besides, {once:.0f}% of the words in our list occurred just once, so a model could hardly learn what they mean."""
 )
 assert 20 < share < 30 and 1.5 < per_word < 2.5 and 25 < once < 35
 
@@ -173,9 +173,10 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5 and 25 < once < 35
 exercises.quiz("attention_in_letters")
 
 # %% [markdown]
-# Between the two there are **pieces**: frequent words whole, rare words in parts, single letters for the rest.
-# How many pieces should we have? With a longer list each text has fewer tokens. On the other hand, the
-# last layer of the model has one row per token of the vocabulary (lesson 08), so every token becomes more expensive.
+# Modern models choose something in between and cut text into **pieces**. A frequent word is a piece of its own, a
+# rare word is made of several, and single letters are kept for whatever is left. But how many pieces should the
+# list have? With a longer list a text needs fewer tokens. On the other hand, the model's last layer has one row per
+# piece (lesson 08), so each of those tokens costs more to compute.
 
 # %%
 exercises.predict("cheapest_vocabulary")
@@ -224,10 +225,11 @@ table(
     ],
 )
 tell(
-    """From 500 pieces to 2,000 the text becomes a third shorter. From 8,000 to 16,000 it hardly changes, while the
-    output layer doubles. That's why the sum of both has its minimum in the middle. In a larger model the layers
-    cost more and the output layer matters less, so larger models have longer lists: GPT-2 has 50,257 pieces. And the
-    cheapest list isn't always the best one, because with longer pieces the model can look further back."""
+    """From 500 pieces to 2,000 the text becomes a third shorter. From 8,000 to 16,000 its length hardly changes, while
+    the output layer doubles. That's why the multiplications per word have their minimum in the middle. In a
+    larger model the other layers cost more, so the output layer matters less and a longer list pays off: GPT-2
+    has 50,257 pieces. The cheapest list isn't always the best one either, because with longer pieces the same
+    number of tokens reaches further back in the text."""
 )
 assert cheapest == 2000 and 1.2 < length[16_000] < 1.3 and 2.2 < length[500] < 2.5
 assert length[2000] / length[500] < 0.7 and length[16_000] / length[8000] > 0.93
@@ -236,10 +238,11 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 # %% [markdown]
 # ## 2. Which pieces do we need?
 #
-# There's an old trick for making files smaller (Gage 1994). Find the two neighbours that occur together most
-# often, and give the pair a symbol of its own. Do it again, and again. Frequent words grow together step by
-# step, and rare words stay in parts. Applied to words, this is **byte-pair encoding**, BPE for short
-# (Sennrich et al. 2016), and most language models use it.
+# We'd like frequent words to become single pieces without choosing them by hand. An old trick for making files
+# smaller (Gage 1994) does just that. Find the two neighbouring symbols that occur together most often, give the
+# pair a symbol of its own, and repeat. Frequent words are put together step by step, while rare words stay in
+# parts. Applied to words, this is **byte-pair encoding**, or BPE (Sennrich et al. 2016), and most language models
+# use it.
 #
 # Say our text has four different words:
 #
@@ -273,8 +276,8 @@ tell(
 display(MergeStepper(step=1))
 
 # %% [markdown]
-# Now write it yourself. To a computer the letters are numbers anyway: *a* is 97, *t* is 116. New pieces get
-# new numbers. So your functions will work on lists of ids, one list per word.
+# Now write it yourself. A computer stores letters as numbers anyway, *a* as 97 and *t* as 116, and each new piece
+# simply gets the next free number. So your functions will work on lists of ids, one list per word.
 #
 # ### Your turn (3 min)
 
@@ -312,7 +315,7 @@ def merge_pair(ids, pair, new_id):
 exercises.check("merge_pair", merge_pair)
 
 # %% [markdown]
-# With these two functions the whole training is a loop of three lines.
+# With these two functions, the whole training fits into a loop of three lines.
 
 # %%
 best, merge = exercises.reference("best_pair"), exercises.reference("merge_pair")
@@ -323,12 +326,14 @@ for new_id in range(256, 260):
     print(f"{pair} becomes {new_id}:", words)
 
 # %% [markdown]
-# Why do the new ids begin at 256? Because we start from **bytes**. There are about 150,000 characters in the
-# world's scripts, far too many to begin with. But a computer stores every text as a sequence of bytes, and a byte
-# has only 256 values. A plain letter is one byte, *é* is two, and most other scripts need three per character.
+# Why do the new ids begin at 256? The world's scripts have about 150,000 characters, and that would be far too many
+# single symbols to start with. But a computer stores every text as a sequence of **bytes**, and a byte has only 256
+# values, numbered from 0 to 255. So we start from bytes, and the first free number is 256. A plain letter takes one
+# byte, *é* takes two, and characters of most other scripts take three.
 #
-# Here's the course's version. It works on pieces in place of ids, and splits the text into words first, so
-# that no piece reaches across two words. The space belongs to the word after it.
+# Here's the course's version, which does the same with the pieces themselves in place of their ids. It splits the
+# text into words first, so that no piece reaches across two words, and it counts a space as part of the word that
+# follows it.
 
 # %%
 notebook.show_source(BytePairs.train)
@@ -353,13 +358,12 @@ for text in [*unseen.split("\n")[:30], *hostile]:
         theirs.encode(text).ids == pieces.encode(text)
         and pieces.decode(pieces.encode(text)) == text
     )
-print(
-    "same pieces as the tokenizers library, on tales, emoji, Japanese and control characters: yes"
-)
+print("same pieces as the tokenizers library, on tales, other scripts and control characters: yes")
 
 # %% [markdown]
-# From the most frequent to the rarer pairs, the loop has found English on its own: *the*, *and*, *ing*, *said*.
-# A folded cell trains the library that everybody uses on the same text, and it finds exactly the same pieces.
+# These are the pieces in the order in which they were learned. Nobody told the loop anything about English, and yet
+# it has found *the*, *and*, *ing* and *said*. As a check, the folded cell trains the widely used `tokenizers`
+# library on the same text, and the library finds exactly the same pieces.
 
 # %%
 exercises.quiz("shrink_the_vocabulary")
@@ -367,13 +371,15 @@ exercises.quiz("shrink_the_vocabulary")
 # %% [markdown]
 # ## 3. How is a new word cut?
 #
-# The list is finished. Now somebody types a word, and we have to cut it. BPE cuts a word by replaying its own
-# training. Start from the bytes. Of all the merges that are possible, make the one that was learned **first**, then
-# look again, until none is possible.
+# The list is finished, and now somebody types a word that has to be cut into its pieces. BPE does this by replaying
+# its own training. We start from the word's bytes. Of all the merges that are possible in the word, we make the one
+# that was learned **first**. Then we look again, because the new piece may allow a new merge, and we stop when no
+# merge is possible.
 #
 # ### Your turn: find the bug (4 min)
 #
-# Somebody was in a hurry. The function below gets some words right, such as *wolf*, but it has two mistakes.
+# Somebody was in a hurry. The function below gets some words right, such as *wolf*, but it has two mistakes. In the
+# table after it, ▁ stands for the space in front of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("impatient_cut")
@@ -416,7 +422,7 @@ exercises.check("impatient_cut", impatient_cut)
 # The order matters because the model was trained on texts that were cut in one particular way. Cut the same word
 # differently, and the model gets a combination of pieces that it has hardly ever seen.
 #
-# What about something that never occurred in the training text?
+# So far we've cut English words. What happens to something that never occurred in the training text?
 
 # %%
 exercises.predict("smiling_face")
@@ -434,8 +440,9 @@ assert len(smile) == 4 and pieces.decode(smile) == "🙂" and "🙂" not in tale
 # %% [markdown]
 # ### Two other recipes
 #
-# MiniLM, like BERT, uses **WordPiece**. Its list is made of characters, and it cuts a word from the left, always
-# taking the **longest** piece that it knows. Inside a word, a piece has to be one with `##`.
+# MiniLM uses **WordPiece**, as BERT does. WordPiece builds its pieces from characters instead of bytes. It cuts a
+# word from the left, always taking the **longest** piece in the list, and only pieces marked with `##` can continue
+# a word. See what the plural does to *strawberry*:
 
 # %%
 print(minilm.tokens("unbelievable strawberries")[1:-1])
@@ -450,8 +457,8 @@ exercises.reveal("great_smile", outcome.get(tuple(joined), "bytes"))
 print("with a space:   ", apart)
 print("without a space:", joined)
 tell(
-    """Without the space, the praise is gone, and the model gets the same number as for any other word that it can't
-    cut. It's easily done: just think of how people type emoji in their messages."""
+    """Without the space, the praise is gone, because *great🙂* gets the same number as any other word that MiniLM's
+    tokenizer can't cut. That happens easily, since people often type an emoji without a space in front of it."""
 )
 assert apart == ["great", "[UNK]"] and joined == ["[UNK]"]
 by_hand = WordPieces(minilm.tokenizer.get_vocab())
@@ -459,8 +466,9 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
     assert by_hand.cut(text) == minilm.tokenizer.encode(text, add_special_tokens=False).tokens
 
 # %% [markdown]
-# The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability and takes the cut
-# whose product of probabilities is highest. You'll write both of them in *Practice*.
+# The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability. The probability of a
+# cut is the product over its pieces, and Unigram takes the cut for which this product is highest. In *Practice*
+# you'll write both WordPiece and Unigram.
 
 # %%
 exercises.quiz("three_recipes")
@@ -468,7 +476,8 @@ exercises.quiz("three_recipes")
 # %% [markdown]
 # ## 4. What exactly does the model get?
 #
-# It gets ids, and a few more things. Here are a question and a text, as lesson 13 will give them to MiniLM.
+# We've said that the model gets ids, but ids alone don't tell it where one text ends and the next begins. Here are
+# a question and a text, in the form in which lesson 13 will give them to MiniLM.
 
 # %%
 encoding = minilm.tokenizer.encode("Who barks?", "The dog barks.")
@@ -477,15 +486,16 @@ print("ids:           ", encoding.ids)
 print("token_type_ids:", encoding.type_ids)
 
 # %% [markdown]
-# `[CLS]` and `[SEP]` are **special tokens**: entries of the vocabulary that no text contains. `[CLS]` comes first, and
-# its output can stand for the whole text. `[SEP]` ends each text. The `token_type_ids`, also called
-# segments, are 0 for the first text and 1 for the second, and each of the two has a learned vector that is added
-# to the embedding. There's also `[MASK]`, which lesson 12 needs.
+# `[CLS]` and `[SEP]` are **special tokens**: entries of the vocabulary that no text contains. `[CLS]` comes first,
+# and its output vector can represent the whole text. `[SEP]` marks the end of each text. The `token_type_ids`, also
+# called **segments**, are 0 for the tokens of the first text and 1 for those of the second. The model has one
+# learned vector per segment, which is added to the token's embedding. A further special token, `[MASK]`, has to
+# wait for lesson 12.
 #
-# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. The **attention mask**
-# says where there's a token: it's the padding mask of lesson 04. MiniLM can't read
-# more than 512 tokens, because it has learned vectors for 512 positions and no more. Whatever goes beyond has to be
-# cut off, which is called **truncation**.
+# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. An **attention mask**
+# tells the model which positions hold a real token. You know it from lesson 04 as the padding mask. There's also an
+# upper limit: MiniLM has learned vectors for just 512 positions. A longer text has to be cut off there, which is
+# called **truncation**.
 #
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512.
 
@@ -549,9 +559,10 @@ exercises.check("pad_and_mask", pad_and_mask)
 # %% [markdown]
 # ## 5. Who pays?
 #
-# Many services charge per token, every model has a limit on the number of tokens, and every token takes
-# time. So it matters how many tokens you need to say something. Here's a paragraph that was written for
-# this course, in English and in nine translations:
+# Many services charge per token, every model has a limit on the number of tokens, and every token takes time. So it
+# matters how many tokens you need to say something. Does everybody need equally many? We wrote a short paragraph
+# for this course in English and translated it into nine other languages. It begins like this in English and in
+# Hindi:
 
 # %%
 print(PARAGRAPH["English"][:101], "…\n")
@@ -598,11 +609,13 @@ table(
     ],
 )
 tell(
-    """The content is the same in every row, so we divide by the number of *English* words. With the pieces of the
-    tales, English needs little more than one token per word, other languages in Latin letters two or three times as many,
-    Greek and Russian eight times, and Hindi more than ten times, because no merge has ever seen those bytes. Only the
-    translator, which has learned from French too, treats French and English alike. MiniLM
-    looks better, but in Chinese more than half of its tokens are “unknown”: it doesn't read the text at all."""
+    """The content is the same in every row, so we divide by the number of *English* words everywhere. Look at the
+    pieces of the tales first. English needs little more than one token per word, and the other languages in
+    Latin letters need two or three times as many as English. Greek and Russian need about eight times as many
+    and Hindi more than ten times, because no merge was ever learned from their bytes. Only the translator
+    treats French and English alike, and it has learned from both. MiniLM seems to do better, because it knows
+    single characters of many scripts. But of its Chinese tokens more than half are “unknown”, so most of that
+    text never reaches the model."""
 )
 assert 9 < ratio < 12 and counted["English"]["tales"] < 1.3
 assert all(
@@ -616,9 +629,9 @@ assert (
 )
 
 # %% [markdown]
-# None of this is a property of the languages. It follows from what the tokenizer has seen. Current models use larger
-# vocabularies and mixed training texts, and the gap is smaller, but Petrov et al. (2023) still found differences of
-# up to fifteen times.
+# These differences come from the text that the tokenizer was trained on, not from the languages themselves. Current
+# models have larger vocabularies, learned from texts in many languages, so the gap is smaller. Even so, Petrov et
+# al. (2023) found that one language can need up to fifteen times as many tokens as another.
 #
 # Type something of your own: your name, a sentence in another language, a large number, a word in capitals, an
 # accent, two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
@@ -627,9 +640,9 @@ assert (
 TokenizersSideBySide(cutters)
 
 # %% [markdown]
-# Numbers are cut at arbitrary places, so sums are hard: for MiniLM, 12345 is `123` and `##45`. MiniLM also makes
-# everything lower case and drops accents. To this model *Polish* and *polish* are the same word, and so are
-# *résumé* and *resume*.
+# Numbers are cut at arbitrary places, which makes arithmetic hard. MiniLM, for example, gets 12345 as `123` and
+# `##45`. It also loses a part of your text, because its tokenizer turns capitals into small letters and drops
+# accents. As a result MiniLM can't tell *Polish* from *polish*, or *résumé* from *resume*.
 
 # %% tags=["hide-input"]
 assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
@@ -641,8 +654,8 @@ exercises.quiz("letters_of_a_token")
 # %% [markdown]
 # ### You are here
 #
-# The embedding is the first thing in the model, and this is where the tokenizer's ids arrive. Look at the rare words
-# in this sentence.
+# The tokenizer's ids arrive at the embedding, which is the first step inside the model. The map shows the
+# translator with a French sentence. Look for the two rare words: each of them arrives as several tokens.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 model_map(
@@ -654,11 +667,12 @@ model_map(
 #
 # - A tokenizer turns text into ids. Its vocabulary is made before the model is trained, from some text.
 # - More pieces mean fewer tokens but a larger output layer.
-# - Byte pairs: merge the most frequent pair, count again, repeat. To cut a word, replay the merges in order.
+# - Byte-pair encoding merges the most frequent pair, counts again, and repeats. To cut a word, it replays the
+#   merges in order.
 # - WordPiece takes the longest piece from the left; Unigram takes the likeliest cut.
-# - With bytes at the bottom, nothing is unknown.
+# - If the pieces are built from bytes, no text is ever unknown.
 # - A model gets ids, an attention mask and segments. Pad to the longest text of the batch.
-# - The text that the pieces were learned from decides who needs many tokens.
+# - The text that the pieces were learned from decides which languages need many tokens.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
 #
@@ -692,9 +706,9 @@ def wordpiece_encode(word, ids, unk_id):
 exercises.check("wordpiece_encode", wordpiece_encode)
 
 # %% [markdown]
-# The last one takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a million of
-# them. The algorithm of Viterbi finds the best one without trying them all, because the best cut of the whole
-# word contains the best cut of its beginning.
+# The next exercise takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a
+# million of them. The Viterbi algorithm finds the best cut without trying them all. It can do so because, if we
+# take the last piece off the best cut, what remains is the best cut of the rest of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("likeliest_cut")
@@ -740,15 +754,16 @@ print(f"in the tales, {lone} of {n_tokens:,} tokens are a single space")
 assert lone == 0 and n_tokens > 50_000
 
 # %% [markdown]
-# (`Ġ` is how the library writes a space.) A space belongs to the *next* word, as in `Ġtime`. A space that
-# stands alone is a token that never occurred in these tales, and after it no word can follow as the single token that the
-# model has learned.
+# The library writes a space as `Ġ`, and you can see that it belongs to the *next* word, as in `Ġtime`. If your
+# prompt ends with a space, that space becomes a token of its own. Such a token never occurs in these tales, so a
+# model trained on them doesn't know it. What's more, the model can no longer continue with `Ġtime`, because the
+# space has already been used up.
 #
 # ## WordPiece learns differently, too
 #
-# To make its list, WordPiece doesn't merge the most frequent pair. It divides the pair's count by the counts of
-# its two pieces (Schuster and Nakajima 2012). A pair wins if its pieces occur together more often than
-# their own frequencies would suggest.
+# When WordPiece makes its list, it doesn't merge the most frequent pair. It divides each pair's count by the counts
+# of its two pieces and merges the pair with the highest result (Schuster and Nakajima 2012). So a pair wins if its
+# pieces occur together more often than their own frequencies suggest.
 
 # %%
 single, pairs = Counter(), Counter()
@@ -766,15 +781,16 @@ assert by_count[0] in (("t", "h"), ("h", "e")) and not set(by_count) & set(by_sc
 assert ("q", "u") in by_score
 
 # %% [markdown]
-# By count, *th* and *he* come first. By score it's pairs like *qu*: a *q* is rare, but it's always
-# followed by a *u*. (The `tokenizers` library uses plain counts for training WordPiece as well, whatever the
-# name says.)
+# By count, *th* and *he* come first. By score, pairs like *qu* come first, because a *q* is rare but is always
+# followed by a *u*. The `tokenizers` library, by the way, trains WordPiece with plain counts too, in spite of the
+# name.
 #
 # ## Unigram, and cutting at random
 #
-# Unigram works from the other end. It starts with a long list of candidates, gives each a probability, and keeps
-# dropping those whose loss makes the text least unlikely, until the list is short enough. We let the library
-# do that, and cut with our own functions.
+# Unigram works from the other end. It starts with a list of pieces that is far too long, and gives each piece a
+# probability. Then it drops the pieces that the text can do without most easily, those whose removal lowers the
+# text's probability least, until the list is short enough. We let the library do the training, and use our own
+# functions to cut.
 
 # %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())
@@ -792,9 +808,9 @@ for text in [*unseen.split("\n")[:30], *hostile]:
     assert ours.cut(text) == unigram.encode(text).tokens
 
 # %% [markdown]
-# Because every cut has a probability, we can also *draw* one. In training, a model then meets the same word in
-# several cuts and learns that they mean the same. This is called **subword regularization**; for byte pairs
-# there's BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
+# Because every cut has a probability, we can also *draw* one. A model that is trained in this way meets the same
+# word in several cuts and learns that they mean the same. This is called **subword regularization** (Kudo 2018).
+# The counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
 
 # %% tags=["nbval-ignore-output"]
 rng = random.Random(0)
@@ -808,8 +824,8 @@ assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for c
 # %% [markdown]
 # ## On real captions
 #
-# The translator of this course reads image captions. If you have them (about 1 MB, fetched from GitHub on first use),
-# set `with_captions = True`, and see whether section 1's table comes out the same.
+# The translator of this course reads image captions. If you have them (about 1 MB, fetched from GitHub on first
+# use), set `with_captions = True`, and compare the tokens per word with those in section 1's table.
 
 # %% tags=["nbval-skip"]
 with_captions = False
@@ -827,8 +843,8 @@ if with_captions:
 # ## Myth or fact?
 #
 # **"Byte-pair encoding starts from 256 ASCII characters."** A myth: ASCII has only 128 characters, and no accents.
-# Byte-level BPE starts from the 256 *bytes*, which is why it can write every script. (The original BPE of 2016
-# started from the characters of its training text, so an unseen character was unknown.)
+# Byte-level BPE starts from the 256 *bytes*, which is why it can write every script. The BPE of 2016 still started
+# from the characters of its training text, so a character that didn't occur there was unknown.
 
 # %% tags=["hide-input"]
 assert len(BytePairs().vocabulary) == 256
@@ -836,11 +852,12 @@ assert BytePairs().encode("é") == [BytePairs().ids[bytes([b])] for b in "é".en
 assert len("é".encode()) == 2 and not "é".isascii()
 
 # %% [markdown]
-# **"The tokenizer is a part of the model and is trained with it."** A myth: it's finished before training begins, from
-# counts alone, and no gradient ever reaches it.
+# **"The tokenizer is a part of the model and is trained with it."** A myth. The tokenizer is made from counts
+# alone, before the model's training begins, and no gradient ever reaches it.
 #
-# **"Pieces are stems and endings."** Half a myth. Frequent stems and endings do become pieces, but only because
-# they're frequent. *strawberry* and *raspberry* show how little meaning has to do with it.
+# **"Pieces are stems and endings."** This one is half a myth. Frequent stems and endings do become pieces, but only
+# because they're frequent. The different cuts of *strawberry* and *raspberry* show how little meaning has to do
+# with it.
 
 # %% [markdown]
 # **References**

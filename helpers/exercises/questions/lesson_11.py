@@ -5,7 +5,7 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 QUESTIONS = [
     Question(
         "attention_in_letters",
-        "A text has 500 pieces or 2,000 letters. In self-attention every position is compared with every position. How many times as many scores does it take with letters as with pieces?",
+        "A text has 500 pieces or 2,000 letters. In self-attention every position is compared with every position. How many times as many scores are computed with letters as with pieces?",
         "number",
         [
             wrong(
@@ -178,11 +178,11 @@ PREDICTIONS = [
             ),
             "two": (
                 "two: *straw* and *berry*",
-                "It would be a sensible cut, and *blueberry* is cut like this. But nobody asked for sense here.",
+                "It would be a sensible cut, and *blueberry* is cut like this. But the list was made by counting, and meaning played no part in it.",
             ),
             "three": (
                 "three: *straw*, *ber* and *ry*",
-                "That's how our French–English translator cuts it, which has seen far fewer strawberries.",
+                "That's how our French–English translator cuts it, because it has seen far fewer strawberries.",
             ),
             "one": (
                 "one",
@@ -209,7 +209,7 @@ PREDICTIONS = [
         options={
             "500": (
                 "500 pieces: the smallest output layer",
-                "The output layer is tiny, but the page has nearly twice as many tokens, and each of them runs through all the layers.",
+                "The output layer is tiny, but the page has nearly twice as many tokens as with 16,000 pieces, and each of them runs through all the layers.",
             ),
             "2000": (
                 "2,000 pieces",
@@ -232,7 +232,7 @@ PREDICTIONS = [
         options={
             "h_a": (
                 "h + a, which came second with 12",
-                "It did, but where is an *a* now? Each of them has become part of an *at*.",
+                "It did, but there's no *a* left on its own, because each of them has become part of an *at*.",
             ),
             "h_at": (
                 "h + at",
@@ -288,7 +288,7 @@ PREDICTIONS = [
             ),
             "great": (
                 "*great* alone",
-                "Nothing is left out silently, but what you get is hardly better.",
+                "Nothing is left out silently, but what MiniLM gets instead is hardly better.",
             ),
         },
     ),
@@ -302,7 +302,7 @@ PREDICTIONS = [
             ),
             "some": (
                 "about 5 times",
-                "Every padded position costs as much as a word, and there are far more of them than that.",
+                "Every padded position costs as much as a word, and there are far more than five times as many positions.",
             ),
             "thirty": (
                 "about 30 times",
