@@ -1,14 +1,14 @@
 # %% [markdown]
 # # BERT: one encoder, many tasks
 #
-# Fill the gap: *the ___ behind the house sings*. Now this one: *the ___ behind the house sing*. You
-# looked at the verb first, and it comes *after* the gap. A decoder can't do that, because its causal mask hides
-# everything on the right.
+# Fill the gap: *the ___ behind the house sings*. Now this one: *the ___ behind the house sing*. To choose between
+# *woman* and *women* you needed the verb, and the verb comes *after* the gap. A decoder can't use it, because its
+# causal mask hides everything on the right.
 #
-# The encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone
-# to fill gaps, and called it BERT. It can't write you a letter. Yet with one small layer on top it
-# classified texts, compared them and found answers better than the models built for those tasks. So what
-# else can you do with a model that only reads?
+# The encoder has no such mask. In 2018 a team at Google dropped the decoder, trained the encoder alone to fill
+# gaps, and called it BERT. Although BERT can't write you a letter, it turned out to be very good at reading. With
+# one small layer on top it classified texts, compared them, and found answers in them, and it did so better than
+# the models built for those tasks. How can you train a model that only reads, and what can you do with it?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -47,19 +47,18 @@ def average(numbers):
 # **46 minutes.** Hook and warm-up 5 · 1 gaps 13 · 2 one vector per text 11 · 3 how many labels 6 ·
 # 4 LoRA 9 · try it and the map 2. The rest is for home.
 #
-# **Say first**: everything in this model has been built in lessons 03 to 07. Only the training is new, and
-# what we put on top.
+# **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
+# are new.
 #
 # **Show**: the hook's two sentences on the board, with the verb covered by your hand. Take your hand away
 # after people have guessed.
 #
-# **Ask**: "Why doesn't BERT see the word it has to guess?" (it was replaced in the input) · "What's left
-# of [MASK] when the model is used?" (nothing, hence the 10% that stay) · "How large is the correction
-# $BA$ once it's merged?" (as large as $W$, but of rank 16).
+# **Ask**: "Why doesn't BERT see the word it has to guess?" (it was replaced in the input) · "How often does the
+# model see [MASK] when it's used?" (never, hence the 10% that stay) · "How large is the correction $BA$ once it's
+# merged?" (as large as $W$, but of rank 16).
 #
-# **Answers to expect**: [CLS] taken for a summary by nature (it's a position like any other until
-# training makes it one) · "frozen" taken for "random" · LoRA taken for compression of the model (the
-# model stays as large as it was).
+# **Answers to expect**: [CLS] taken for a built-in summary (only training makes it one) · "frozen" taken for
+# "random" · LoRA taken for compression of the model (the model stays as large as it was).
 #
 # **If you are late**: skip the second exercise of section 1 and hand out section 3's prediction as
 # homework.
@@ -70,9 +69,10 @@ exercises.warm_up(12)
 # %% [markdown]
 # ## 1. How do you train a model that only reads?
 #
-# A decoder learns by predicting the next token. An encoder sees the next token, so for it that would be
-# copying. BERT's trick is to **hide some tokens and have the model guess them**: this is *masked language
-# modelling*. We'll do it right here, with a small BERT and short sentences from our toy corpus.
+# A decoder learns by predicting the next token. That doesn't work for an encoder: it sees the next token already,
+# so it would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**, which is
+# called *masked language modelling*. We'll do it right here, with a small BERT and short sentences from our toy
+# corpus.
 
 # %%
 pairs = toy_corpus(4000, seed=12, lengths=(4, 9))
@@ -95,9 +95,9 @@ all_ids = encode(sentences)
 unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
-# Which tokens do we hide? BERT chooses 15% of them at random. Most of the chosen tokens are replaced by
-# the special token [MASK], but not all, for a reason that you'll find in *Going deeper*. 80% become [MASK], 10% become
-# a random token and 10% stay as they are. The model has to guess all of them.
+# Which tokens do we hide? BERT chooses 15% of the tokens at random, and the model has to predict every one of them.
+# Of the chosen tokens, 80% are replaced by the special token [MASK] and 10% by a random token, while the other 10%
+# stay as they are. Why not replace them all by [MASK]? You'll test that in *Going deeper*.
 #
 # ### Your turn (5 min)
 
@@ -119,8 +119,8 @@ def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
 exercises.check("mask_tokens", mask_tokens)
 
 # %% [markdown]
-# The loss is the cross-entropy of lesson 09, with one difference. It counts the chosen positions only,
-# because at all the others the model can see the answer.
+# The loss is the cross-entropy of lesson 09, with one difference: it's computed over the chosen positions only,
+# because everywhere else the answer is simply there in the input.
 #
 # ### Your turn (3 min)
 
@@ -138,8 +138,8 @@ def masked_lm_loss(logits, token_ids, chosen):
 exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
-# Here's the model: two encoder layers, 64 numbers per token, and on top a layer that turns each vector
-# into one logit per word.
+# Here's the model. It has two encoder layers, 64 numbers per token, and on top a layer that turns each vector into
+# one logit per word. Next we'll train it for 500 steps and then give it the two gaps from the beginning.
 
 # %%
 config = bert.BertConfig(
@@ -223,13 +223,12 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The two sentences are identical up to the gap and three words beyond it. A model that reads from left to
-# right would have to fill both gaps in the same way. Ours doesn't, because the gap's vector attends to
-# the verb.
+# The two sentences differ in nothing but the verb, so a model that reads from left to right would have to fill both
+# gaps in the same way. Ours doesn't, because the gap's position can attend to the verb.
 #
-# That's BERT's whole pre-training, apart from size and data: 3.3 billion words of books and Wikipedia, and 110
-# million parameters in the smaller of its two versions. Its authors added a second task, telling whether one text follows another,
-# which later models dropped (Liu et al. 2019).
+# The real BERT was pre-trained in just this way, only on a much larger scale. It read 3.3 billion words of books
+# and Wikipedia, and the smaller of its two versions has 110 million parameters. Its authors also had it predict
+# whether one text follows another, but later models dropped this second task (Liu et al. 2019).
 
 # %%
 exercises.quiz("who_can_write")
@@ -237,8 +236,10 @@ exercises.quiz("who_can_write")
 # %% [markdown]
 # ## 2. How does a review become one vector?
 #
-# Now to a task that people pay for: does somebody like a film or not? We take MiniLM, the small BERT that
-# you know from lesson 03, and 7,720 one-line reviews that people have labelled.
+# Nobody needs the gaps filled, but the vectors that BERT learns on the way are useful. Here's a task that people
+# pay for: find out from a review whether its author likes the film. We take MiniLM, the small BERT that you know
+# from lesson 03, and 7,720 one-line reviews. Each has a label from a person, 1 if the review is positive and 0 if
+# it's negative.
 
 # %%
 minilm = load_minilm()
@@ -247,16 +248,17 @@ for review in train[3:6]:
     print(review.label, review.text)
 
 # %% [markdown]
-# The encoder gives one vector per token, but we need one per review. BERT puts a special token in front of
-# every text, **[CLS]**, whose vector is meant to be used for classification. After it comes the text, and
-# then **[SEP]**. Two texts can be read together as [CLS] first [SEP] second [SEP]. A learned **segment**
-# embedding, added to each token, tells the model which of the two texts the token belongs to.
+# The encoder gives one vector per token, but we need one per review. For this purpose BERT puts a special token,
+# **[CLS]**, in front of every text, and the vector at [CLS] is meant to be used for classification. The end of the
+# text is marked with **[SEP]**. BERT can also read two texts together, as [CLS] first [SEP] second [SEP]. A learned
+# **segment** embedding, added to each token's vector, then shows which of the two texts the token belongs to.
 
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# Somebody joined two texts in this way, and the model's accuracy on pairs was poor. There are two
-# mistakes. The print-out shows the result for a text of two words and a text of one word.
+# Somebody wrote a function that joins two texts, and then wondered why the model was so bad at comparing them. The
+# function has two mistakes. It prints the ids and the segments for a first text of two words and a second text of
+# one word.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -294,8 +296,9 @@ print(
 )
 
 # %% [markdown]
-# What many libraries call the *pooled output* isn't the [CLS] vector itself. It's a linear layer and tanh
-# applied to it. A third choice needs no special token at all. We take the mean of the vectors, and leave the padding out.
+# So we already have two candidates. One is the [CLS] vector itself. The other is what many libraries call the
+# *pooled output*, which is the [CLS] vector after a linear layer and tanh. A third candidate needs no special token
+# at all: the mean of the vectors of all tokens, with the padding left out.
 #
 # ### Your turn (4 min)
 
@@ -313,8 +316,10 @@ def mean_pool(hidden, token_ids, pad_id):
 exercises.check("mean_pool", mean_pool)
 
 # %% [markdown]
-# Which of the three is best? We keep MiniLM **frozen**, which means that none of its weights change. So we can
-# compute the vectors of all reviews once and fit a logistic regression on them.
+# Which of the three works best? To find out, we keep MiniLM **frozen**, which means that none of its weights
+# change. Then we have to compute the vectors of the reviews only once, and all that we train is a logistic
+# regression on top, a single linear layer with a softmax. We do this eight times, each time with other reviews
+# drawn at random for training.
 # %%
 exercises.predict("which_pooling")
 
@@ -338,7 +343,7 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because somebody has to read every review. Suppose you can afford 50.
+# Labels cost money, because somebody has to read every review. Suppose you can afford only 50 of them.
 
 # %%
 exercises.predict("accuracy_from_fifty")
@@ -351,10 +356,10 @@ print(
 )
 
 # %% [markdown]
-# Is that good or bad? Let's compare it with a classic that needs no Transformer, the **bag of words**. Each
-# review becomes one number per word of the vocabulary, 1 if the review contains the word and 0
-# otherwise, with a logistic regression on top. With 50 labels the bag of words gets 55%, hardly better than guessing. Now we
-# give both of them 5,000 labels.
+# Is that good or bad? Let's compare it with a classic that needs no Transformer, the **bag of words**. It describes
+# a review by one number per word of the vocabulary, 1 if the review contains the word and 0 if it doesn't. On top
+# we put a logistic regression, as before. With 50 labels the bag of words gets 55%, hardly better than guessing.
+# Now we give both methods 5,000 labels.
 
 # %%
 exercises.predict("words_catch_up")
@@ -405,13 +410,13 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Each band covers eight different draws of the labelled reviews. With 50 labels, two people who try the same method can
-# end up many points apart, only because they drew other reviews. A single run on few labels tells you
-# very little.
+# Look at the width of the bands, which cover the eight draws of labelled reviews. With 50 labels, two people who
+# try the same method can end up many points apart, only because they drew different reviews. So a single run on few
+# labels tells you very little.
 #
-# You can see for yourself how quick this is. The cell below reads 500 reviews with the frozen model and fits a classifier
-# on their vectors. The last term of the loss keeps the weights small. Without it, 384 numbers per review are enough
-# to fit all 500 labels perfectly, and new reviews suffer.
+# A frozen encoder is also quick, as you can see for yourself. The cell below reads 500 reviews with the frozen
+# model and fits a classifier on their vectors. The last term of the loss keeps the weights small. Without it, 384
+# numbers per review are enough to fit all 500 labels perfectly, and the classifier gets worse on new reviews.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -440,13 +445,14 @@ assert live > 0.62
 # %% [markdown]
 # ## 4. Can we train the rest as well, cheaply?
 #
-# The vectors were made for comparing sentences by topic, and we want opinions. So let's train the
-# encoder too. That's called **fine-tuning**. All 22.6 million parameters change, and for each task we'd
-# have to store a whole new model.
+# MiniLM's vectors were made for comparing sentences by topic, but we're interested in opinions. So let's train the
+# encoder too, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so we'd have
+# to store a whole new model per task.
 #
-# **LoRA** (Hu et al. 2021) leaves every matrix $W$ frozen and learns a correction to it. The correction has the shape
-# of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and $A$ of shape $(r, D_{in})$, with a
-# rank $r$ of, say, 16:
+# **LoRA** (Hu et al. 2021) leaves every matrix $W$ frozen and learns a correction to it. The correction has the
+# shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and $A$ of shape
+# $(r, D_{in})$. The rank $r$ is small, 16 for example, and the fixed number $\alpha$ sets how strongly the
+# correction counts:
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 
@@ -462,10 +468,18 @@ print(f"{trainable:,} of {everything:,} parameters: {trainable / everything:.1%}
 assert trainable == 6 * 16 * (4 * 2 * 384 + 2 * (384 + 1536))
 
 # %% [markdown]
-# **Pencil (1 min).** Check that number. Each layer has four matrices of 384 × 384 and two of 384 × 1,536.
+# **Pencil (1 min).** Check that number. MiniLM has six layers, and each of them has four matrices of 384 × 384 and
+# two of 384 × 1,536.
 #
-# $B$ starts at zero, so at first the model computes exactly what it did before. During training only $A$
-# and $B$ change.
+# <details><summary>Compare</summary>
+#
+# A 384 × 384 matrix gets 16 × (384 + 384) = 12,288 new parameters, and a 384 × 1,536 matrix gets 16 × (384 + 1,536)
+# = 30,720. One layer has 4 × 12,288 + 2 × 30,720 = 110,592 of them, and six layers have 663,552.
+#
+# </details>
+#
+# At the start of training $B$ is zero, so the model computes exactly what it did before. From then on only $A$ and
+# $B$ change.
 #
 # ### Your turn (5 min)
 
@@ -483,15 +497,16 @@ def lora_forward(x, w, a, b, alpha):
 exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
-# This is the course's own version, whole:
+# Here's the course's own version in full. It calls $A$ `down` and $B$ `up`:
 
 # %%
 notebook.show_source(lora.LoRALinear)
 
 # %% [markdown]
-# When training is over, nobody needs to carry $A$ and $B$ along. We add $\frac{\alpha}{r} B A$ to $W$ once, and the model
-# has its old shape and its old speed. Here are 24 reviews through the bundled adapter, before and after
-# merging.
+# Two extra matrix multiplications per linear layer cost time, but after training they aren't needed any more. We
+# can add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its old shape and its old speed again. Let's check
+# that nothing else changes. The course comes with an **adapter**, the trained $A$ and $B$ of every linear layer and a
+# classifier, made from all 7,720 film reviews. With it we put 24 reviews through the model, before and after merging.
 
 # %% tags=["hide-input"]
 from helpers.pretrained.adapters import load_adapter
@@ -516,8 +531,9 @@ some = torch.randn(5, 6, dtype=torch.float64)
 torch.testing.assert_close(layer(some), layer.merged()(some), atol=1e-12, rtol=0)
 
 # %% [markdown]
-# What does it bring? We took 1,000 labelled reviews and trained in five ways, two passes each: only the
-# classifier on top, the last layer too, all layers, and LoRA of rank 4 and 16.
+# What do we gain from training more than the classifier? We took 1,000 labelled reviews and trained in five ways,
+# with two passes over the reviews each time. We trained only the classifier on top, the classifier and the last
+# layer, all layers, and LoRA with rank 4 and with rank 16.
 
 # %%
 exercises.predict("best_way_to_tune")
@@ -571,8 +587,8 @@ exercises.quiz("why_b_starts_at_zero")
 # %% [markdown]
 # ## Try it
 #
-# The bundled adapter was trained in this way on all 7,720 reviews. Type a review. Each bar shows what
-# the model would say if that word were left out.
+# Here's the course's adapter at work. Type a review of your own. Each bar shows what the model would say if that
+# word were left out.
 
 # %% tags=["nbval-ignore-output"]
 sentiment = load_sentiment()
@@ -581,7 +597,8 @@ WordFlipper(sentiment, "the plot barely works")
 # %% [markdown]
 # ### You are here
 #
-# Here is the whole model with a sentence in it. There's no decoder, and no head of any layer is masked.
+# Here's the whole model with a sentence in it. There's no decoder and no causal mask, so in every head each
+# position can attend to both sides.
 
 # %% tags=["nbval-ignore-output"]
 model_map(minilm.trace("never dull"))
@@ -590,10 +607,11 @@ model_map(minilm.trace("never dull"))
 # ### What you take with you
 #
 # - BERT is an encoder alone. It's trained to fill gaps, so every position can use both sides.
-# - 15% of the tokens are predicted. Of these 80% become [MASK], 10% a random token, and 10% stay.
-# - The pooler is a linear layer and tanh over [CLS]. Mean pooling has to leave the padding out.
+# - BERT predicts 15% of the tokens. Of these, 80% become [MASK], 10% become a random token, and 10% stay.
+# - The pooler applies a linear layer and tanh to the [CLS] vector. Mean pooling has to leave the padding out.
 # - With a frozen encoder you compute each vector once, and a few hundred labels give a usable classifier.
-# - LoRA trains two thin matrices per layer, about 3% of the parameters, and can be merged afterwards.
+# - LoRA trains two thin matrices per linear layer, about 3% of the parameters at rank 16, and they can be merged
+#   into the model afterwards.
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
@@ -659,10 +677,9 @@ exercises.quiz("mean_or_cls")
 #
 # ## Why not always [MASK]?
 #
-# In later use there is no [MASK], and every vector we take belongs to a visible word. A model that only
-# ever answered at [MASK] has never been asked for anything there. We train a second small BERT that
-# always sees the mask. Then we show both of them whole sentences with nothing hidden, and ask at every position which word
-# belongs there.
+# Of the tokens that BERT has to predict, a fifth aren't replaced by [MASK]. Is that worth the trouble? We train a
+# second small BERT in which every chosen token becomes [MASK]. Then we give both models whole sentences with
+# nothing hidden, and at every position we ask which word belongs there.
 
 # %%
 exercises.predict("nothing_is_hidden")
@@ -689,9 +706,13 @@ print(
 )
 
 # %% [markdown]
+# The reason lies in what each model was asked during training. When BERT is used, there's no [MASK], and every
+# vector that we take belongs to a visible word. A model that was always asked at [MASK] has never had to predict
+# anything at a visible word.
+#
 # ## Does it know more than films?
 #
-# The bundled adapter has only ever seen film reviews. We give it reviews of mobile phones.
+# The course's adapter has been trained on film reviews only. How well does it judge reviews of mobile phones?
 
 # %% tags=["nbval-ignore-output"]
 products = product_reviews()[:200]
@@ -709,7 +730,7 @@ assert transfer > 0.75
 #
 # ## One word
 #
-# These pairs differ in one word. In which of them does the label change?
+# The sentences of each pair differ in one word. In which pairs should the label change, and in which does it?
 
 # %% tags=["nbval-ignore-output"]
 pairs = [
@@ -736,8 +757,8 @@ assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 #
 # Many first notebooks on BERT share four mistakes, and all of them run without an error.
 #
-# **No attention mask.** Reviews are padded, and nobody tells the model which tokens are padding. Ours
-# derives the mask from the ids. We switch that off and pad to 512, the most that BERT can read.
+# **No attention mask.** The reviews are padded, but the model isn't told which tokens are padding. Our own model
+# finds the padding by its id, so we switch that off. Then we pad to 512 tokens, the most that BERT can read.
 
 # %%
 exercises.predict("labels_without_a_mask")
@@ -777,11 +798,11 @@ assert (right_way - to_512).abs().max() < 1e-3 < (right_way - no_mask).abs().mea
 assert long > 3 * short
 
 # %% [markdown]
-# **Everything padded to 512.** As you just saw, that's a waste even with the mask. Pad to the longest of
-# the batch.
+# **Everything padded to 512.** As you just saw, that wastes time even with the mask. Pad to the longest text of the
+# batch instead.
 #
-# **A sigmoid, then `BCELoss`.** Mathematically that's the same as `BCEWithLogitsLoss`. In 32-bit numbers it isn't.
-# Take a model that is confidently wrong.
+# **A sigmoid, then `BCELoss`.** Mathematically these two steps are the same as `BCEWithLogitsLoss`, but in 32-bit
+# numbers they aren't. Let's compare their gradients for a model that is confidently wrong.
 
 # %%
 for logit in (5.0, 20.0, 100.0):
@@ -801,7 +822,7 @@ for logit in (5.0, 20.0, 100.0):
 assert gradients[0] == 0 and gradients[1] == 1
 
 # %% [markdown]
-# At a logit of 20 the sigmoid rounds to 1, and its gradient to 0. So the model learns nothing from its worst
+# At a logit of 20 the sigmoid is rounded to 1 and its gradient to 0, so the model learns nothing from its worst
 # mistakes.
 #
 # **An old interface.** In the library's early years a model returned a tuple, and you'll still find
@@ -863,11 +884,10 @@ print(
 #
 # ## Myth or fact?
 #
-# **"BERT uses sinusoids."** A myth. It learns a table of 512 position vectors, and refuses a 513th. The
-# sinusoids belong to the model of 2017.
+# **"BERT uses sinusoids."** A myth. BERT learns a table of 512 position vectors, so it has none for a 513th token.
+# The sinusoids belong to the model of 2017.
 #
-# **"The pooled output is the [CLS] vector."** A myth, as section 2 shows. There's a linear layer and tanh
-# in between.
+# **"The pooled output is the [CLS] vector."** A myth, as section 2 shows: a linear layer and tanh come in between.
 
 # %% tags=["hide-input"]
 assert minilm.model.positions.table.shape == (512, 384)
