@@ -532,33 +532,39 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # [Lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) trains it, and checks that nothing is unknown.
 
 # %% [markdown]
+# ## Lesson 13
+#
+# **40 · "To answer a question, take the argmax of start and of end, and cut."** The two are chosen without each
+# other, so the end can come before the start. Search for the best pair among the valid ones. [Lesson
+# 13](13_find_and_point.ipynb#2.-Where-in-the-paragraph?) counts how often the argmaxes fail on real questions.
+#
 # ## Lesson 14
 #
-# **40 · "GPT is the right half of the paper's figure."** The right half has a cross-attention in every layer.
+# **41 · "GPT is the right half of the paper's figure."** The right half has a cross-attention in every layer.
 # A GPT has none, because there's no encoder to attend to. What remains is a layer of the *left* half under a
 # causal mask, which is how [lesson 14](14_gpt.ipynb) builds it before comparing it with GPT-2.
 
 # %% [markdown]
 # ## Lesson 15
 #
-# **41 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
+# **42 · "A Vision Transformer trained from scratch on few images beats a CNN."** It doesn't, unless something
 # makes up for the missing data, such as pretraining or heavy augmentation. [Lesson
 # 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000
 # pictures, with equal parameters and equal seconds.
 #
-# **42 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
+# **43 · "Transformers outperform everything in vision."** After pretraining on many millions of photos they are
 # among the best. With only a million photos to learn from, CNNs were still ahead of them (Dosovitskiy et al.
 # 2021, arXiv:2010.11929, section 4.3).
 
 # %% [markdown]
 # ## Lesson 16: Long context
 #
-# **43 · "All language models are Transformers, and Transformers win everywhere."** Recurrent models and
+# **44 · "All language models are Transformers, and Transformers win everywhere."** Recurrent models and
 # state-space models are in use, alone or mixed with attention layers, and linear attention *is* a recurrent
 # network. [Lesson 16](16_long_context.ipynb#Myth-or-fact:-all-language-models-are-Transformers) trains an LSTM
 # with a single head beside a GPT of equal size.
 #
-# **44 · "With a window mask, attention becomes cheaper."** A mask hides scores that have already been computed.
+# **45 · "With a window mask, attention becomes cheaper."** A mask hides scores that have already been computed.
 # What saves work is not to compute them.
 
 # %%

@@ -151,6 +151,18 @@ exercises.quiz("review_masked_positions")
 exercises.quiz("review_unknown_token")
 
 # %% [markdown]
+# ## 13 Find it, then point at it
+
+# %%
+exercises.quiz("review_recall")
+
+# %%
+exercises.quiz("review_two_ends")
+
+# %%
+exercises.quiz("review_offsets")
+
+# %% [markdown]
 # ## 14 GPT
 
 # %%

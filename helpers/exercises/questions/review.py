@@ -573,4 +573,49 @@ QUESTIONS = [
             "A recurrent network needs its state, and a cache grows with the text.",
         ),
     ),
+    _ask(
+        "recall",
+        "A search over 110 paragraphs has a recall at 5 of 99%. What does a reader that gets only the *first* paragraph found have to live with?",
+        (
+            "With recall at 1, which is lower and limits how often it can be right.",
+            "Yes. The 99% count questions whose paragraph is anywhere among the first five.",
+        ),
+        (
+            "With 1% of wrong paragraphs, as the number says.",
+            "That holds for somebody who reads all five. The right one can be the fifth.",
+        ),
+        (
+            "With nothing: a good reader finds the answer elsewhere.",
+            "It can only point at what is in the text that it got.",
+        ),
+    ),
+    _ask(
+        "two_ends",
+        "A reader's best start is token 40 and its best end token 12. What is the answer?",
+        (
+            "The valid pair of start and end with the highest sum of logits.",
+            "Yes, whichever that is. It may share one of its ends with these two, or none.",
+        ),
+        (
+            "Tokens 12 to 40.",
+            "Token 12 looked like a good end, and nothing says it's a good start.",
+        ),
+        (
+            "None: the question has no answer in this text.",
+            "Whether there's an answer is decided by comparing the best valid span with [CLS].",
+        ),
+    ),
+    _ask(
+        "offsets",
+        "Why does a reader's answer come from the text by offsets, and not from its tokens?",
+        (
+            "Tokens have lost capitals, accents and spaces.",
+            "Yes. No rule for gluing brings them back, and the text still has them.",
+        ),
+        (
+            "Because the reader makes up tokens that aren't in the text.",
+            "It only points at tokens, and all of them come from the text.",
+        ),
+        ("Joining tokens is slow.", "It's fast, and still gives the wrong characters."),
+    ),
 ]
