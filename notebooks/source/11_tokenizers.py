@@ -133,8 +133,8 @@ def words_to_ids(words, ids, unk_id):
 exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
-# That's good enough for the toy corpus, because its 150 words are all there is. Real text is different, so let's
-# try some: 7 MB of fairy tales, from Grimm to *Alice in Wonderland*.
+# One number per word is good enough for the toy corpus, which has only 150 words. Will it do for real text as well?
+# Let's try it with 7 MB of fairy tales, from Grimm to *Alice in Wonderland*.
 
 
 # %%

@@ -750,8 +750,8 @@ labels_of = [[label for label, _ in sentiment.classify(list(pair))] for pair in 
 assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 
 # %% [markdown]
-# Three of the four labels change. *Never dull* stays negative, if only just. The adapter has learned that some
-# small words can turn a sentence round, but not every way in which they do.
+# Three of the four labels change. *Never dull* stays negative, if only just. So the adapter has learned that
+# small words can turn a sentence round, but it hasn't learned this for all of them.
 #
 # ## Four mistakes of a first notebook
 #
@@ -879,8 +879,8 @@ print(
 )
 
 # %% [markdown]
-# The numbers agree with ours. In BERT-base, with texts padded to 512, the shapes would be (3, 512) for the ids, (3, 512, 768) for the
-# hidden states and (3, 768) for the pooled output.
+# The numbers agree with ours. In BERT-base, with texts padded to 512, the shapes would be (3, 512) for the ids,
+# (3, 512, 768) for the hidden states and (3, 768) for the pooled output.
 #
 # ## Myth or fact?
 #
