@@ -67,13 +67,13 @@ def _filters():
 
 
 def to_bytes(frames):
-    """Round logarithms of power to STEPS steps, a byte each."""
+    """Round `frames`, logarithms of power, to STEPS steps, a byte each."""
     share = (frames - QUIETEST) / (LOUDEST - QUIETEST)
     return numpy.clip(numpy.round(STEPS * share), 0, STEPS).astype(numpy.uint8)
 
 
 def from_bytes(codes):
-    """Turn bytes back into logarithms of power."""
+    """Turn `codes`, the bytes that `to_bytes` gives, back into logarithms of power."""
     return codes.astype(numpy.float32) / STEPS * (LOUDEST - QUIETEST) + QUIETEST
 
 

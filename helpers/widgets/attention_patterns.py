@@ -17,7 +17,7 @@ CELLS = ListedColormap(["#eef1f4", "#cdb8e2", BLUE])  # not met, met on the way,
 
 
 def make_mask(pattern, length, width, causal):
-    """Build the mask of one of the PATTERNS, (length, length)."""
+    """Build the mask of a `pattern`, (`length`, `length`), with a `width`, `causal` or not."""
     if pattern == "window":
         return window_mask(length, width, causal)
     if pattern == "strided":
