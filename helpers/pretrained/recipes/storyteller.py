@@ -66,6 +66,63 @@ def train_tokenizer(text, vocab_size):
     return tokenizer
 
 
+def config_of(args, vocab_size):
+    """Make the model's configuration from the command line `args` and a vocabulary's size."""
+    return GPTConfig(
+        vocab_size=vocab_size,
+        d_model=args.d_model,
+        n_heads=args.n_heads,
+        n_layers=args.n_layers,
+        max_len=args.max_len,
+        positions="rotary",
+        dropout=args.dropout,
+    )
+
+
+def settings_of(args):
+    """Make the training's settings from the command line `args`."""
+    return TextTraining(
+        steps=args.steps,
+        batch_size=args.batch_size,
+        length=args.length,
+        peak_rate=args.peak_rate,
+        warmup_steps=args.steps // 40,
+        optimizer="muon",
+        precision=args.precision,
+        long_from=0.85,
+        seed=args.seed,
+    )
+
+
+def reporter(teller, steps, validation):
+    """Make the function that prints how a training of so many `steps` goes.
+
+    Parameters
+    ----------
+    teller : Storyteller
+    steps : int
+    validation : str
+        Its beginning is scored ten times on the way; nothing is chosen by that.
+
+    Returns
+    -------
+    report : function (step, history)
+    """
+    started = time.perf_counter()
+
+    def report(step, history):
+        recent = history.losses[-50:]
+        seconds = time.perf_counter() - started
+        line = f"step {step}: {sum(recent) / len(recent):.3f} nats a token, {seconds:.0f} s"
+        if step % (10 * max(steps // 100, 1)) == 0:
+            bits = teller.bits_per_byte(validation[:30_000])
+            teller.model.train()
+            line += f", validation {bits:.3f} bits a byte"
+        print(line, flush=True)
+
+    return report
+
+
 def main(argv=None):
     """Train, score on the validation text, save.
 
@@ -78,46 +135,16 @@ def main(argv=None):
     torch.manual_seed(args.seed)
     text, validation = stories("train")[: args.letters], stories("validation")
     tokenizer = train_tokenizer(text, args.vocab_size)
-    config = GPTConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        d_model=args.d_model,
-        n_heads=args.n_heads,
-        n_layers=args.n_layers,
-        max_len=args.max_len,
-        positions="rotary",
-        dropout=args.dropout,
-    )
-    teller = Storyteller(GPT(config), tokenizer)
-    settings = TextTraining(
-        steps=args.steps,
-        batch_size=args.batch_size,
-        length=args.length,
-        peak_rate=args.peak_rate,
-        warmup_steps=args.steps // 40,
-        optimizer="muon",
-        precision=args.precision,
-        long_from=0.85,
-        seed=args.seed,
-    )
-    started = time.perf_counter()
-
-    def report(step, history):
-        loss = sum(history.losses[-50:]) / len(history.losses[-50:])
-        line = f"step {step}: {loss:.3f} nats a token, {time.perf_counter() - started:.0f} s"
-        if step % (10 * max(args.steps // 100, 1)) == 0:
-            teller.model.eval()
-            line += f", validation {teller.bits_per_byte(validation[:30_000]):.3f} bits a byte"
-            teller.model.train()
-        print(line, flush=True)
-
+    teller = Storyteller(GPT(config_of(args, tokenizer.get_vocab_size())), tokenizer)
     ids = torch.tensor(tokenizer.encode(text).ids)
-    history = train_on_text(teller.model, ids, settings, True, args.checkpoint, report)
+    report = reporter(teller, args.steps, validation)
+    history = train_on_text(teller.model, ids, settings_of(args), True, args.checkpoint, report)
     if history.stopped_early:
         print(f"stopped; the same command goes on from {args.checkpoint}")
         return
     teller.card = {
         "steps": args.steps,
-        "seconds": round(time.perf_counter() - started),
+        "seconds": round(history.seconds),
         "seed": args.seed,
         "bits_per_byte": round(teller.bits_per_byte(validation), 4),
         "losses": [round(loss, 3) for loss in history.losses[:: max(args.steps // 200, 1)]],
