@@ -89,7 +89,7 @@ class LetterModel(nn.Module):
 
 
 def average(x):
-    """Replace every vector by the mean of itself and all before it, (B, T, D) -> (B, T, D)."""
+    """Replace every vector of x, (B, T, D), by the mean of itself and all before it."""
     allowed = causal_mask(x.shape[1])
     return (allowed / allowed.sum(-1, keepdim=True)) @ x
 
@@ -170,7 +170,7 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS):
 
 
 def nats_per_letter(model, ids):
-    """Measure the loss on a text of ids (N,), every letter but the first."""
+    """Measure the loss of a model on a text of ids (N,), every letter but the first."""
     return nats_of_text(model, ids, WINDOW) / (len(ids) - 1)
 
 

@@ -80,7 +80,7 @@ def check(name, answer):
 
 
 def judge(name, answer):
-    """Do what `check` does, but record nothing and print nothing."""
+    """Do what `check` does with a `name` and an `answer`, but record nothing and print nothing."""
     try:
         exercise = find(name, "exercise")
     except ValueError as error:
@@ -154,7 +154,7 @@ def is_stub(answer):
 
 
 def not_attempted(exercise, n_gaps=0):
-    """Make the verdict for the stub of an `exercise`, or for an answer with gaps left open."""
+    """Make the verdict for the stub of an `exercise`, or for an answer with `n_gaps` left open."""
     state = "not attempted yet. Write your answer above and run the cell again"
     if n_gaps:
         still = "one gap is" if n_gaps == 1 else f"{n_gaps} gaps are"

@@ -82,7 +82,7 @@ def _read(path):
 
 
 def understood(state):
-    """Bring a file of any age to today's form; the first ones held a word per name."""
+    """Bring the `state` in a file of any age to today's form; the first held a word per name."""
     kinds = {kind: state[kind] if kind in KINDS[:2] else state.get(kind, {}) for kind in KINDS}
     for kind in KINDS[:2]:
         kinds[kind] = {name: _entry(entry) for name, entry in kinds[kind].items()}

@@ -24,6 +24,6 @@ def measured(name):
 
 
 def store(name, results):
-    """Write a recipe's `results`, a dict of plain data, for `measured`."""
+    """Write a recipe's `results`, a dict of plain data, under a `name`, for `measured`."""
     with whole_file(RESULTS / f"{name}.json") as partial:
         partial.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -175,6 +175,7 @@ exercises.check("attention_context", attention_context)
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where is that thing I could move? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read on? |
+# | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
 #
 # By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
 # tokenizer, the data and the training loop come with the course. You need to know some Python and to have met

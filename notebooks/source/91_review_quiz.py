@@ -1,10 +1,10 @@
 # %% [markdown]
-# # Review: thirty questions
+# # Review
 #
 # There are three questions per lesson. They ask what you should know by heart, what's easily confused, and
-# sometimes what helps when your own model doesn't work. The whole review takes **about 30 minutes**. Every
-# option explains why it's right or wrong, and the heading tells you which lesson to return to. In the table
-# of progress, row 10 counts these thirty questions too.
+# sometimes what helps when your own model doesn't work. Questions on five lessons take **about 15 minutes**.
+# Every option explains why it's right or wrong, and the heading tells you which lesson to return to. In the
+# table of progress, row 10 counts these questions too.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -15,7 +15,7 @@ notebook.set_up()
 from helpers import exercises
 
 # %% [markdown] tags=["notes"]
-# **30 minutes** alone, or ten questions in 15 minutes by show of hands. **If you're late**, take one question
+# **About 50 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're late**, take one question
 # per lesson.
 
 # %% [markdown]
@@ -149,6 +149,18 @@ exercises.quiz("review_masked_positions")
 
 # %%
 exercises.quiz("review_unknown_token")
+
+# %% [markdown]
+# ## 12 BERT
+
+# %%
+exercises.quiz("review_masked_training")
+
+# %%
+exercises.quiz("review_lora_parameters")
+
+# %%
+exercises.quiz("review_frozen_or_tuned")
 
 # %% [markdown]
 # ## 13 Find it, then point at it

@@ -618,4 +618,41 @@ QUESTIONS = [
         ),
         ("Joining tokens is slow.", "It's fast, and still gives the wrong characters."),
     ),
+    _ask(
+        "masked_training",
+        "Why does BERT hide tokens in training, when GPT doesn't have to?",
+        (
+            "Each position can attend to every other one, so it would see the word it has to predict.",
+            "Yes. In GPT the causal mask hides the next token, and BERT has no causal mask.",
+        ),
+        (
+            "Because hiding tokens makes the model robust against spelling mistakes and missing words.",
+            "That may be a side effect. Without hiding anything there would be nothing to predict.",
+        ),
+        (
+            "Because its vocabulary is too small to contain every word.",
+            "Rare words are cut into pieces, as in GPT. That has nothing to do with [MASK].",
+        ),
+    ),
+    _count(
+        "lora_parameters",
+        "A matrix of 1,000 × 1,000 gets a LoRA correction of rank 4. How many parameters are trained?",
+        8000,
+        "4 × 1,000 for each of the two thin matrices.",
+        ("4000", "There are two thin matrices, A and B."),
+        ("1000000", "The matrix itself stays frozen."),
+    ),
+    _ask(
+        "frozen_or_tuned",
+        "You have 50 labelled texts. Why repeat the experiment with other draws of 50?",
+        (
+            "With so few, the accuracy depends a lot on which texts were drawn.",
+            "Yes. In lesson 12 the best and the worst of eight draws are several points apart.",
+        ),
+        (
+            "A second training on other texts makes the same model better.",
+            "Each draw trains a classifier of its own. Repeating measures the spread.",
+        ),
+        ("The test set changes with each draw.", "The test set stays the same."),
+    ),
 ]

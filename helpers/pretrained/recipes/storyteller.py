@@ -67,7 +67,7 @@ def train_tokenizer(text, vocab_size):
 
 
 def config_of(args, vocab_size):
-    """Make the model's configuration from the command line `args` and a vocabulary's size."""
+    """Make the model's configuration from the command line `args` and `vocab_size`."""
     return GPTConfig(
         vocab_size=vocab_size,
         d_model=args.d_model,
