@@ -2,12 +2,12 @@
 # # Who pays for long context?
 #
 # Paste a whole novel into a chat window and ask who the murderer is. That's about 130,000 tokens, and the
-# model has to be able to attend to every one of them while it answers. Somewhere, the keys and values of
-# all these tokens are kept, because computing them again for every word of the answer would take forever
-# (the cache of lesson 08).
+# model has to be able to attend to every one of them while it answers. Computing their keys and values again
+# for every word of the answer would take forever, so they're kept in the cache of lesson 08.
 #
-# GPT-3 had a window of 2,048 tokens. Suppose you stretch it to the length of the novel and change nothing
-# else. Its 175 billion parameters take 350 gigabytes. How much does the novel take?
+# GPT-3 had a window of 2,048 tokens. Suppose you stretch that window to the length of the novel and change
+# nothing else. The model has 96 layers with 96 heads each, and every key and every value is 128 numbers wide.
+# Its 175 billion parameters take 350 gigabytes. How much memory do the keys and values of the novel take?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -79,15 +79,16 @@ def tell(text):
 # **45 minutes.** Hook, warm-up and section 1 11 · 2 patterns 14 · 3 tiles 8 · 4 linear attention 9 ·
 # 5 hybrids and summary 3. The other masks and the discussion are for home.
 #
-# **Say first**: four ways out, and each pays with something else: links, nothing but effort, exact
-# look-up. Write the three words on the board and fill in the table at the end together.
+# **Say first**: there are three ways out, and each has its own price. Patterns give up direct links, tiles
+# cost nothing but effort, and linear attention gives up exact look-up. Write the three on the board and
+# complete the list together at the end.
 #
 # **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
 # before you move the slider.
 #
 # **If you are late**: leave out `online_softmax_step` and show the numpy loop alone.
 #
-# **Ask**: "Which of the four changes what the model computes?" · "Who pays: the one who trains, the one who
+# **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who
 # serves, or the one who asks?" · "What would you lose first in a contract of 300 pages?"
 #
 # **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an
@@ -110,8 +111,8 @@ exercises.warm_up(16)
 # %% [markdown]
 # ## 1. What does a long text cost?
 #
-# There are two bills. One is for the **cache**, and it grows in proportion to the length. You can write it
-# down.
+# There are two bills. One is for the **cache**, which grows in proportion to the length. You can already
+# write the formula for it.
 #
 # ### Your turn (2 min)
 
@@ -131,12 +132,12 @@ exercises.check("cache_size", cache_size)
 
 # %% [markdown]
 # Every factor in this product is a place to save. In **grouped-query attention** several heads of queries
-# share one head of keys and values, so with 12 such heads in place of 96 the novel's cache shrinks to an
-# eighth. (The width per head stays 128.)
+# share one head of keys and values. With 12 heads of keys and values in place of 96, each still 128 wide, the
+# novel's cache shrinks to an eighth.
 #
-# The other bill is for **time**. Reading the text means comparing every token with every other one, and
-# lesson 04 counted the multiplications, about $2n^2d$. Here's what that means on your machine, next to a
-# feed-forward layer, which treats every token by itself.
+# The other bill is for **time**. To read the text, the model compares every token with every other one, and
+# in lesson 04 you counted about $2n^2d$ multiplications for that. Here's what that means on your machine,
+# next to a feed-forward layer, which processes every token by itself.
 
 
 # %%
@@ -183,7 +184,7 @@ notebook.figure(
 
 # %% [markdown]
 # Four times the tokens take about sixteen times the time and exactly sixteen times the memory for the
-# weights. Both curves are for a single head of a single layer.
+# weights. And that's for a single head of a single layer.
 
 # %%
 exercises.quiz("what_grows_with_the_square")
@@ -213,7 +214,7 @@ exercises.check("window_mask", window_mask)
 
 # %% [markdown]
 # With a window of 64, a text of 2,048 tokens has 64 pairs per token left, and 1,984 are masked out. Let's
-# give this mask to the attention of lesson 04 and look at the clock.
+# pass this mask to the attention function of lesson 04 and time it.
 
 # %%
 exercises.predict("what_a_mask_saves")
@@ -257,8 +258,8 @@ assert counted[0] == counted[1] == 16 * counted[2]
 # %% [markdown]
 # ### Does the first word still reach the last one?
 #
-# In one layer, no. But in the second layer a token attends to neighbours which have themselves attended to
-# *their* neighbours. So information travels further with every layer.
+# Within one layer it doesn't. But in the second layer a token attends to neighbours that have themselves
+# attended to *their* neighbours, so information travels further with every layer.
 
 # %%
 exercises.predict("how_far_back")
@@ -272,7 +273,7 @@ assert furthest == 28
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# To count the reach of *any* pattern, follow the paths: if $t$ attends to $u$, then everything that has
+# To find the reach of *any* pattern, follow the paths: if $t$ attends to $u$, then everything that has
 # reached $u$ so far now reaches $t$.
 
 # %% tags=["hide-input"]
@@ -289,19 +290,20 @@ def reach(mask, n_layers):
 exercises.check("reach", reach)
 
 # %% [markdown]
-# With a window of 8, a text of 4,096 tokens needs hundreds of layers until its ends meet. Two other patterns
-# are much quicker. The **strided** one (Child et al. 2019) also attends to every 8th token further back.
-# In the third one a few **global** tokens attend to all and are attended to by all, as in Longformer and
-# BigBird. Move the sliders: how many layers does each need, and why does the global token help so little as
-# long as *causal* is on?
+# With a window of 8, a text of 4,096 tokens needs hundreds of layers before its last token can depend on its
+# first. Two other patterns need far fewer. In the **strided** pattern (Child et al. 2019), each token also
+# attends to every 8th token further back. In the **global** pattern, which Longformer and BigBird use, a few
+# tokens attend to all the others and all the others attend to them. Move the sliders: how many layers does
+# each pattern need, and why does a global token help so little as long as *causal* is on?
 
 # %%
 AttentionPatterns()
 
 # %% [markdown]
-# What does that mean for a trained model? A small encoder gets 40 random symbols, one of them marked, and has to
-# report the marked symbol at the last position. All four models have two layers and are trained in the same
-# way. The window of 8 reaches 7 positions to each side.
+# What does that mean for a trained model? A small encoder reads 40 random symbols, one of them marked, and has
+# to report the marked symbol at the last position. We train four such encoders in the same way, each with two
+# layers. They differ only in their pattern: full attention, a window of 8, strided, and a window with one global
+# token. In an encoder the window of 8 reaches 7 positions to each side.
 
 
 # %%
@@ -398,16 +400,17 @@ notebook.figure(
 exercises.quiz("layers_for_a_window")
 
 # %% [markdown]
-# ## 3. Can we keep every pair and still save memory?
+# ## 3. Do we have to store the weights?
 #
 # Each row of weights is needed only until the values have been mixed. If we could work through the keys a few
 # at a time, the $n \times n$ weights would never have to exist all at once. But the softmax needs every score
-# of a row, for the sum in its denominator and for the largest score, which is subtracted so that nothing
-# overflows.
+# of a row twice over, first to find the largest score, which it subtracts so that nothing overflows, and then
+# for the sum in the denominator.
 #
-# **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block you have the
-# maximum 2 and the sum $e^{1-2} + e^{0}$. After the second block the maximum is 4. By which single number
-# do you multiply the old sum so that it's relative to 4?
+# **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block the
+# maximum is 2 and the sum is $e^{1-2} + e^{0}$, with 2 subtracted from each score. After the second block the
+# maximum is 4, so 4 should have been subtracted. By which single number do you multiply the old sum to put
+# that right? Write it down before you read the loop below, which does the same with five scores.
 
 # %%
 scores, block = numpy.array([1.0, 2.0, 4.0, 0.5, 3.0]), 2
@@ -425,13 +428,14 @@ assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
 print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
-# The old sum was relative to 2, so multiplying it by $e^{2-4}$ makes it relative to 4. The mixture of
-# values is carried along in the same way. This is the **online softmax** (Milakov and Gimelshein 2018), and
+# The old sum had 2 subtracted from every score, so multiplying it by $e^{2-4}$ gives the sum with 4
+# subtracted. The mixture of values is carried along in the same way. This is the **online softmax** (Milakov and Gimelshein 2018), and
 # FlashAttention (Dao et al. 2022) is built on it.
 #
 # ### Your turn: find the bug (4 min)
 #
-# Here's somebody's attention in tiles of two keys. The print-out compares it with ordinary attention.
+# Somebody has written attention that reads keys and values in blocks of two, called **tiles**. The print-out
+# compares the result with ordinary attention.
 
 # %% tags=["hide-input"]
 exercises.heading("forgetful_tiles")
@@ -488,11 +492,13 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 # %% [markdown]
 # ## 4. What if we moved the brackets?
 #
-# Tiles save memory but no multiplications. Those are in $(QK^\top)V$, where the $n \times n$ matrix comes first. Matrix
-# products are associative, so the brackets can be moved, and in $Q(K^\top V)$ nothing larger than $d \times d$
-# comes first. What stops us is the softmax in between. So let's replace it: instead of $e^{q \cdot k}$, use a weight that *is* a
-# dot product, $\phi(q) \cdot \phi(k)$, with a function $\phi$ that makes every entry positive. Katharopoulos et
-# al. (2020) take $\phi(x) = \mathrm{elu}(x) + 1$.
+# Tiles save memory but no multiplications, because $(QK^\top)V$ still begins with all $n \times n$ scores. Matrix
+# products are associative, though, so the brackets can be moved, and $Q(K^\top V)$ begins with a matrix that's
+# only $d \times d$. What stops us is the softmax between the two products.
+#
+# So let's replace the softmax. Instead of $e^{q \cdot k}$, use a weight that *is* a dot product,
+# $\phi(q) \cdot \phi(k)$, with a function $\phi$ that makes every entry positive. Katharopoulos et al. (2020)
+# take $\phi(x) = \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
 #
 # ### Your turn (4 min)
 
@@ -565,13 +571,14 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In multiplications, $2nd^2$ against $2n^2d$, the two meet where $n = d$, here at 64 tokens. With longer texts,
-# linear attention needs fewer.
+# Linear attention takes $2nd^2$ multiplications where softmax attention takes $2n^2d$, so they're equal at
+# $n = d$, here 64 tokens. For longer texts, linear attention needs fewer. The *fused* curve is
+# `F.scaled_dot_product_attention` from section 3.
 #
 # ### What does a decoder have to remember?
 #
-# A causal model reads token by token. Look at `state` again: it's the sum of $\phi(k)v^\top$ over the tokens. So
-# to move on by one token, add one term.
+# A causal model reads token by token. Look at `state` in your function again, which is the sum of
+# $\phi(k)v^\top$ over the tokens. To move on by one token, we only have to add one term.
 #
 # ### Your turn (4 min)
 
@@ -600,11 +607,12 @@ torch.testing.assert_close(
 print("100 steps give the same as all at once: yes")
 
 # %% [markdown]
-# Old state and new token in, new state out. You've written this signature before: it's `rnn_step` of lesson 01.
-# **Linear attention is a recurrent network whose state is a matrix.** In training it's computed for all
+# The function takes the old state and a new token and returns the new state. You've written one like it
+# before, `rnn_step` in lesson 01. **Linear attention is a recurrent network whose state is a matrix.** In training it's computed for all
 # tokens at once, and in decoding it needs no cache that grows. So the loop we left in lesson 03 comes back,
-# and with it the question of lesson 01: how much fits into a state of fixed size? Let's fill one. The keys are random vectors of
-# length 1, and nothing is trained.
+# and with it the question of lesson 01: how much fits into a state of fixed size?
+#
+# Let's fill one and see. The keys and values are random vectors of length 1, and nothing is trained.
 
 
 # %%
@@ -659,10 +667,10 @@ notebook.figure(
 # %% [markdown]
 # ## 5. What do models do today?
 #
-# They combine both. A few layers with full attention do the exact look-up, and cheap layers do the rest. Gemma 3
-# (2025) has five layers with a window of 1,024 tokens for each full one. Jamba (2024) has one attention layer in
-# eight, and Mamba layers elsewhere, recurrent ones with a fixed state. In MiniMax-01 (2025) it's
-# one softmax layer after seven of linear attention.
+# They combine full attention with something cheaper. A few layers with full attention do the exact look-up, and
+# cheap layers do the rest. Gemma 3 (2025) has five layers with a window of 1,024 tokens for each full one. In
+# Jamba (2024) one layer in eight is attention, and the others are Mamba layers, which are recurrent and
+# have a state of fixed size. MiniMax-01 (2025) has one softmax layer after every seven of linear attention.
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -678,17 +686,17 @@ print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9
 assert 0.16 < mixed / all_full < 0.19
 
 # %% [markdown]
-# So who pays? With full attention it's whoever runs the model, in memory and time. With a window or a fixed state
-# it can be the reader, whose question needs one exact detail from far back.
+# So who pays? With full attention it's whoever runs the model, in memory and time. With a window or a fixed
+# state it can be the person who asks, if the question needs one exact detail from far back.
 #
 # ### What you take with you
 #
-# - A long text costs $n^2$ multiplications to read, and a cache in proportion to $n$ to remember.
-# - A mask alone saves nothing. A pattern saves what isn't computed.
+# - Reading a long text takes multiplications in proportion to $n^2$, and its cache grows in proportion to $n$.
+# - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
 # - A window of $w$ gets $w - 1$ positions further per layer. Strides and global tokens need two layers.
-# - Tiles with an online softmax give exactly attention without storing its weights.
-# - Linear attention is a recurrent network with a matrix for a state. What it gives up is exact look-up.
-# - Today's long-context models combine them.
+# - Tiles with an online softmax give exactly the result of attention without storing its weights.
+# - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
+# - Today's long-context models combine full attention with cheaper layers.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
@@ -766,11 +774,11 @@ exercises.quiz("what_linear_gives_up")
 #
 # ## Myth or fact: all language models are Transformers
 #
-# A myth, and so is its cousin, that Transformers win everywhere. Merity (2019) wrote a language model at home
-# to argue the point: an LSTM with a single head of attention, in which only the queries have a matrix. It came close to the
-# Transformers of its day on one graphics card. Here's a small rebuilding of it against our GPT. Both have
-# two layers of width 96 and about as many parameters, and each gets the same number of seconds on the processor to
-# learn fairy tales, character by character.
+# That's a myth, and so is the related claim that Transformers win everywhere. To argue against it, Merity (2019)
+# wrote a language model at home, an LSTM with a single head of attention in which only the queries have a matrix.
+# Trained on one graphics card, it came close to the Transformers of its day. Here's a small version of it, next
+# to our GPT. Both have two layers of width 96 and about the same number of parameters, and each gets the same
+# number of seconds on the processor to learn fairy tales, character by character.
 
 # %%
 from helpers import sha_rnn
@@ -837,15 +845,15 @@ assert max(sizes.values()) / min(sizes.values()) < 1.15
 assert max(loss for loss, _ in results.values()) < 2.3  # both learn; equal guessing is above 4
 
 # %% [markdown]
-# One seed, one learning rate and a few seconds decide very little, so try other numbers. What is known from careful comparisons
-# (Kaplan et al. 2020, figure 7) is that LSTMs keep up on the first hundred tokens or so of a text, while the Transformer
-# goes on improving with every further token of context. And with more processors the Transformer gains twice,
-# because it doesn't have to wait for the previous step. Recurrent models that can be trained in parallel, such as
+# One seed, one learning rate and a few seconds decide very little, so try other numbers. Careful comparisons
+# (Kaplan et al. 2020, figure 7) show that LSTMs keep up on the first hundred tokens or so of a text, while the
+# Transformer goes on improving with every further token of context. With more processors the Transformer gains a
+# second advantage, because it doesn't have to wait for the previous step. Recurrent models that can be trained in parallel, such as
 # Mamba and RWKV, have since come close again.
 #
 # ## More parameters for the same work: a mixture of experts
 #
-# Long texts aren't the only bill. Most parameters of a large model are in its feed-forward layers, and each token
+# Long texts aren't the only thing that costs. Most parameters of a large model are in its feed-forward layers, and each token
 # passes through all of them. A **mixture of experts** has many feed-forward layers and a small router that sends
 # each token to the best $k$ of them (Shazeer et al. 2017). That's how DeepSeek-V3 can have 671 billion parameters
 # while a token uses only 37 billion.
@@ -868,16 +876,16 @@ print(f"multiplications compared with all eight experts: {share:.0%}")
 assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 
 # %% [markdown]
-# All eight experts have to be in memory, though, so a mixture saves time and not memory. Left alone, the router tends to
-# send everything to a few experts that got a good start. That's why Shazeer et al. add a loss for uneven use,
-# `efficient.importance_loss`.
+# All eight experts have to be in memory, though, so a mixture saves time but no memory. Left alone, the router
+# tends to send everything to the few experts that got a good start. That's why Shazeer et al. add a term to the
+# loss that penalises uneven use, `efficient.importance_loss`.
 #
 # ## Is the weight of a distant token small anyway?
 #
-# A window would lose nothing if nobody attended further back than the window reaches. The bundled translator's sentences are too
-# short to say. In large models it's mixed: most heads look nearby, while a few reach back thousands of tokens
-# and fetch the detail that's asked for (Wu et al. 2024). Whether a model really *uses* a long window is another
-# question than whether it has one. Liu et al. (2023) found that facts in the middle of a long prompt are missed more
+# A window would lose nothing if no head ever attended further back than the window reaches. The bundled
+# translator's sentences are too short to tell. In large models the answer is mixed, because most heads attend to
+# nearby tokens, while a few attend thousands of tokens back and fetch the detail that's asked for (Wu et al.
+# 2024). Having a long window is also not the same as *using* it. Liu et al. (2023) found that facts in the middle of a long prompt are missed more
 # often than facts at its ends.
 
 # %% [markdown]

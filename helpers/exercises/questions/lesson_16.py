@@ -22,11 +22,11 @@ QUESTIONS = [
             ),
             wrong(
                 "The multiplications of attention for one new token, with a cache.",
-                "There is one query, and it meets ten times as many keys.",
+                "There's a single query for ten times as many keys, so it becomes ten times as much.",
             ),
             right(
-                "The attention weights, if somebody wants to look at all of them.",
-                "True: one per query and key.",
+                "The attention weights, if all of them are stored at once.",
+                "True: there's one weight for every pair of a query and a key.",
             ),
         ],
     ),
@@ -37,12 +37,15 @@ QUESTIONS = [
         [
             wrong(
                 "20",
-                "That would be steps of 5 positions. The window includes the query itself, so each layer looks only 4 positions back.",
+                "That would be steps of 5 positions. The window includes the query itself, so each layer gets only 4 positions further back.",
             ),
-            wrong("21", "That's 101 divided by 5. Each layer gets 4 positions further, not 5."),
+            wrong(
+                "21",
+                "That's 101 divided by 5, rounded up. But each layer gets 4 positions further, not 5.",
+            ),
             wrong(
                 "101",
-                "That would be a window of 2, which gets one position further at each layer.",
+                "That's about what a window of 2 would take, which gets only one position further per layer.",
             ),
         ],
         answer=25,
@@ -50,16 +53,16 @@ QUESTIONS = [
     ),
     Question(
         "a_causal_global_token",
-        "In a decoder, the first token is global: all attend to it, and it's allowed to attend to all, as far as the causal mask permits. Does it help the last token to hear of token 50?",
+        "In a decoder, the first token is global, so every token attends to it and it attends to every token that the causal mask permits. Does that help information from token 50 to reach the last token?",
         "single",
         [
             wrong(
-                "Yes, in two layers: it collects from token 50 and passes on.",
+                "Yes, in two layers: it collects from token 50 and passes it on.",
                 "In an encoder it would. Here the causal mask hides token 50 from everything that comes before it, the first token included.",
             ),
             right(
-                "No, because the first token never sees token 50.",
-                "Yes. It's read by all, but it has read nothing except itself.",
+                "No, because the first token never attends to token 50.",
+                "Yes. Every token attends to it, but it has attended to nothing except itself.",
             ),
             wrong(
                 "Only if token 50 is inside the last token's window anyway.",
@@ -81,8 +84,8 @@ QUESTIONS = [
                 "Yes. The sums are the same, and on a GPU the traffic is what takes the time.",
             ),
             wrong(
-                "Precision: it replaces the softmax with a cheaper function.",
-                "The softmax is computed exactly, by another order of the same steps.",
+                "Exponentials: it replaces the softmax with a cheaper function.",
+                "The softmax is computed exactly, only in a different order.",
             ),
             wrong(
                 "Keys and values: the cache becomes smaller.",
@@ -117,14 +120,14 @@ QUESTIONS = [
             ),
             wrong(
                 "Because a matrix product isn't commutative.",
-                "True, but nothing is exchanged here. Only the brackets move, and matrix products are associative.",
+                "True, but no factors change places here. Only the brackets move, and matrix products are associative.",
             ),
             wrong(
                 "Because the division by √d_k comes between the two products.",
                 "A number can be moved anywhere in a product.",
             ),
             right(
-                "Because the softmax stands between the two products.",
+                "Because the softmax comes between the two products.",
                 "Yes. It needs the complete row of scores before the values are mixed.",
             ),
         ],
@@ -142,7 +145,7 @@ QUESTIONS = [
     ),
     Question(
         "which_for_which",
-        "Match each cure with what it gives up.",
+        "Match each method with what it gives up.",
         "match",
         answer={
             "a window in every layer": "direct links further back than the window",
@@ -150,7 +153,7 @@ QUESTIONS = [
             "linear attention": "exact look-up among many keys",
             "grouped-query attention": "a separate key and value per head",
         },
-        why="Each saves in another place, so they can be combined, and today's models do.",
+        why="Each of them saves something different, so they can be combined, as they are in today's models.",
     ),
 ]
 
@@ -161,25 +164,25 @@ PREDICTIONS = [
         options={
             "small": (
                 "about 6 GB, a small part of what the parameters take",
-                "A key and a value look harmless: together 24,576 numbers per layer. But there are 96 layers, and 130,000 tokens.",
+                "A key and a value together are only 24,576 numbers per layer, which looks harmless. But there are 96 layers and 130,000 tokens.",
             ),
             "middle": (
                 "about 60 GB, a sixth of what the parameters take",
-                "That is what an eighth of the layers or heads would need. All 96 layers keep keys and values for all 96 heads.",
+                "That's roughly what a tenth of the layers or heads would need. All 96 layers keep keys and values for all 96 heads.",
             ),
             "large": (
                 "about 600 GB, more than the parameters take",
-                "Yes: nearly 5 megabytes per token, and every reader of another novel needs a cache of their own.",
+                "Yes: it's nearly 5 megabytes per token, and anyone who pastes another novel needs another cache.",
             ),
         },
     ),
     Prediction(
         "what_a_mask_saves",
-        "2,048 tokens, and a mask that allows each query only the last 64 keys. Compared with no mask at all, how long do the three lines of lesson 04 take?",
+        "We give the attention of lesson 04 a text of 2,048 tokens and a mask that allows each query only the last 64 keys. How long do its three lines take, compared with no mask at all?",
         options={
             "little": (
                 "a small fraction of the time, because 97% of the pairs are gone",
-                "They are gone from the result, not from the work: `query @ key.T` computes every score, and the mask comes afterwards.",
+                "They're gone from the result but not from the work, because `query @ key.T` computes every score before the mask is applied.",
             ),
             "half": (
                 "about half the time, because the scores are still computed but the values aren't mixed",
@@ -198,13 +201,13 @@ PREDICTIONS = [
         low=0,
         close=0.0,
         unit="positions",
-        too_low="Each layer hears from positions which have themselves heard from others in the layer below, so the distances add up: 7 positions per layer.",
-        too_high="The distances add up, they don't multiply, and the window of 8 includes the query: 7 positions per layer.",
+        too_low="Each layer attends to positions that have themselves attended to others in the layer below, so the distances add up: 7 positions per layer.",
+        too_high="The distances are added, not multiplied, and the window of 8 includes the query: 7 positions per layer.",
         ask_why=True,
     ),
     Prediction(
         "the_window_fails",
-        "A model with two layers, and a window that reaches 7 positions to each side, is trained to report a marked symbol somewhere in the text. How does its accuracy depend on the distance of the mark?",
+        "A model with two layers, and a window that reaches 7 positions to each side, is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
         options={
             "slope": (
                 "it falls a little with every position, because the message gets weaker",
@@ -223,11 +226,11 @@ PREDICTIONS = [
     ),
     Prediction(
         "what_tiles_save",
-        "Tiled attention never stores the n × n weights. How many of the multiplications of ordinary attention does it need?",
+        "Tiled attention never stores the n × n weights. How many multiplications does it need, compared with ordinary attention?",
         options={
             "fewer": (
-                "about half: the rescaling replaces the second pass",
-                "The second pass never multiplied anything by the values. Both products are still computed in full.",
+                "about half, because rescaling saves a second pass over the scores",
+                "A second pass over the scores would involve no matrix product. Both of those are still computed in full.",
             ),
             "same": (
                 "in the matrix products, exactly as many",
@@ -242,15 +245,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "pairs_from_a_matrix",
-        "Keys and values of 64 numbers each: 512 random pairs are added up in one 64 × 64 matrix. For how many of the 512 keys do we read back something that is closest to the right value?",
+        "We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, then read with every key. For what share of the keys is the result closer to the right value than to any other?",
         slider=True,
         low=0,
         high=100,
         unit="%",
-        explain="In 64 dimensions only 64 vectors can be at right angles to one another. All others overlap a little, and their values disturb each other.",
+        explain="In 64 dimensions only 64 vectors can be at right angles to one another. All others overlap a little, so their values interfere with each other.",
         close=0.08,
-        too_low="Random vectors of 64 numbers are nearly at right angles to one another, so the disturbances of the other 511 pairs partly cancel, and a fair number of pairs survive.",
-        too_high="Only 64 vectors can be exactly at right angles in 64 dimensions. The other pairs overlap, and with 512 of them the disturbance is larger than the value itself.",
+        too_low="Random vectors of 64 numbers are nearly at right angles to one another, so the interference from the other 511 pairs partly cancels, and a fair number of pairs survive.",
+        too_high="Only 64 vectors can be exactly at right angles in 64 dimensions. The other pairs overlap, and with 512 of them the interference is larger than the value itself.",
         ask_why=True,
     ),
     Prediction(
@@ -263,19 +266,19 @@ PREDICTIONS = [
         explain="The ten full layers keep everything, and the other fifty keep less than a hundredth of the text.",
         close=0.03,
         too_low="The ten full layers keep everything, and they are a sixth of all layers.",
-        too_high="A layer with a window drops what is older, so 50 of the 60 layers keep next to nothing of a text this long.",
+        too_high="A layer with a window drops everything older, so 50 of the 60 layers keep next to nothing of a text this long.",
     ),
     Prediction(
         "the_sceptics_model",
-        "A GPT and an LSTM with one attention head, equal in parameters and seconds of training, learn to continue fairy tales. Which has the lower loss on tales it hasn't seen?",
+        "A GPT and an LSTM with one attention head learn to continue fairy tales, with about equally many parameters and the same training time. Which has the lower loss on tales it hasn't seen?",
         options={
             "gpt": (
                 "the GPT, clearly (by more than 0.05 nats per character)",
-                "That's what happens at scale. With a few seconds and a small model, the order of the letters is given to the LSTM for free, while the GPT has to learn what its positions mean.",
+                "That's what happens at scale. With a few seconds and a small model, the LSTM gets the order of the letters for free, while the GPT has to learn what its positions mean.",
             ),
             "rnn": (
                 "the LSTM with one head, clearly",
-                "Small models with little training are where a recurrence is strong. It says nothing yet about large ones.",
+                "Recurrence does well in small models with little training. That says nothing yet about large ones.",
             ),
             "close": (
                 "they are within 0.05 nats per character of each other",
