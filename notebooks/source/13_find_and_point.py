@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Find it, then point at it
 #
-# *Who was Jim Henson?* And here's a text to look it up in: *Jim Henson was a nice puppet.*
+# *Who was Jim Henson?* Here's a text to look him up in: *Jim Henson was a nice puppet.*
 #
-# That's a well-known first example for BERT, and it's nonsense, because Henson made the Muppets. But today's
-# model can't say anything that isn't in the text. It outputs two positions, where its answer begins and where
-# it ends.
+# That's a well-known first example for BERT. The text is nonsense, because Henson made the Muppets, but
+# today's model can't say anything that isn't in it. The model outputs two positions, where its answer begins
+# and where it ends.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -57,7 +57,7 @@ reader = load_reader()
 # **Answers to expect**: people suppose that the model writes its answer; that the two ends are chosen
 # together (in training they aren't); that the score of an answer says whether it's true.
 #
-# **If you are late**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. For all
+# **If you're short of time**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. For all
 # numbers see the reveals: they belong to these texts and to this small reader.
 
 # %%
@@ -87,7 +87,7 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions about 110 paragraphs of Wikipedia.
+# Here are 523 questions, each about one of 110 paragraphs of Wikipedia.
 
 # %%
 questions = xquad()
@@ -99,8 +99,8 @@ print(asked[0])
 print(texts[right[0]][:150], "…")
 
 # %% [markdown]
-# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first. The
-# simplest idea is to count how many of the question's words each paragraph contains.
+# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first,
+# most simply by counting how many of the question's words each one contains.
 
 # %%
 exercises.predict("words_alone")
@@ -121,7 +121,8 @@ tell(
 assert 0.75 < recall(shared, 1) < 0.85
 
 # %% [markdown]
-# Counting words ignores what they mean. MiniLM was trained to give similar vectors to texts that belong together.
+# Counting words ignores what they mean. MiniLM was trained to give similar vectors to texts that belong
+# together.
 
 # %% tags=["nbval-ignore-output"]
 minilm = load_minilm()
@@ -132,7 +133,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Write the search for vectors of any length.
+# Complete the search for vectors of any length, not just 1.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -151,10 +152,11 @@ def retrieve(query, vectors, k):
 exercises.check("retrieve", retrieve)
 
 # %% [markdown]
-# A text's vector is the average over its tokens, as in lesson 12, and a paragraph's has to be computed only once,
-# before anybody has asked anything. So searching is cheap. But is it good? Counting all words alike is the simplest way of comparing words, so let's give MiniLM a stronger opponent.
-# **BM25** is from 1994. It counts shared words too, but a rare word counts more than *the*, each repetition of a
-# word adds less than the one before, and long paragraphs are held back. There's nothing in it to train.
+# As in lesson 12, a text's vector is the average over its tokens. We compute each paragraph's vector only
+# once, before anybody has asked anything, so searching is cheap. But is it any good? Our word count treated
+# all words alike, so let's give MiniLM a stronger opponent. **BM25**, from 1994, counts shared words too, but
+# a rare word counts for more than *the*, each repetition of a word adds less than the one before, and long
+# paragraphs are penalised. Nothing in it has to be trained.
 
 # %%
 exercises.predict("words_or_meaning")
@@ -191,11 +193,11 @@ assert recall(together, 1) > max(recall(similarity, 1), recall(rare, 1)) + 0.02
 assert recall(together, 5) > 0.98 and in_both < 15
 
 # %% [markdown]
-# Think of how these questions came about, though. People wrote them with the paragraph in front of them, and
-# used its words. Somebody who is really looking for something doesn't know the words of the text. So we wrote
-# 21 questions of our own, each about one of the 110 paragraphs, and avoided its words as far as we could.
-# *Are schoolmasters still permitted to beat pupils?* is about a paragraph that speaks of *teachers*, *students*
-# and *corporal punishment*.
+# But think of how these questions were made. People wrote them with the paragraph in front of them, so they
+# used its words. Somebody who is really searching doesn't know the words of the text. So we wrote 21
+# questions of our own, each about one of the 110 paragraphs, and avoided that paragraph's words as far as we
+# could. For example, *Are schoolmasters still permitted to beat pupils?* is about a paragraph that mentions
+# *teachers*, *students* and *corporal punishment*.
 
 # %% tags=["hide-input"]
 OUR_QUESTIONS = [  # (which paragraph, question)
@@ -251,9 +253,10 @@ exercises.quiz("what_a_retriever_needs")
 # %% [markdown]
 # ## 2. Where in the paragraph?
 #
-# Our reader is MiniLM with a small adapter, as in lesson 12. It was trained on questions about other Wikipedia
-# articles. It gets the question and one paragraph, as a pair. [CLS] comes first, and [SEP] follows the question
-# and the paragraph. The **segments** tell the two apart: 0 for the question, 1 for the text.
+# We've found a paragraph, and now we need the answer in it. Our reader is MiniLM with a small adapter, as in
+# lesson 12, trained on questions about other Wikipedia articles. It gets the question and one paragraph as a
+# pair, with [CLS] at the very beginning and [SEP] after the question and after the paragraph. The
+# **segments** tell the two apart: 0 for the question, 1 for the text.
 
 # %%
 question = "Where did Ada Lovelace grow up?"
@@ -264,9 +267,10 @@ pair = minilm.tokenizer.encode(question, text)
 print(*[f"{token}/{segment}" for token, segment in zip(pair.tokens, pair.type_ids)])
 
 # %% [markdown]
-# All twelve heads of all six layers see both, so a question can attend to the text and the text to the
-# question. After the last layer there's one vector per token, and on top of it a linear layer with just two
-# outputs. One says how well the answer could *start* here, the other how well it could *end* here.
+# All twelve heads of all six layers see the whole pair, so the question can attend to the text and the text
+# to the question. The last layer gives one vector per token, and on top of it we put a linear layer with just
+# two outputs. One scores how well the answer could *start* at this token, the other how well it could *end*
+# there.
 
 # %%
 ids, segments = torch.tensor([pair.ids]), torch.tensor([pair.type_ids])
@@ -289,14 +293,15 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Pointing at one of $S$ positions is a classification with $S$ classes, and we need two of these. The training
-# loss is the mean of their cross-entropies, where $i$ is the right start and $j$ the right end:
+# Pointing at one of $S$ positions is a classification with $S$ classes, and we need two of these, one for the
+# start and one for the end. We call the start logits $s$ and the end logits $e$. If $i$ is the right start
+# and $j$ the right end, the training loss is the mean of the two cross-entropies:
 #
 # $$\text{loss} = -\tfrac12 \big(\log \mathrm{softmax}(s)_i + \log \mathrm{softmax}(e)_j\big)$$
 #
-# How do we choose an answer with it? An answer has to be in the text, so we leave out [CLS], [SEP] and the
-# question. The obvious way is then to take the best start and the best end. Let's do that for 120 of the
-# questions, drawn at random, each with its right paragraph.
+# After training, how do we turn the logits into an answer? An answer has to be in the text, so we leave out
+# [CLS], [SEP] and the question. Then the obvious choice is the best start and the best end. Let's try that on
+# 120 of the questions, drawn at random, each with its right paragraph.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -358,9 +363,9 @@ assert 0 < len(invalid) < 0.5 * len(sample) and len(backwards) > 0
 assert sum(careful) > sum(naive)
 
 # %% [markdown]
-# Nothing in the training tells the two classifications about each other, and when two parts of the text look
-# promising, the start can pick one of them and the end the other. So instead of two choices we make one. Every pair
-# $(i, j)$ gets the sum of its two logits, and among those that are valid the best one wins.
+# In training, neither classification depends on what the other one chooses. When two parts of the text look
+# promising, the start can pick one of them and the end the other. So instead of choosing twice, we choose
+# once. Every pair $(i, j)$ gets the sum of its two logits, and the valid pair with the highest sum wins.
 #
 # ### Your turn (4 min)
 
@@ -382,9 +387,8 @@ def span_scores(start_logits, end_logits, max_len):
 exercises.check("span_scores", span_scores)
 
 # %% [markdown]
-# Here are all spans of our little text. Click one of the best four, or let start and end be chosen
-# independently. Then write a text and a question of your own. Can you make the reader point at something
-# silly?
+# Here are all the spans of our little text. Click one of the best four, or have start and end chosen
+# independently. Then try a text and a question of your own. Can you make the reader point at something silly?
 
 # %% tags=["nbval-ignore-output"]
 SpanExplorer(reader, question, text)
@@ -392,7 +396,7 @@ SpanExplorer(reader, question, text)
 # %% [markdown]
 # ### Your turn: find the bug (5 min)
 #
-# Here's somebody else's version. It uses the mask `in_text` and takes one argmax over all pairs, and still it
+# Here's somebody else's version. It uses the mask `in_text` and takes one argmax over all pairs, but it still
 # points at strange places. We try it on two made-up sets of logits.
 
 # %% tags=["hide-input"]
@@ -429,9 +433,9 @@ exercises.quiz("valid_spans")
 # %% [markdown]
 # ## 3. Can we glue the tokens together?
 #
-# The reader has pointed at tokens, and people want words. The tokens are pieces in small letters without
-# accents, so *Temüjin* has become `te ##mu ##jin`. The obvious way back is to glue the pieces marked with ##
-# to what comes before them, and to put a space between all others.
+# The reader points at tokens, but people want words. The tokens are lower-case pieces without accents, so
+# *Temüjin* has become `te ##mu ##jin`. The obvious way back is to glue each piece marked with ## to the one
+# before it, and to put a space between all the others.
 
 # %%
 exercises.predict("glued_pieces")
@@ -457,8 +461,9 @@ for p, a in [(p, a) for p, a, n in zip(pieces, true_answers, nearly) if not n][:
 assert 0.1 < sum(same) / len(same) < 0.5 and 0.05 < 1 - sum(nearly) / len(nearly) < 0.4
 
 # %% [markdown]
-# What the tokenizer threw away, no gluing brings back. But we don't need to glue anything, because the text is
-# still there. The tokenizer tells us for each token which characters it came from, its **offsets**.
+# Glue can't bring back what the tokenizer threw away. But we don't need to glue anything, because the text is
+# still there. For each token, the tokenizer tells us which characters it came from, and these are the token's
+# **offsets**.
 
 # %%
 for token, (first, after) in list(
@@ -485,14 +490,15 @@ exercises.check("answer_characters", answer_characters)
 # %% [markdown]
 # ## 4. Is *Onggirat tribe* right?
 #
-# *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says *Onggirat
-# tribe* isn't wrong, but the two aren't equal. SQuAD therefore gives two scores, after making all letters small
-# and removing articles and punctuation. **Exact match** is 1 or 0. **F1** gives credit for shared words:
+# *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says
+# *Onggirat tribe* isn't wrong, but the two aren't equal. SQuAD, the data set that our questions come from,
+# therefore gives two scores. Before scoring, it puts both answers in lower case and removes articles and
+# punctuation. **Exact match** is 1 if they're equal and 0 if not, while **F1** gives credit for shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 #
-# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the truth is *the Onggirat tribe*?
-# (The article is gone before we count.)
+# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat
+# tribe*? Don't count the article, because it's removed first.
 
 # %%
 exercises.quiz("pencil_f1")
@@ -500,7 +506,7 @@ exercises.quiz("pencil_f1")
 # %% [markdown]
 # ### Your turn (5 min)
 #
-# Write it for two lists of words. A word that both have twice counts twice.
+# Now write F1 for two lists of words. A word that occurs twice in both counts twice.
 
 # %% tags=["hide-input"]
 exercises.heading("token_f1")
@@ -516,7 +522,8 @@ def token_f1(predicted, true):
 exercises.check("token_f1", token_f1)
 
 # %% [markdown]
-# Why not count the recall alone? Because a reader could then simply answer with more of the text.
+# Why don't we score by recall alone? Because then a reader would gain by simply answering with more of the
+# text.
 
 # %%
 exercises.predict("the_whole_sentence")
@@ -542,7 +549,7 @@ assert 0.1 < sum(lazy) / len(lazy) < 0.4
 # %% [markdown]
 # ## 5. Both together
 #
-# Now we put the finder in front of the reader. Try questions of your own, about anything in the 22 articles:
+# Now we put the finder in front of the reader. Ask questions of your own, about anything in the 22 articles:
 # Genghis Khan, the Amazon rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya, …
 
 
@@ -559,8 +566,8 @@ def ask(question):
 ask("What did the medical faculty in Paris blame for the plague?")
 
 # %% [markdown]
-# Which of the two steps loses more? We take the same 120 questions and give the reader the right paragraph, then
-# the one we found, and then the most similar *wrong* one.
+# Which of the two steps loses more? We take the 120 questions of section 2 again. The reader gets the right
+# paragraph, then the one we found, and finally the most similar *wrong* one.
 
 # %%
 exercises.predict("a_wrong_paragraph")
@@ -600,12 +607,13 @@ exercises.quiz("where_it_failed")
 # %% [markdown]
 # ### What you take with you
 #
-# - Find first, then read. Vectors of texts are computed once, and a question costs one more vector.
-# - Shared words and vectors miss different questions. Add their scores, and measure recall at k.
+# - Find first, then read. Texts get their vectors once, so each new question costs only one more vector.
+# - Shared words and vectors miss different questions. Adding their scores can help, and recall at k shows
+#   whether it does.
 # - A reader classifies positions, once for the start and once for the end.
-# - Two argmaxes need not be a span. Take the best *valid* pair.
-# - Cut the answer out of the text by offsets.
-# - A reader points at something even in the wrong text. It can learn to point at [CLS] instead.
+# - Two argmaxes needn't form a span. Take the best *valid* pair, at most $L$ tokens long.
+# - Use the offsets to cut the answer out of the text.
+# - Even in the wrong text, a reader points at something. It can learn to point at [CLS] instead.
 #
 # $$(\hat\imath, \hat\jmath) = \arg\max_{i \le j < i + L} \; s_i + e_j$$
 
@@ -613,9 +621,9 @@ exercises.quiz("where_it_failed")
 model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 
 # %% [markdown]
-# The map shows the reader's encoder. What we added today is a matrix of 384 × 2 on top of its last layer.
+# The map shows the reader's encoder. On top of its last layer we added a matrix of 384 × 2 today.
 #
-# **Lesson 14** keeps the other half of the Transformer, the decoder, and lets it write.
+# **Lesson 14** turns to the other half of the Transformer, the decoder, and lets it write.
 
 # %% [markdown]
 # # Practice
@@ -658,8 +666,8 @@ def recall_at_k(similarity, right, k):
 exercises.check("recall_at_k", recall_at_k)
 
 # %% [markdown]
-# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap, an answer
-# that is cut in two by the end of one of them is whole in the next.
+# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap, an
+# answer that is cut in two at the end of one part is whole in the next.
 
 # %% tags=["hide-input"]
 exercises.heading("windows")
@@ -687,10 +695,10 @@ exercises.quiz("a_reader_for_contracts")
 #
 # ## What if the text doesn't say?
 #
-# SQuAD's second version (2018) has questions that look as if the paragraph answered them, and it doesn't. The
-# training target for them is a position that is in every input and in no answer, [CLS]. Afterwards the reader
-# can compare its best span with [CLS]: the `score` of an answer is a softmax over these two. We take 80
-# questions with an answer and 80 without, from two articles that the reader was not trained on.
+# SQuAD's second version (2018) adds questions that the paragraph only seems to answer. For these, the reader
+# is trained to point at [CLS], a position that is in every input and in no answer. Afterwards it can compare
+# its best span with [CLS], and the `score` of an answer is a softmax over these two. We take 80 questions
+# with an answer and 80 without, from two articles that the reader wasn't trained on.
 
 # %%
 exercises.predict("does_the_score_know")
@@ -751,14 +759,15 @@ notebook.figure(
 print(reader.answer("Who painted the Mona Lisa?", nonsense, threshold=0.5))
 
 # %% [markdown]
-# A threshold makes the reader answer less, both where it was wrong and where it was right. Which one to take
-# depends on what a wrong answer costs.
+# Even at a threshold of 0.5, the reader names Jim Henson as the painter, because the score of that answer is
+# higher still. Any threshold makes the reader answer less often, both where it was wrong and where it was
+# right, so the best choice depends on what a wrong answer costs.
 #
 # ## Longer than a window
 #
-# Our reader takes up to 256 tokens at a time. A longer text is cut into windows that share 128 tokens, every
-# window gets the question in front, and the best span of all windows wins. We put the five paragraphs of an
-# article together and ask 30 questions whose answer is in its last paragraph.
+# Our reader takes up to 256 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
+# the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
+# put the five paragraphs of an article together and ask 30 questions whose answer is in its last paragraph.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 articles = {}
@@ -794,12 +803,13 @@ assert rows["the whole article, in windows"] > rows["the article's first 200 tok
 assert min(n_windows) > 2
 
 # %% [markdown]
-# If a text is simply cut off, the reader can't find what comes later, and windows keep it. But a longer text also has
-# more places that look like an answer. That's one more reason to find the right paragraph first.
+# If a text is simply cut off, the reader can't find what comes later, while windows keep all of it. But a
+# longer text also has more places that look like an answer, which is one more reason to find the right
+# paragraph first.
 #
 # ## Which questions are easy?
 #
-# F1 over all 523 questions, by the word they ask with.
+# We compute F1 over all 523 questions, grouped by the word they ask with.
 
 # %%
 exercises.predict("the_easiest_word")
@@ -827,9 +837,10 @@ assert total > 0.55 and means["when"] > means["what"]
 # %% [markdown]
 # ## Where does the question look?
 #
-# Does the question find its answer by attending to it? For every head we take the weight that the question's
-# tokens give to the tokens of the true answer. Chance is the weight that as many tokens of the text get on
-# average. We pick the best of the 72 heads on 20 questions and measure it on 20 others.
+# Does the question find its answer by attending to it? Per head, we take the weight that the question's
+# tokens give to the tokens of the true answer. We compare it with chance, which is the weight that as many
+# tokens of the text get on average. Then we pick the best of the 72 heads on 20 questions and measure it on
+# 20 others.
 
 # %%
 exercises.predict("where_the_question_looks")
@@ -876,20 +887,21 @@ print(
 assert times > 1.5 and after[1].mean() > 1
 
 # %% [markdown]
-# As always, a map is a hypothesis: to see whether the reader *uses* this head, switch it off as in lesson 06.
+# As always, a map is only a hypothesis. To see whether the reader *uses* this head, switch it off as in
+# lesson 06.
 #
 # ## Fine print
 #
 # - MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's
 #   articles come from SQuAD's development set, so it hasn't met these questions, but it has met their style.
-# - Weights for adding BM25 and MiniLM could be tuned. We didn't, since there's no other set of paragraphs to tune
-#   them on.
+# - The weights for adding BM25 and MiniLM could be tuned. We didn't tune them, because there's no other set of
+#   paragraphs to tune them on.
 # - With 120 questions, an F1 has a standard error of about four points.
 #
 # ## Myth or fact?
 #
-# **"Take the argmax of start and of end, and cut."** A myth: section 2 counts how often the two are no valid
-# span. Here are two lines of logits that show it without any model.
+# **"Take the argmax of start and of end, and cut."** This is a myth, because the two needn't form a valid
+# span, and section 2 counts how often they don't. Two lines of logits show it without any model.
 
 # %%
 start = torch.tensor([0.0, 1.0, 0.0, 3.0])

@@ -18,7 +18,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Either, if the list of results is long enough.",
-                "BM25 gives 0 to every page without a shared word, so this one isn't better than all the others.",
+                "BM25 gives 0 to every page without a shared word, so this one ranks no higher than all the others.",
             ),
             wrong(
                 "Neither: one has to train a model on cars and batteries first.",
@@ -73,7 +73,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Whether the question has been asked in training.",
-                "Most questions never have been. That's no reason for a wrong answer.",
+                "Most questions never have been. That alone doesn't make an answer wrong.",
             ),
         ],
     ),
@@ -134,7 +134,7 @@ QUESTIONS = [
     ),
     Question(
         "a_reader_for_contracts",
-        "A company wants a reader for its 40,000 contracts: one types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
+        "A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
         "open",
         answer="First recall at k on real questions of the people who will ask, not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from, with its source, since the reader can't be more right than its text, and the runner-up where the scores are close.",
     ),
@@ -147,22 +147,22 @@ PREDICTIONS = [
         options={
             "name": (
                 "*Jim Henson*",
-                "He is the person that is asked for, and most answers to *who* are names. But the reader has seen many questions, and an answer that repeats the question is hardly ever right.",
+                "He's the person the question asks about, and most answers to *who* are names. But the reader was trained on many questions, and an answer that repeats the question is hardly ever right.",
             ),
             "description": (
                 "*a nice puppet*, or a part of it",
-                "Right, although it's nonsense. Among the words of this text nothing else could answer the question.",
+                "Right, although it's nonsense. Nothing else in this text could answer the question.",
             ),
             "sentence": (
                 "the whole sentence",
-                "It has the highest recall. The reader learned from people's marks, which are short, a few words long.",
+                "The whole sentence certainly contains the answer. But the reader learned from answers that people marked, and these are only a few words long.",
             ),
         },
         ask_why=True,
     ),
     Prediction(
         "words_alone",
-        "Take the paragraph that contains the most words of the question. For which share of the 523 questions is it the right one of the 110? (Guessing would be right in 1%.)",
+        "Take the paragraph that contains the most words of the question. For what share of the 523 questions is it the right one of the 110? Guessing would be right for 1% of them.",
         slider=True,
         low=0,
         high=100,
@@ -178,7 +178,7 @@ PREDICTIONS = [
         options={
             "meaning": (
                 "MiniLM, by more than three points",
-                "One would think so. But a name or a rare word that is shared is strong evidence, and a vector of 384 numbers blurs it.",
+                "You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it.",
             ),
             "words": (
                 "BM25, by more than three points",
@@ -186,7 +186,7 @@ PREDICTIONS = [
             ),
             "equal": (
                 "they are within three points",
-                "Right. What one misses, the other mostly finds, and both miss about equally many.",
+                "Right. Both miss about equally many, and what one misses, the other mostly finds.",
             ),
         },
         ask_why=True,
@@ -194,7 +194,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "in_other_words",
-        "For how many of our 21 questions does MiniLM put the right paragraph first, of 110?",
+        "For how many of our 21 questions does MiniLM put the right one of the 110 paragraphs first?",
         low=0,
         high=21,
         unit="questions",
@@ -211,20 +211,20 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.05,
-        too_low="Start and end are chosen without each other. As soon as two places in the text look good, they can disagree.",
+        too_low="Start and end are chosen independently, so they can disagree as soon as two places in the text look good.",
         too_high="In most texts one place looks far better than all others, and both logits see it.",
         recall="valid_spans",
     ),
     Prediction(
         "glued_pieces",
-        "Cut the 523 true answers into tokens and glue them together again. How many of them come back exactly as they were?",
+        "Cut each of the 523 true answers into tokens and glue these together again. What share of the answers come back exactly as they were?",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.08,
-        too_low="Many answers are plain words in small letters, or whole numbers, and these survive.",
-        too_high="The tokenizer makes all letters small, and most answers contain a name. Numbers with commas, hyphens and accents are lost as well.",
+        too_low="Many answers are plain lower-case words or whole numbers, and these survive.",
+        too_high="The tokenizer puts everything in lower case, and most answers contain a name. Numbers with commas, hyphens and accents are lost as well.",
         recall="why_offsets",
     ),
     Prediction(
@@ -246,7 +246,7 @@ PREDICTIONS = [
         high=100,
         close=0.05,
         too_low="Some words are right by chance, and now and then a second paragraph knows the answer, too.",
-        too_high="The answer isn't there, so what the reader points at is nearly always wrong. It answers all the same.",
+        too_high="The reader answers all the same. But the right answer isn't there, so what it points at is nearly always wrong.",
         recall="where_it_failed",
     ),
     Prediction(
@@ -258,7 +258,7 @@ PREDICTIONS = [
         unit="%",
         close=0.06,
         too_low="The reader was trained on such questions as well, so it can tell them apart better than that.",
-        too_high="The questions without an answer were written to look like the others: same topic, same words, something small is off.",
+        too_high="The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.",
     ),
     Prediction(
         "the_easiest_word",
@@ -266,15 +266,15 @@ PREDICTIONS = [
         options={
             "what": (
                 "those with *what*",
-                "These can ask for anything, a thing, a reason, a word. Little in the question says what kind of answer to look for.",
+                "These can ask for anything: a thing, a reason, a word. Little in the question says what kind of answer to look for.",
             ),
             "who": (
                 "those with *who*",
-                "A name is easy to see, but a paragraph often has many of them.",
+                "A name is easy to spot, but a paragraph often has many of them.",
             ),
             "when": (
                 "those with *when*",
-                "A date or a year looks like nothing else in the paragraph, so few places can be confused.",
+                "A date or a year looks like nothing else in the paragraph, so there are few places to confuse it with.",
             ),
             "how": (
                 "those with *how*",
@@ -284,7 +284,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_question_looks",
-        "How much weight do the question's tokens give to the answer, in the head that does it most (on questions that it wasn't chosen on)?",
+        "In the head that attends to the answer most, how much weight do the question's tokens give to it? We measure on other questions than those the head was chosen on.",
         options={
             "chance": (
                 "about as much as to any other words of the text",
@@ -296,7 +296,7 @@ PREDICTIONS = [
             ),
             "much": (
                 "more than five times as much",
-                "A single head can find the answer that clearly, because the question's words look for what would complete them.",
+                "A single head can find the answer that clearly, because the queries of the question's words match the keys of what would complete them.",
             ),
         },
         recall="what_a_map_shows",
