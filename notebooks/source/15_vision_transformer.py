@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Vision Transformer
 #
-# Nothing in lessons 03 to 10 was about words. An encoder layer takes a list of vectors and returns a list
-# of vectors, and it has no way of telling where they came from.
+# Nothing you built in lessons 03 to 10 was specific to words. An encoder layer takes a list of vectors and
+# returns another, and it has no way of telling where they came from.
 #
-# So let's try something that sounds silly. We cut a picture into 49 little squares, call each square a
-# word, and read them row by row like a sentence. The model below does just that. It consists of lesson
-# 07's encoder layers, without a line changed, and here are twelve pictures that it never saw in training.
+# So let's try something that sounds silly. We take small grey pictures of clothes, 28 × 28 pixels, from ten
+# classes. We cut each into 49 little squares, call each square a word, and read them row by row like a
+# sentence. The model below does just that, using lesson 07's encoder layers unchanged. Here are its answers
+# for twelve pictures that it never saw in training.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -49,8 +50,9 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # **50 minutes.** Hook, warm-up and first prediction 6 · 1 patches 11 · 2 the class token 8 · 3 positions
 # 9 · 4 against a convolution 8 · 5 where it looks 8. The other exercises are for home.
 #
-# **Say first**: there is no new mechanism today. The encoder is lesson 07's. New are the way in (patches),
-# the way out (a class token), and a fair comparison with what pictures were classified with before.
+# **Say first**: there's no new mechanism today, because the encoder is lesson 07's. What's new is the way
+# in (patches), the way out (a class token), and a fair comparison with the convolutional networks that
+# classified pictures before.
 #
 # **If you are late**: skip the find-the-bug exercise in section 2, and show section 5's widget without
 # its exercise.
@@ -59,10 +61,9 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # that it's a list.) · "What would you have to change for colour?" (The width of a patch, C·P·P.) ·
 # before section 4: "What does a convolution assume?"
 #
-# **Answers to expect**: people reshape the picture straight into patches, which tears it into strips;
-# they read the class token before the layers; they take a dark map as proof. The section on myths 26 and
-# 42 tends to become a debate, and the comparison's small print (equal seconds, equal parameters) is where
-# it should be held.
+# **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They
+# read the class token before the layers, and they take a dark map as proof. Myths 26 and 42 tend to start a
+# debate, so keep it to the terms of the comparison (equal seconds, equal parameters).
 
 # %%
 exercises.warm_up(15)
@@ -86,8 +87,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Now we make it hard. We cut every picture into its 49 squares and put them back in a random order, the
-# same one for all pictures. This is what the first six look like:
+# Now let's make it hard. We cut every picture into its 49 squares and put them back in a random order, the
+# same one for all pictures. Here are the first six:
 
 # %% tags=["hide-input"]
 from helpers.vit import patchify as cut
@@ -121,9 +122,12 @@ assert 0.12 < shuffled_share < whole - 0.2
 # %% [markdown]
 # ## 1. What are the words of a picture?
 #
-# The shortest answer would be pixels. But a photo of 224 × 224 pixels would be a sentence of 50,176
+# The obvious answer is the pixels. But then a photo of 224 × 224 pixels would be a sentence of 50,176
 # words, and attention compares every word with every other. So the Vision Transformer, **ViT** for short,
-# uses square **patches**. Try both ends: what do you gain with small patches, and what do they cost?
+# uses square **patches**.
+#
+# Compare patches with a side of 14 and 7 pixels: what do the smaller ones gain you, and what do they cost?
+# Leave 4 and 2 until you've made the prediction below.
 
 # %%
 PatchCutter()
@@ -148,14 +152,15 @@ print(
 assert 14 < times_as_many < 17
 
 # %% [markdown]
-# A patch becomes a token in two steps. We write its numbers one after the other, and a linear layer turns
-# them into a vector of the model's width. So all that's left of the picture is a list of vectors.
+# A patch becomes a token in two steps. We write out its pixels one after the other, and a linear layer
+# turns these numbers into a vector of the model's width. After that, all that's left of the picture is a
+# list of vectors.
 #
 # ### Your turn (4 min)
 #
-# Cutting is `split_heads` once more: split a dimension in two, then move the parts. Here both height and
-# width are split, and `flatten` at the end makes one list of patches, with all of a patch's numbers in
-# one row.
+# Cutting works like lesson 06's `split_heads`: split a dimension in two, then reorder the dimensions. Here
+# both height and width are split. At the end, `flatten` makes one list of patches, with all the numbers of
+# a patch in one row.
 
 # %% tags=["hide-input"]
 exercises.heading("patchify")
@@ -174,9 +179,10 @@ def patchify(images, patch_size):
 exercises.check("patchify", patchify)
 
 # %% [markdown]
-# You'll often see the same thing written as a convolution, in one line. It slides a window over the
-# picture, and if its stride is as large as its kernel, the windows don't overlap. Then each window is a
-# patch.
+# You'll often see the same step as a **convolution**, in one line. A convolution slides a small window, its
+# *kernel*, over the picture and at every stop takes weighted sums of the pixels inside, always with the
+# same weights. The *stride* is how far it moves each time. If stride and kernel are equally large, the
+# windows don't overlap, so each is a patch.
 
 # %%
 pictures = as_input(test.images[:5])  # (5, 1, 28, 28): one channel, because they're grey
@@ -194,19 +200,19 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 exercises.quiz("convolution_as_patches")
 
 # %% [markdown]
-# **Pencil (2 min).** ViT-Base, the model of the paper, reads colour photos of 224 × 224 pixels in patches
-# of 16 × 16. How many patches are there, and how many numbers does one hold?
+# **Pencil (2 min).** ViT-Base, the model of the paper, reads photos of 224 × 224 pixels with three colour
+# channels, in patches of 16 × 16. How many patches are there, and how many numbers are in each? Then run
+# the cell to check.
 
 # %% tags=["hide-input"]
 print(f"{(224 // 16) ** 2} patches of {3 * 16 * 16} numbers each")
 
 # %% [markdown]
-# ## 2. Who gives the answer?
+# ## 2. Which vector gives the answer?
 #
-# The encoder returns 49 vectors, one per patch. But we want a single answer for the whole picture. Which
-# of the vectors should give it? None of the patches is special, so the paper does what BERT does with
-# [CLS], and adds a token that belongs to no patch. It's called the **class token**, and it's a learned
-# vector.
+# The encoder returns 49 vectors, one per patch, but we want a single answer for the whole picture. Which of
+# the vectors should give it? No patch is special, so the paper does what BERT does with [CLS] and adds a
+# token that belongs to no patch. The vector of this **class token** is learned.
 #
 # ### Your turn (3 min)
 
@@ -225,7 +231,7 @@ exercises.check("add_class_token", add_class_token)
 
 # %% [markdown]
 # After the last layer, a linear layer turns the class token's vector into one logit per class. That's the
-# whole model, and here it is in the course's own words:
+# whole model, and here it is in the course's own code:
 
 # %%
 notebook.show_source(VisionTransformer.embed)
@@ -239,8 +245,8 @@ exercises.quiz("what_the_class_token_holds")
 # %% [markdown]
 # ### Your turn: find the bug (3 min)
 #
-# Somebody wrote a classifier in four lines. It runs, it even trains, and its loss stops falling very
-# early. Here are its logits for three different pictures:
+# Somebody wrote a classifier in a few lines. It runs and even trains, but its loss stops falling very
+# early. Here's the code, with its logits for three different pictures below it.
 
 # %% tags=["hide-input"]
 exercises.heading("stuck_answer")
@@ -266,8 +272,8 @@ with torch.no_grad():
 exercises.check("stuck_answer", stuck_answer)
 
 # %% [markdown]
-# Is it really the model that everybody calls ViT? Hugging Face's `ViTModel` gets random weights from
-# ours, and both read the same pictures.
+# Is this really the model that everybody calls ViT? We copy our model's random weights into Hugging Face's
+# `ViTModel` and give both the same pictures.
 
 # %% tags=["hide-input"]
 from transformers import ViTConfig, ViTModel
@@ -328,9 +334,9 @@ assert difference.abs().max() < 1e-10
 # %% [markdown]
 # ## 3. How does it know where a patch was?
 #
-# Back to the shuffled pictures. `embed` adds a learned vector to every token, one per place, as BERT does
-# with words. It's the only thing in the whole model that depends on the place of a patch. So let's take it
-# away, and set the table to zero.
+# Back to the shuffled pictures. `embed` adds a learned vector to every token, one per position, as BERT
+# does with words. Nothing else in the model depends on where a patch was. So let's take these vectors away
+# by setting their whole table to zero.
 
 # %%
 exercises.predict("no_positions")
@@ -351,11 +357,11 @@ torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
 torch.testing.assert_close(table, trained_table)
 
 # %% [markdown]
-# With zeros in the table, a shuffled picture and the original get the same answer, always. Lesson 05 found
-# the same for sentences: to attention, its input is a *set*.
+# With zeros in the table, a shuffled picture and the original always get the same answer. Lesson 05 found
+# the same for sentences, because attention treats its input as a *set*.
 #
-# That table has 49 rows, numbered 0 to 48, plus one for the class token. It's a plain list. The model has
-# never been told that place 8 is below place 1, or that there are seven places to a row.
+# The table has one row for the class token and 49 for the patches, numbered 0 to 48. To the model it's a
+# plain list, and nothing says how those 49 positions are arranged in the picture.
 
 # %%
 exercises.predict("most_similar_position")
@@ -387,7 +393,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# We've looked at a picture and believed it. As in lesson 06, we can put a number on it instead.
+# It's easy to see a pattern in 49 little maps. So, as in lesson 06, let's put a number on it.
 #
 # ### Your turn (3 min)
 
@@ -425,14 +431,14 @@ exercises.quiz("patches_in_another_order")
 # %% [markdown]
 # ## 4. Is it better than a convolution?
 #
-# Before 2020, pictures were the business of convolutional networks, **CNNs**. A convolution looks through
-# a small window, and uses the same weights wherever the window is. So two things are built in: that
-# neighbouring pixels belong together, and that a pattern means the same everywhere. A ViT has to learn
-# most of that.
+# Before 2020, classifying pictures was mostly a job for convolutional networks, **CNNs**. A convolution
+# uses the same weights wherever its small window is. That builds in two assumptions: neighbouring pixels
+# belong together, and a pattern means the same everywhere. A ViT has to learn most of that. In return,
+# every patch can attend to every other from the first layer on.
 #
 # Here's a fair race. Both models have nearly the same number of parameters, see the same 3,000 pictures
 # equally often, and get the same augmentation: every picture is shifted by up to two pixels, sometimes
-# mirrored, and sometimes a part of it is painted black.
+# mirrored, and sometimes partly painted black. Training takes a minute or two.
 
 # %% tags=["hide-input"]
 train = clothes("train")
@@ -474,9 +480,9 @@ notebook.tell(
 assert lead > 0.02
 
 # %% [markdown]
-# Is that always so? One run with one seed says little, so a longer comparison comes with the course: 300,
-# 3,000 and 20,000 pictures, three seeds each (the bands in the figure), and now the same *computing time* for
-# both models.
+# Is that always so? One run with one seed says little, so the course comes with a longer comparison: 300,
+# 3,000 and 20,000 pictures, three seeds each (the bands in the figure), and this time the same *computing
+# time* for every run.
 
 # %%
 exercises.predict("more_pictures")
@@ -526,8 +532,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Is it only a matter of time, then? The bundled model saw 18,000 pictures in 25 passes, 18 minutes on a busy
-# machine. Beside it we trained a CNN of the same size, with fewer passes.
+# Does the ViT just need more time, then? The bundled model went through 18,000 pictures 25 times, in 18
+# minutes on a busy machine. Beside it we trained a CNN of the same size, with fewer passes. Has the ViT
+# caught up?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 card = wardrobe.card
@@ -541,17 +548,18 @@ exercises.quiz("five_hundred_leaves")
 
 # %% [markdown]
 # > **Myth 26:** *A ViT trained from scratch on few images beats a CNN.* Not in this race, and not in the
-# > paper's either. Dosovitskiy et al. (2021) pretrained both kinds on more and more photos. On a million
-# > of them their CNNs were ahead; on 14 million and on 300 million the ViT overtook.
+# > paper's either. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger sets of photos.
+# > With a million, their CNNs were ahead, but with 14 million and with 300 million the ViT overtook them.
 #
 # > **Myth 42:** *Transformers outperform everything in vision.* With enough data or pretraining they are
-# > among the best. From scratch, on little data, they aren't.
+# > among the best, but trained from scratch on little data they aren't.
 
 # %% [markdown]
 # ## 5. Where does it look?
 #
-# An attention map of a picture can be drawn over the picture, and that's tempting. Click a patch and walk
-# through layers and heads. On the right is a ViT with *random* weights, which has never seen a picture.
+# An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. Click
+# a patch and step through the layers and heads. The map on the right comes from a ViT with *random*
+# weights, which has never seen a picture.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -559,9 +567,9 @@ untrained = VisionTransformer(wardrobe.model.config).eval()
 PatchAttention(wardrobe, untrained, clothes("test", 12), layer=2, token=25)
 
 # %% [markdown]
-# One layer isn't the whole story, because the second layer mixes what the first has mixed already.
-# **Attention rollout** multiplies the maps of all layers. Each layer's map gets the identity mixed in at
-# equal parts, for the residual connection, which passes every token on to itself.
+# One layer isn't the whole story, because the second layer mixes vectors that the first has already mixed.
+# **Attention rollout** multiplies the maps of all layers. Before that, each map is averaged with the
+# identity matrix, because the residual connection passes every token on to itself.
 #
 # ### Your turn (5 min)
 
@@ -631,10 +639,10 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In most of these maps you can make out the garment. We can measure how closely a map follows the picture,
-# by its correlation with the brightness of the patches. Either sign counts, because a map can draw the
-# garment light on dark or dark on light. The trained model's maps follow the picture far more than random
-# numbers do, and that looks convincing. Before you believe it, here's the control.
+# In most of these maps you can make out the garment. To measure how closely a map follows the picture, we
+# correlate it with the brightness of the patches. Either sign counts, because a map can draw the garment
+# light on dark or dark on light. The trained model's maps follow the picture far more closely than random
+# numbers do, which looks convincing. But one comparison is missing.
 
 # %%
 exercises.predict("random_rollout")
@@ -660,8 +668,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Is the trained model's map good for anything? Lesson 06 had a test for that: intervene. We paint 12 of the
-# 49 patches black and count how many pictures are still classified correctly.
+# Does the map show which patches the trained model's answer depends on? Lesson 06 tested such claims by
+# intervening. So we paint 12 of the 49 patches black and count how many pictures are still classified
+# correctly.
 
 # %%
 exercises.predict("hide_the_dark_patches")
@@ -698,23 +707,27 @@ exercises.quiz("what_rollout_shows")
 # %% [markdown]
 # ### What you take with you
 #
-# - A patch is a word: cut, flatten, one linear layer. A convolution with kernel = stride = patch does the
-#   same.
+# - A patch plays the part of a word: cut, flatten, one linear layer. A convolution with
+#   kernel = stride = patch does the same.
 # - Halve the patch's side, and an attention map has about 16 times as many weights.
-# - The class token starts out the same for every picture and collects its answer by attention.
-# - Only the table of positions knows places, and the model learns by itself that they form a grid.
-# - With few pictures and no pretraining, a CNN of the same size is better.
+# - The class token starts out the same for every picture and collects what it needs by attention.
+# - Only the table of positions tells the model where a patch was. The model learns by
+#   itself that the positions form a grid.
+# - With few pictures and no pretraining, a CNN of the same size does better.
 # - A map over a picture is a hypothesis. Compare it with random weights, then intervene.
 #
 # $$z_0 = [\,x_\text{class};\; x_1 E;\; …;\; x_N E\,] + E_\text{pos}, \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$
+#
+# Here $x_i$ is a flattened patch, $E$ the linear layer, $z_L$ the output of the last layer and $W$ the
+# classifier.
 
 # %% tags=["nbval-ignore-output"]
 model_map(wardrobe.trace(test.images[0]), here="self-attention")
 
 # %% [markdown]
-# In the map, "4,3" is the patch in row 4, column 3. **Lesson 16** asks what all this attention costs, and
-# who pays for sequences that are longer than 50 tokens.
+# In the map above, "4,3" is the patch in row 4, column 3. **Lesson 16** asks what all this attention costs
+# once a sequence is longer than 50 tokens.
 
 # %% [markdown]
 # # Practice
@@ -751,8 +764,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# Table 1 of the paper gives ViT-Base 86 million parameters. The tested function agrees, and so does the
-# model built from our own configuration:
+# Table 1 of the paper gives ViT-Base 86 million parameters. The tested function agrees, and so does our own
+# model when we build it at that size:
 
 # %%
 count = exercises.reference("vit_parameters")
@@ -780,10 +793,12 @@ exercises.quiz("which_assumptions")
 #
 # ## What transfers?
 #
-# A pretrained model is worth most where labels are few. Let's imitate that on a small scale. We take the
-# class token's vector from the bundled model, leave the model as it is, and train only a linear layer on
-# two classes of which we have ten labelled pictures each. Next to it the same linear layer gets the plain
-# pixels. To be fair, the bundled model should never have seen the two classes, but it has, so this is an
+# A pretrained model helps most when you have few labels, so let's imitate that on a small scale. We pick
+# two classes with only ten labelled pictures each. The bundled model stays as it is, and all we train is a
+# linear layer on its class token's vector. For comparison, the same kind of linear layer gets the plain
+# pixels.
+#
+# In a fair test, the bundled model would never have seen the two classes. It has, so take the result as an
 # upper bound for what transfer can bring.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -827,15 +842,15 @@ assert means["class token, bundled ViT"] > max(
 )
 
 # %% [markdown]
-# With twenty labels, a linear layer on the class token does better than one on pixels, and random weights
-# don't help. In the same way a ViT that was pretrained on millions of photos is fine-tuned on a few
-# hundred of yours.
+# With twenty labels, a linear layer on the class token does better than one on the pixels, and a model with
+# random weights doesn't help. In the same way, you can take a ViT that was pretrained on millions of photos
+# and fine-tune it on a few hundred of your own.
 #
 # ## What each head looks at
 #
-# Per layer and head: how far from its own patch does a patch look, on average? Lesson 06 measured the same
-# in words. The paper's figure 7 shows for a large ViT that some heads look far already in the first layer,
-# where a convolution can't.
+# When a patch attends to others, how far away are they on average, per layer and head? Lesson 06 measured
+# the same for words. Figure 7 of the paper shows that some heads of a large ViT attend to distant patches
+# already in the first layer, where a convolution can't reach.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 maps = wardrobe.attend(images)[:, :, :, 1:, 1:]  # without the class token
@@ -849,8 +864,8 @@ print(f"spread evenly: {apart_by.mean():.1f} patches")
 assert (distance - apart_by.mean()).abs().max() < 0.6
 
 # %% [markdown]
-# In our small model, no head is far from the even spread. None of them has specialised on neighbours, although
-# a convolution would look at nothing else.
+# In our small model, no head is far from the even spread. None of them has specialised in neighbours,
+# although a convolution would look at nothing else.
 
 # %% [markdown]
 # **References.** Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words", arXiv:2010.11929 · Abnar and

@@ -9,7 +9,8 @@ QUESTIONS = [
         "number",
         [
             wrong(
-                "144", "That's the patches: 12 per side, 144 in all. One class token joins them."
+                "144",
+                "Those are the patches: 12 per side, 144 in all. The class token adds one more.",
             ),
             wrong("13", "That's 12 patches along one side, plus one. The grid has 12 × 12."),
             wrong("9217", "That would be one token per pixel, plus one."),
@@ -21,7 +22,7 @@ QUESTIONS = [
     ),
     Question(
         "convolution_as_patches",
-        "Which convolution computes the same as cutting into patches of side P and one linear layer to width D?",
+        "Which convolution does the same as cutting a picture into patches of side P and projecting each to width D?",
         "single",
         [
             wrong(
@@ -49,7 +50,7 @@ QUESTIONS = [
         [
             wrong(
                 "The average of all patches.",
-                "Averaging is another way to get one vector, but nobody computes it here.",
+                "Averaging is another way to get one vector, but this model doesn't do it.",
             ),
             wrong(
                 "The first patch of the picture.",
@@ -57,7 +58,7 @@ QUESTIONS = [
             ),
             right(
                 "The same learned vector for every picture.",
-                "Yes. Everything it says about the picture in the end came in through attention.",
+                "Yes. Everything it holds about the picture at the end came in through attention.",
             ),
             wrong(
                 "The label, while the model is trained.",
@@ -95,11 +96,11 @@ QUESTIONS = [
         [
             wrong(
                 "A ViT-Base from scratch, with as many epochs as fit.",
-                "86 million numbers from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN.",
+                "That's 86 million numbers to learn from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN.",
             ),
             wrong(
                 "A ViT from scratch, but with very small patches.",
-                "Smaller patches make it dearer. What's missing is data, or something learned from other data.",
+                "Smaller patches make it more expensive. What's missing is data, or something learned from other data.",
             ),
             wrong(
                 "Self-attention without positions, to save parameters.",
@@ -136,29 +137,29 @@ QUESTIONS = [
     ),
     Question(
         "why_not_pixels",
-        "Why does a ViT cut a picture of 224 × 224 pixels into patches, and not into single pixels? Say what it would cost.",
+        "Why does a ViT cut a picture of 224 × 224 pixels into patches rather than single pixels? Say what single pixels would cost.",
         "open",
-        answer="224 × 224 is 50,176 tokens, so one attention map has 50,176², 2.5 billion weights, per head and layer. With patches of 16 it's 196 tokens and about 38,000 weights, 65,000 times fewer. A single pixel also says next to nothing, so the first layers would have to find out which pixels belong together. A patch hands that over ready made, at the price that everything inside it goes through one linear layer.",
+        answer="224 × 224 is 50,176 tokens, so one attention map has 50,176² or 2.5 billion weights per head and layer. With patches of 16 it's 196 tokens and about 38,000 weights, 65,000 times fewer. A single pixel also tells the model next to nothing, so the first layers would have to find out which pixels belong together. In a patch the pixels are grouped already, but in return everything inside it goes through one linear layer.",
     ),
     Question(
         "which_assumptions",
         "A CNN assumes that neighbouring pixels belong together, and that a pattern means the same wherever it is. Which part of a ViT assumes something similar, and what does it have to learn instead?",
         "open",
-        answer="Cutting into patches assumes that the pixels of a patch belong together, and the same projection for every patch assumes that a pattern means the same everywhere. Beyond the patch nothing is assumed: which patches are neighbours has to be learned as a table of positions, and that nearby patches matter more has to be learned by the heads. That takes data; with enough of it the freedom can pay.",
+        answer="Cutting into patches assumes that the pixels of a patch belong together, and the same projection for every patch assumes that a pattern means the same everywhere. Beyond the patch nothing is assumed: which patches are neighbours has to be learned as a table of positions, and that nearby patches matter more has to be learned by the heads. That takes data, but with enough of it this freedom can pay off.",
     ),
 ]
 
 PREDICTIONS = [
     Prediction(
         "shuffled_patches",
-        "The model gets the same 1,000 pictures with their patches shuffled, in the same random order every time. For how many of them does it still name the right class?",
+        "The model gets the same 1,000 pictures with their patches shuffled, in the same random order every time. For what percentage of them does it still name the right class?",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.08,
         too_low="Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.",
-        too_high="The order carries more than that. Section 3 shows how the model gets to know it.",
+        too_high="The order matters more than that. Section 3 shows how the model gets to know it.",
         ask_why=True,
         recall="patches_in_another_order",
     ),
@@ -183,14 +184,14 @@ PREDICTIONS = [
     ),
     Prediction(
         "no_positions",
-        "We set the trained model's table of positions to zero, and leave the pictures in order. How many of the 1,000 does it get right now?",
+        "We set the trained model's table of positions to zero, and leave the pictures in order. What percentage of the 1,000 does it get right now?",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.08,
-        too_low="The contents of the patches are still there, and some classes can be told by them alone.",
-        too_high="The other weights were trained together with the table, and they count on it.",
+        too_low="The contents of the patches are still there, and they are enough to recognise some classes.",
+        too_high="The other weights were trained together with the table, so they depend on it.",
         recall="patches_in_another_order",
     ),
     Prediction(
@@ -207,7 +208,7 @@ PREDICTIONS = [
             ),
             "none": (
                 "no pattern, since it started out random and any table would do",
-                "Any table that tells the places apart would do in principle. But what's useful for one place is mostly useful for the next one, too, and so the rows drift together.",
+                "Any table that tells the positions apart would do in principle. But what's useful for one position is mostly useful for the next one, too, so their rows drift together.",
             ),
         },
         ask_why=True,
@@ -215,7 +216,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "vit_or_cnn",
-        "3,000 pictures, the same augmentation, as many passes, nearly equal numbers of parameters. Which model is better on the 1,000 test pictures?",
+        "Both get the same 3,000 pictures, augmentation and number of passes, and have nearly the same number of parameters. Which model is better on the 1,000 test pictures?",
         options={
             "vit": (
                 "the ViT",
@@ -235,7 +236,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "more_pictures",
-        "Every run gets 12 seconds of computing, whichever the model and however many the pictures. How does the distance between the two models change from 300 pictures to 20,000?",
+        "Every run gets 12 seconds of computing, whatever the model and the number of pictures. How does the gap in accuracy between the two models change from 300 pictures to 20,000?",
         options={
             "grows": (
                 "it grows by more than five points",
@@ -247,7 +248,7 @@ PREDICTIONS = [
             ),
             "shrinks": (
                 "it shrinks by more than five points",
-                "In the large studies it does, and turns in the end, because there each model trains until it stops improving. In twelve seconds, 20,000 pictures are seen about once.",
+                "In the large studies it does, and in the end the ViT is ahead, because there each model trains until it stops improving. In twelve seconds, a model sees 20,000 pictures about once.",
             ),
         },
         recall="five_hundred_leaves",
@@ -258,15 +259,15 @@ PREDICTIONS = [
         options={
             "less": (
                 "less closely than those of the trained model",
-                "It knows nothing, so one would expect that. But the picture isn't random, and attention compares contents even when its matrices are.",
+                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents even when its matrices are.",
             ),
             "same": (
                 "about as closely (the correlations differ by less than 0.1)",
-                "The outline doesn't depend on training. But training can also blur it, by looking at other things than brightness.",
+                "The outline doesn't depend on training. But training can also blur it, because the model learns to use more than brightness.",
             ),
             "more": (
                 "more closely",
-                "Right. Random matrices react to what differs most between patches, and that's bright and black. Training teaches the model to look at other things as well.",
+                "Right. Random matrices react to whatever differs most between patches, and here that's how bright they are. Training teaches the model to look at other things as well.",
             ),
         },
         ask_why=True,
@@ -274,15 +275,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "hide_the_dark_patches",
-        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice costs it most?",
+        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice costs it the most right answers?",
         options={
             "trained": (
                 "the 12 with the largest rollout in the trained model",
-                "If the rollout showed what the decision rests on, this should hurt most by far.",
+                "If the rollout showed what the decision depends on, this should hurt most by far.",
             ),
             "random": (
                 "the 12 with the largest rollout in the random model",
-                "A random model's map follows the garment, and hiding garment hurts, whoever chose the patches.",
+                "A random model's map follows the garment, and hiding the garment hurts, however the patches were chosen.",
             ),
             "bright": (
                 "the 12 brightest patches",
