@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Elsewhere
 #
-# Nothing in an encoder layer says *word*. A sequence can just as well be a protein, a sound, a list of purchases or a
-# temperature curve. This page takes the layers that you built in lesson 07, changes only what goes in and what
-# comes out, and trains four small models. Each one gets a few seconds, and each meets a simple method that
-# people used before. Guess before each part who wins. It isn't always the Transformer.
+# Nothing in an encoder layer depends on its input being words. A sequence can just as well be a protein, a sound, a
+# list of purchases or a temperature curve. On this page we take the layers that you built in lesson 07, change only
+# their input and output, and train four small models for a few seconds each. Each model is compared with a simpler
+# rival that people used before. Read what the two are, then guess which one wins before you look at the bars. It
+# isn't always the Transformer.
 #
 # Allow **20 minutes**, five for each part.
 
@@ -72,8 +73,8 @@ def compare(results, unit):
 # learn?" (which residues are neighbours).
 
 # %% [markdown]
-# One model serves the first two parts. Any vectors go in, our encoder layers mix them, and there's one answer
-# per position, or one for the whole sequence.
+# The first two parts share one model. Its input can be vectors of any kind, our encoder layers mix them, and the
+# output is one answer per position or a single answer for the whole sequence.
 
 
 # %%
@@ -101,8 +102,8 @@ class Reader(nn.Module):
 # ## Spoken digits: a sound as a sequence of frames
 #
 # Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and
-# measure how strong 24 bands of frequencies are in each. So a digit becomes a sentence of about 25 tokens, and
-# each token is a vector of 24 numbers. Nothing has to be looked up in a table of embeddings.
+# measure how strong 24 bands of frequencies are in each. So a digit becomes a sequence of about 25 tokens, and
+# each token is already a vector of 24 numbers, which means that we don't need an embedding table.
 
 # %% tags=["nbval-ignore-output"]
 clips = digits.clips()
@@ -118,8 +119,8 @@ axes.set_yticks([])
 notebook.figure(axes, alt="A spectrogram of the word seven: bands against time.", width=520)
 
 # %% [markdown]
-# The test is on speakers that the model has never heard, one at a time. The rival cuts each clip into five pieces,
-# averages the frames of each, and puts a linear layer on top.
+# We test on a speaker that the model has never heard, then repeat this with two other speakers. The rival cuts each
+# clip into five pieces, averages the frames of each piece, and feeds the five averages to a linear layer.
 
 
 # %% tags=["hide-input"]
@@ -174,13 +175,13 @@ notebook.figure(
 # %% [markdown]
 # The five averages do better, although a linear layer is the simpler model. Five voices are few, and the
 # Transformer learns the voices along with the digits. If clips of one speaker were on both sides of the split,
-# both numbers would be higher, and they'd answer another question.
+# both numbers would be higher, but they'd answer a different question.
 #
 # ## Proteins: which part is a helix?
 #
-# A protein is a chain of amino acids, written with twenty letters. Parts of the chain coil up into *helices* (H),
-# others lie side by side as *strands* (E), and the rest is *coil* (C). For each letter the model has to
-# say which. We train on 2,400 chains and test on 200 others, chosen by the makers of the data to be unlike them.
+# A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind up into *helices* (H),
+# others line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the
+# model has to predict H, E or C. We train on 2,400 chains and test on 200 others, chosen by the makers of the data to be unlike them.
 
 # %%
 chains, tested = proteins.proteins("train"), proteins.proteins("test")
@@ -188,8 +189,8 @@ print(tested[0][0][:60])
 print(tested[0][1][:60])
 
 # %% [markdown]
-# The rival is a linear layer that sees a residue and eight neighbours on each side, as in a well-known method of
-# 1978 (Garnier, Osguthorpe and Robson).
+# An amino acid in a chain is called a *residue*. The rival is a linear layer whose input is one residue and its eight
+# neighbours on each side, as in a well-known method from 1978 (Garnier, Osguthorpe and Robson).
 
 
 # %% tags=["hide-input"]
@@ -247,15 +248,16 @@ notebook.figure(
 
 # %% [markdown]
 # The window wins easily. It's told which residues are neighbours, while the encoder would have to find that out
-# from positions that are added to the input, and 200 steps aren't enough for that. Attention can reach
-# everywhere, so it has to learn where to look. With millions of chains and days of training it's the other way round, and protein language models
-# such as ESM (Rives et al. 2021) are Transformers.
+# from the positions that are added to its input, and 200 steps aren't enough for that. Because attention can reach
+# every position, it has to learn which ones matter. With millions of chains and days of training the order is
+# reversed, and protein language models such as ESM (Rives et al. 2021) are Transformers.
 #
 # ## The next item: what will they buy?
 #
-# These data are **made up**. Each customer has a favourite shelf with four products, and buys them in turn. Three
-# times in ten they buy something at random instead. To predict the next purchase, a model has to see which shelf
-# it is, ignore the errands, and remember which product came last *on that shelf*.
+# These data are **made up**. Each customer has a favourite shelf with four products and buys them in turn. Three
+# purchases in ten are errands instead, drawn at random from all 24 products. To predict the next purchase, a model
+# has to work out which shelf is the favourite, ignore the errands, and find which product came last *from that
+# shelf*.
 
 
 # %%
@@ -275,7 +277,7 @@ def purchases(n, length=21):
 
 
 # %% [markdown]
-# The rival counts pairs: after this product, which one follows most often?
+# The rival counts pairs of purchases, then predicts the product that most often followed the last one.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -310,15 +312,15 @@ notebook.figure(
 )
 
 # %% [markdown]
-# This time attention wins. After an errand, the table of pairs has lost the thread, because it sees one product.
-# The Transformer looks back past the errand. Nobody can be right in more than about 71% of the cases, since
-# the errands are random. On real data, simple rivals often do surprisingly well, and several reported
-# victories disappeared when the rivals were tuned with the same care (Ferrari Dacrema et al. 2019).
+# This time attention wins. After an errand, the table of pairs has nothing to go on, because its only input is that
+# one product, while the Transformer can attend to the purchases before it. No method can be right in more than about
+# 71% of the cases, since the errands are random. On real data, simple rivals often do surprisingly well, and several
+# reported victories disappeared when the rivals were tuned with the same care (Ferrari Dacrema et al. 2019).
 #
 # ## Time series: what comes next in a curve?
 #
-# These data are made up, too: one wave of 24 steps, one of 7, and disturbances that die out slowly. The models
-# see 48 values and predict the next one.
+# These data are made up, too. We add a wave that repeats every 24 steps, one that repeats every 7, and random
+# disturbances that die out slowly. Each model gets 48 values and predicts the next one.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -332,7 +334,8 @@ axes = plots.labelled_lines(
 notebook.figure(axes, alt="A noisy curve with a slow wave and a quick one.", width=560)
 
 # %% [markdown]
-# The rival is a weighted sum of the 48 values, fitted by least squares. Another one repeats the last value.
+# There are two rivals this time. One is a weighted sum of the 48 values, fitted by least squares, and the other just
+# repeats the last value.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -381,16 +384,17 @@ notebook.figure(
 
 # %% [markdown]
 # Least squares wins clearly. A sum of waves with a little noise *is* a linear problem, so the linear method has
-# the right form from the start. Zeng et al. (2023) found the same on the public data sets on which several Transformers for
-# forecasting had been published: a single linear layer beat them.
+# the right form from the start. Zeng et al. (2023) found the same on
+# the public data sets that several forecasting Transformers had been published with, where a single linear layer
+# beat them.
 #
 # ## What the four have in common
 #
-# - The layers stay the same. What changes is how the input becomes vectors and what the output answers.
-# - A Transformer assumes very little about its input. With much data that's a strength, with little data it's the
-#   reason why a simple method with the right assumption wins.
-# - Split by what will be new later: speakers, families of proteins, customers, time.
-# - Without the rival, each of the four would have looked like a success.
+# - The layers stay the same. We changed only how the input becomes vectors and what the output predicts.
+# - A Transformer assumes very little about its input. With a lot of data that's a strength. With little data, it's
+#   why a simple method with the right assumption wins.
+# - Split the data by whatever will be new when the model is used: speakers, families of proteins, customers, time.
+# - Without a rival to compare with, each of the four would have looked like a success.
 #
 # **References**
 #
