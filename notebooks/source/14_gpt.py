@@ -3,14 +3,14 @@
 #
 # *Once upon a time there was a king who …*
 #
-# The model in the cell below goes on with this sentence. It writes piece after piece, and it would never
-# stop if we didn't cut it off. Seven megabytes of fairy tales are all that it has ever read, and nobody
-# told it what a king is, or what a sentence is.
+# The model in the cell below continues this sentence. It writes one piece of a word after another, and it would
+# never stop if we didn't cut it off. All it has ever read is seven megabytes of fairy tales, and nobody told it what
+# a king is, or even what a sentence is.
 #
-# Compared with the Transformer of lesson 07, most of it is missing. There is no encoder, so there is
-# nothing to translate from, and without an encoder the cross-attention goes as well. What remains is
-# called a **GPT**. Today you'll build one up from a model that can only average, and measure what each
-# new part is worth.
+# This model is what's left when you take the Transformer of lesson 07 and remove the encoder. Without an encoder
+# there's nothing to translate from, so the cross-attention goes as well. What remains is called a **GPT**, a
+# *generative pre-trained Transformer*. Today you'll start with a model that can only average, turn it into a GPT
+# step by step, and measure what each new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -54,22 +54,22 @@ def tell(text):
 # **45 minutes.** Hook and warm-up 5 · 1 average 8 · 2 one head, many heads 10 · 3 the rest of a layer 5 ·
 # 4 GPT-2 and GPT-3 6 · 5 writing and tasks 15 · map and summary 2.
 #
-# **Say first**: nothing today is new mathematics. Every part was built before lesson 10. What's new is how
-# few of the parts are enough.
+# **Say first**: there's no new mathematics today, because every part was built before lesson 10. What's new is how
+# few of those parts are enough.
 #
 # **Show**: write the ladder on the board (average, one head, four heads, residuals and feed-forward, three layers)
-# and put the loss beside each rung as it comes in. Read the samples aloud; the class hears the
+# and write the loss beside each rung as it comes in. Read the samples aloud, so that the class hears the
 # difference before it sees the numbers.
 #
-# **Ask**: "Why does one training text give as many exercises as it has letters?" (each position is one,
-# and the mask keeps them honest) · "What would the encoder be for?" (for a source; here there is none) ·
-# "Who decides when the story ends?" (we do; this model has no `<eos>`).
+# **Ask**: "Why does one training text contain as many exercises as it has letters?" (each position predicts its
+# own next letter, and the mask hides that letter) · "What would an encoder be for?" (to read a source, and here there
+# is none) · "Who decides when the story ends?" (we do; this model has no `<eos>`).
 #
 # **If you are late**: skip the pencil in section 4, and let the widget be homework.
 #
 # **Answers to expect**: "GPT is an encoder, since it has no cross-attention" (it is an encoder *layer* under a
-# causal mask) · "the cache lets it read further back" (it only saves time). For the predictions see the
-# reveals.
+# causal mask) · "the cache lets it read further back" (it only saves time). The cells that reveal the predictions
+# discuss the answers to them.
 
 # %% tags=["nbval-ignore-output"]
 for piece in islice(story.stream("Once upon a time there was a king who", seed=4), 60):
@@ -81,26 +81,27 @@ exercises.warm_up(14)
 # %% [markdown]
 # ## 1. What can you predict from an average?
 #
-# A language model predicts each token from the tokens before it. To see what that takes, we'll make the
-# task small: our tokens are single letters, 50 different ones, and the text is 1.2 million letters of
-# fairy tales. Two yardsticks come for free, because they only need counting.
+# A language model predicts each token from the tokens before it. To see what that takes, we'll make the task
+# small: our tokens are single letters (50 different ones, counting spaces and punctuation), from 1.2 million letters
+# of fairy tales. The loss is the cross-entropy of lesson 09 in nats per letter, so lower is better. Two yardsticks
+# come for free, because they only need counting.
 
 # %%
 print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
 print(f"only the last letter is read:             {by_last_letter:.2f} nats per letter")
 
 # %% [markdown]
-# A model should do better when it reads more than one letter. So position $t$ needs a summary of the
-# letters 0 to $t$, and it must not contain any later ones, because the next letter is what we predict.
-# The simplest summary is the mean of the letters' embeddings.
+# A model should do better when it reads more than one letter. So position $t$ needs a summary of the letters 0 to
+# $t$. No later letter is allowed to enter this summary, because the next letter is what we want to predict. The
+# simplest summary is the mean of the letters' embeddings.
 #
-# You could compute these means in a loop. But a mean is a weighted sum with equal weights, so one
-# matrix product does it for all positions: row $t$ holds the weights of position $t$.
+# You could compute these means in a loop. But a mean is a weighted sum with equal weights, so a single matrix
+# product computes the means for all positions at once: row $t$ of the matrix holds the weights of position $t$.
 #
 # ### Your turn (4 min)
 #
-# Three positions hold the numbers 4, 0 and 2. Work out their means so far with a pencil, and the 3 × 3
-# matrix that produces them. Then fill the gaps.
+# Three positions hold the numbers 4, 0 and 2. With a pencil, work out the mean of everything so far at each
+# position, and then the 3 × 3 matrix that produces the three means. Then fill the gaps in the code.
 
 # %% tags=["hide-input"]
 exercises.heading("causal_average")
@@ -118,16 +119,16 @@ def causal_average(x):
 exercises.check("causal_average", causal_average)
 
 # %% [markdown]
-# Around this average we put an embedding for the letters, one for the positions, and a linear layer that
-# turns each vector into 50 logits. The part in the middle is called `mix`, and it's all that will change
-# from now on.
+# Around this average we put an embedding for the letters, another for the positions, and a linear layer that turns
+# each vector into 50 logits. `WIDTH` and `WINDOW` are both 64, so each letter has a vector of 64 numbers and the model
+# reads up to 64 letters. We'll climb a ladder of such models, and from one rung to the next only `mix` changes.
 
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
 
 # %% [markdown]
-# We train it for 400 steps to predict every next letter. Its average takes in up to 64 letters. Where will
-# its loss be, compared with the two yardsticks?
+# The first rung uses the average as its `mix`. We train it for 400 steps to predict every next letter. Where will
+# its loss end up, compared with the two yardsticks?
 
 # %%
 exercises.predict("what_an_average_knows")
@@ -162,9 +163,9 @@ exercises.quiz("weight_of_the_last_letter")
 # %% [markdown]
 # ## 2. Which letters should count more?
 #
-# The triangle of ones decides *where* a position is allowed to look, and so far all allowed positions get
-# the same weight. Attention keeps the triangle and computes the weights from queries and keys, as in
-# lesson 04. So all you need is one head under a causal mask.
+# The triangle of ones decides *which* positions each position is allowed to attend to, and so far they all get the
+# same weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. So the
+# next rung is a single head under a causal mask.
 #
 # ### Your turn (5 min)
 
@@ -182,8 +183,8 @@ def causal_head(x, w_q, w_k, w_v):
 exercises.check("causal_head", causal_head)
 
 # %% [markdown]
-# One such head takes the place of the average, with everything else unchanged. The head has to learn from
-# scratch where to look. Remember that its output is all that the last layer gets to see.
+# Now we replace the average by one such head and leave everything else unchanged. The head has to learn from scratch
+# which letters to attend to. Keep in mind that the last layer receives the head's output and nothing else.
 
 # %% tags=["nbval-ignore-output"]
 one_head = train_rung("one head", train, len(letters))
@@ -215,8 +216,8 @@ tell(
 assert abs(live["one head"] - by_last_letter) < 0.15 and live["one head"] < live["average"] - 0.4
 
 # %% [markdown]
-# Four heads could look at four places. We keep the number of parameters the same, so each head is a
-# quarter as wide: 16 numbers instead of 64.
+# What if we split this head into four? The number of parameters stays the same, so each head is only a quarter as
+# wide, and has to tell 50 letters apart with 16 numbers instead of 64.
 
 # %%
 exercises.predict("four_narrow_heads")
@@ -245,21 +246,22 @@ exercises.quiz("why_many_heads_here")
 # %% [markdown]
 # ## 3. What does attention leave undone?
 #
-# Heads move information from one position to another, and so far the output layer gets just what was
-# moved. Two parts of lesson 07 are still missing. On the **residual path** each vector keeps what it had,
-# so no head has to spend its weight on the position's own letter. The **feed-forward network** then works
-# on each position's vector, so what was collected gets combined: *t* and *h* together say more than
-# each of them alone.
+# Heads move information from one position to another, and so far the output layer receives only what the heads have
+# moved. Two parts of lesson 07 are still missing. On the **residual path** each vector keeps what it had, so no head
+# has to spend its weight on the position's own letter. The **feed-forward network** then works on each position's
+# vector and combines what the heads have collected there, because *t* and *h* together say more than either of them
+# alone.
 #
-# Self-attention and feed-forward network, each with a layer norm before it and a residual path around
-# it, make one layer of a GPT. This is all of its code:
+# A GPT layer consists of self-attention and a feed-forward network, each with a layer norm before it and a residual
+# path around it. The code is short, because `residual_1` and `residual_2` do the rest: each normalises `x`, calls
+# the function that it's given, and adds the result to `x`. You can ignore `cache` until section 5.
 
 # %% tags=["hide-input"]
 notebook.show_source(GPTLayer.forward)
 
 # %% [markdown]
-# There are two steps left on our ladder. First we replace the four heads by one such layer, and then we
-# stack three of them.
+# Two rungs of our ladder are left. First we replace the four heads by one such layer, which also has four heads, and
+# then we stack three of these layers.
 
 # %%
 exercises.predict("parts_or_depth")
@@ -318,10 +320,10 @@ for model in (one_layer, three_layers):
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# All rungs were trained alike: 400 steps, 16 windows of 64 letters per step, Muon for the matrices inside `mix`
-# and AdamW for the rest, the same learning rate for all. That rate was chosen for the top of the ladder. With
-# more steps all losses fall further, and those of the deep models most. The loss is measured on 20,000 letters
-# that were not trained on.
+# All rungs were trained in the same way: 400 steps with 16 windows of 64 letters per step, the optimizer Muon for the
+# matrices inside `mix` and AdamW for the rest, and the same learning rate for all. That rate was chosen for the top
+# of the ladder. With more steps all losses fall further, and the losses of the deep models fall most. The loss is
+# measured on 20,000 letters that none of the models was trained on.
 #
 # </details>
 
@@ -329,11 +331,10 @@ for model in (one_layer, three_layers):
 exercises.quiz("order_in_a_gpt_layer")
 
 # %% [markdown]
-# ## 4. And that's what GPT-2 is?
+# ## 4. Is that all there is to GPT-2?
 #
-# Let's find out. `transformers` contains the original architecture as `GPT2LMHeadModel`. We make a GPT out
-# of our layers with random weights, copy the weights over under their other names, and give both models
-# the same ids.
+# Let's find out. The library `transformers` contains the original architecture as `GPT2LMHeadModel`. We build a GPT
+# with random weights out of our layers, copy its weights into theirs, and give both models the same ids.
 
 # %% tags=["nbval-ignore-output"]
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -355,19 +356,20 @@ print(f"largest difference of two logits: {difference.abs().max():.0e}")
 assert difference.abs().max() < 1e-10
 
 # %% [markdown]
-# They are equal up to rounding. So a GPT-2 is nothing but the top of our ladder, wider and deeper. How
-# much wider and deeper? GPT-3 has 96 layers of width 12,288, and a vocabulary of 50,257 tokens.
+# The logits are equal up to rounding, so GPT-2 is simply the top of our ladder, made wider and deeper. Its successor
+# GPT-3 goes much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
 #
-# **Pencil (2 min).** One layer has four attention matrices of $d \times d$, and a feed-forward network of
-# $d \times 4d$ and $4d \times d$. Leave out everything that is only a vector. How many parameters do the 96
-# layers have?
+# **Pencil (2 min).** One layer has four attention matrices of size $d \times d$, and its feed-forward network has one
+# matrix of size $d \times 4d$ and one of size $4d \times d$. Count only matrices, and leave out biases and other
+# vectors. How many parameters do the 96 layers have? (Use a calculator for the last step.)
 
 # %%
 exercises.quiz("gpt3_by_pencil")
 
 # %% [markdown]
-# On PyTorch's `meta` device tensors have a shape but no numbers, so we can build GPT-3 without having the
-# memory for it, and count everything.
+# Now let's count exactly. On PyTorch's `meta` device, tensors have a shape but no numbers, so we can build GPT-3 even
+# though it wouldn't fit into our memory. The total is slightly larger than yours, because it includes the vectors and
+# the two embedding tables, one for tokens and one for positions.
 
 # %%
 sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
@@ -403,21 +405,20 @@ assert abs(total / 175e9 - 1) < 0.01 and abs(in_networks / total - 2 / 3) < 0.01
 assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 
 # %% [markdown]
-# ## 5. How does it write, and what can it do?
+# ## 5. How does a GPT write, and what can it do?
 #
-# The model from the beginning is the same architecture once more: six layers of width 192 and
-# 3.5 million parameters, with pieces of words instead of letters (lesson 11) and rotary positions
-# (lesson 05). For each piece, it reads everything so far and gives a probability to each of its 4,096
-# pieces.
+# The story model from the beginning has the same architecture once more, with six layers of width 192 and 3.5 million
+# parameters. Its tokens are pieces of words instead of letters (lesson 11), and its positions are rotary (lesson 05).
+# At each step it reads everything so far and assigns a probability to each of the 4,096 pieces in its vocabulary.
 
 # %% tags=["nbval-ignore-output"]
 for text, probability in story.next_tokens("The princess took the golden", 6):
     print(f"{text!r:>12} {probability:.2f}")
 
 # %% [markdown]
-# Is it any good at that? We can't compare its loss with that of our letter models, because a piece isn't a
-# letter. So we add up the surprise over a whole text, divide it by the number of bytes in the text, and give
-# it in bits. A model that knows nothing needs 8 **bits per byte**.
+# Is it any good at that? We can't compare its loss per piece with a loss per letter, because most pieces are longer
+# than a letter. So we add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes
+# in the text, and convert it from nats to bits. A model that knows nothing needs 8 **bits per byte**.
 #
 # ### Your turn (4 min)
 
@@ -435,9 +436,9 @@ def bits_per_byte(log_probs, text):
 exercises.check("bits_per_byte", bits_per_byte)
 
 # %% [markdown]
-# Now we can ask the story model what it finds surprising. We give it three texts of 3,000 letters. The first
-# is from fairy tales that it never saw. The second is the first one with the words of each line in random
-# order. The third is from Sherlock Holmes.
+# Now we can measure how well the story model predicts different texts. It gets three of them, each 3,000 letters
+# long. One is from fairy tales that weren't in its training text, another is the same passage with the words of each
+# line in random order, and the last is from Sherlock Holmes.
 
 # %%
 exercises.predict("most_surprising_text")
@@ -457,9 +458,9 @@ for name, value in bits.items():
 assert bits["unseen"] < bits["holmes"] < 8 and bits["unseen"] < bits["shuffled"] < 8
 
 # %% [markdown]
-# To write, one piece is drawn with the dials of lesson 08, appended, and read back in. That would mean reading the
-# whole story again for every piece, so the model keeps keys and values in a cache, also as in lesson 08.
-# Here's what the cache is worth when we write 256 pieces.
+# To write a story, we sample one piece as in lesson 08, append it, and let the model read it. It keeps the
+# earlier keys and values in a cache, also as in lesson 08, so it needn't read the whole story again for every piece.
+# The next cell writes 256 pieces with the cache and without it.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 seconds = {}
@@ -473,14 +474,14 @@ print(f"the cache makes it {seconds[False] / seconds[True]:.1f} times as fast on
 assert seconds[False] > 2 * seconds[True]
 
 # %% [markdown]
-# A story that never ends raises one more question. The model was built for at most 512 tokens. What should
+# A story that never ends raises one more question, because the model was built for at most 512 tokens. What should
 # it read when the story is longer than that?
 #
 # ### Your turn: find the bug (4 min)
 #
-# The function below should go on with a story of any length, with a model that can read `max_len` tokens at
-# once. It contains two mistakes. The model used for the print-out counts: it always predicts the last token
-# plus one.
+# The function below should continue a story of any length, using a model that can read only `max_len` tokens at once.
+# It contains two mistakes. We try it out on a toy model that counts: it always predicts the last token plus one. So
+# after 1, 2, 3 the function should append 4, 5, 6, 7, 8.
 
 # %% tags=["hide-input"]
 exercises.heading("continue_story")
@@ -504,9 +505,9 @@ print("1, 2, 3 goes on as", continue_story(lambda ids: F.one_hot(ids + 1, 20), [
 exercises.check("continue_story", continue_story)
 
 # %% [markdown]
-# Press play and watch the story being written. You can turn the dials while it's running, or click on a
-# piece to force it into the story. Below you see how many positions the model had to compute. After 512
-# pieces the beginning is out of its sight, and you'll notice how well it remembers its king.
+# Press play and watch the story being written. You can change the settings while it's running, or click on a
+# candidate to write that piece next. A count below the story shows how many positions the model has had to compute.
+# After 512 pieces the beginning has left the model's window. Is the king still in the story by then?
 
 # %% tags=["nbval-ignore-output"]
 EndlessStory(story)
@@ -514,9 +515,10 @@ EndlessStory(story)
 # %% [markdown]
 # ### Everything is next-token prediction
 #
-# In lesson 01 there was a table of tasks that turn into next-token prediction if you write them as
-# text. Here is a model that was trained on nothing else. Let's see which tasks it has picked up on the
-# way. We give it a beginning and two possible ends, and ask which one it finds likelier.
+# In lesson 01 there was a table of tasks that turn into next-token prediction if you write them as text. The story
+# model was trained on nothing else, so let's see which tasks it has picked up on the way. We give it a beginning and
+# two possible endings, and check which ending gets the higher probability: *The queen put on … her crown* or *his
+# crown*? *A fox met a goose. 'I will eat you,' said the … fox* or *goose*?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 TASKS = {
@@ -583,9 +585,10 @@ tell(
 assert grammar >= 6
 
 # %% [markdown]
-# And here's the whole model, reading one sentence. The map writes *Encoder* above it, because a layer of a GPT is
-# an encoder layer with a mask: open one, and you'll see that every head's weights stop at the diagonal. The strip for
-# positions is empty. Rotary positions aren't added to the embeddings, they turn the queries and keys.
+# And here's the whole model, reading one sentence. The map writes *Encoder* above it, because a GPT layer is an
+# encoder layer with a mask. Open one of the layers, and you'll see that every head's weights stop at the diagonal.
+# The strip for positions is empty, because rotary positions aren't added to the embeddings. Instead, they rotate the
+# queries and keys.
 
 # %%
 model_map(story.trace("The king said to his daughter"), here="self-attention", tour="")
@@ -593,12 +596,13 @@ model_map(story.trace("The king said to his daughter"), here="self-attention", t
 # %% [markdown]
 # ### What you take with you
 #
-# - A GPT is a decoder without cross-attention, or an encoder layer under a causal mask. It's the same thing.
-# - An average of everything so far predicts hardly better than letter frequencies. Attention computes the
-#   weights under the same triangle.
+# - A GPT layer is a decoder layer without cross-attention, which is the same as an encoder layer under a causal mask.
+# - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
+#   but computes the weights from queries and keys.
 # - Several heads, the residual path, the feed-forward network and depth each lowered the loss.
-# - Copy the weights and our GPT equals GPT-2. GPT-3 is the same thing with 175 billion parameters.
-# - It writes by drawing a token and reading it back in. The cache saves it from reading the rest again.
+# - With the same weights, our GPT and GPT-2 compute the same logits. GPT-3 scales this up to 175 billion parameters.
+# - A GPT writes by sampling a token, appending it and reading it. With a cache, it needn't read the
+#   earlier tokens again.
 # - A task that can be written as text can be learned as next-token prediction.
 #
 # $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
@@ -648,21 +652,21 @@ exercises.quiz("did_it_copy")
 #
 # ## How can a model copy what it has just read?
 #
-# *Mr Utterson met Mr Hyde, and then Mr* … It's easy to go on if you look back: where was the last *Mr*, and
-# what came after it? A head that does this is called an **induction head** (Olsson et al. 2022). It
-# can't work alone, because a position has to know which token came *before* it, and that takes another
-# head in an earlier layer. So a model needs at least two layers for it.
+# *Mr Utterson met Mr Hyde, and then Mr* … To continue this sentence, you can look back for the previous *Mr* and
+# copy what came after it. A head that does this is called an **induction head** (Olsson et al. 2022). It can't work
+# alone. The vector at *Hyde* has to contain the information that *Mr* came before it, and only another head in an
+# earlier layer can bring that there. So a model with induction heads needs at least two layers.
 #
-# We can train one that has nothing else to learn. Its text is random, except that each passage of 8 to 18
-# tokens is repeated. The first time nothing can be predicted, and from then on everything can.
+# We can train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
+# tokens is repeated. Nothing in the passage can be predicted the first time, and from then on everything can.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier()  # two layers of four heads
 
 # %% [markdown]
-# On a passage of 13 tokens that comes twice, the loss should be high the first time and low the second time.
-# To find the head that copies, score each of them: how much of its weight goes to the position after the
-# last occurrence of the present token?
+# We test it on passages of 13 tokens, each given twice in a row. The loss should be high the first time and low the
+# second time. To find the heads that copy, give each head a score: how much of its weight goes to the position just
+# after the previous occurrence of the current token?
 
 # %% tags=["hide-input"]
 exercises.heading("induction_score")
@@ -706,8 +710,8 @@ assert first > 3.5 and again < 1.0
 assert scores[1].max() > 0.4 and scores[1].max() > 2 * scores[0].max()
 
 # %% [markdown]
-# A score doesn't prove that anything depends on a head, as you saw in lesson 06. So we switch off the
-# heads of the second layer whose score is at least half of the highest one's.
+# A high score doesn't prove that anything depends on a head, as you saw in lesson 06. So we switch off those heads of
+# the second layer whose score is at least half the highest score, and measure the loss again.
 
 # %%
 exercises.predict("without_the_copying_heads")
@@ -738,9 +742,9 @@ assert abs(first_off - first) < 0.5 and again_off - again > 0.3
 assert not others or again_control - again < 0.6 * (again_off - again)
 
 # %% [markdown]
-# And the story model? Names and phrases come back in every tale, so it would have a use for such a head. We
-# take twelve passages of 60 pieces that it has never seen, give it each of them twice in a row, and measure
-# the same things for its 36 heads.
+# And the story model? Names and phrases come back in every tale, so an induction head would help it. We take twelve
+# passages of 60 pieces that weren't in its training text and give it each of them twice in a row. Then we measure the
+# two losses again, and the induction scores of its 36 heads.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = story.encode(stories("validation"))
@@ -764,15 +768,16 @@ assert again < first
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"GPT is the right half of the figure in the paper."** Half true. The right half has three sublayers, and
-# GPT has no cross-attention. What is left equals the *left* half's layer under a causal mask:
+# **"GPT is the right half of the figure in *Attention Is All You Need*."** Half true. A layer in the right half has
+# three sublayers, and one of them is the cross-attention, which a GPT doesn't have. What remains is the layer of the
+# *left* half under a causal mask:
 
 # %% tags=["hide-input"]
 notebook.show_source(GPTLayer)
 
 # %% [markdown]
-# **"The cache lets a model read longer texts."** A myth. It makes each step cheaper and changes no result. How
-# far a model can read is decided by its positions and by what it was trained on.
+# **"The cache lets a model read longer texts."** A myth. The cache makes each step cheaper and changes no result. How
+# far a model can read depends on its positions and on what it was trained on.
 #
 # **"A small loss per token means a better model."** Only with the same tokenizer. Otherwise compare bits
 # per byte.
@@ -789,7 +794,7 @@ notebook.show_source(GPTLayer)
 # - Olsson et al. (2022), "In-context Learning and Induction Heads", arXiv:2209.11895; Elhage et al. (2021),
 #   "A Mathematical Framework for Transformer Circuits".
 # - Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
-# - The way from an average over `tril` to attention is Andrej Karpathy's, in the film "Let's build GPT: from
+# - The path from an average over `tril` to attention is Andrej Karpathy's, in the video "Let's build GPT: from
 #   scratch, in code, spelled out" (2023).
 # - The texts are from Project Gutenberg; their authors and translators are named in
 #   `helpers/data/real/NOTICES.md`.

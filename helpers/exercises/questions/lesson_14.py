@@ -5,19 +5,22 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 QUESTIONS = [
     Question(
         "weight_of_the_last_letter",
-        "At position 40, counted from 0, all letters so far are averaged. Which share does the last one have?",
+        "At position 40, counted from 0, all letters so far are averaged. What share of the average does the last letter have?",
         "number",
         [
             wrong(
                 "0.0156",
-                "That is 1/64, one part of a whole window. At position 40 there are only 41 letters so far.",
+                "That is 1/64, the share in a full window. At position 40 there are only 41 letters so far.",
             ),
             wrong("0.5", "That would be an average of two letters."),
-            wrong("1", "Then the average would be the last letter alone."),
+            wrong(
+                "1",
+                "Then the average would be the vector of the last letter, and no other letter would count.",
+            ),
         ],
         answer=0.0244,
         tolerance=0.03,
-        why="It is one of 41 letters, and they all count the same: 1/41. That's the trouble with the average.",
+        why="It is one of 41 letters, and they all have the same weight, so its share is 1/41.",
     ),
     Question(
         "why_many_heads_here",
@@ -30,7 +33,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Read four different parts of the embedding.",
-                "Each head projects the whole vector. Only the projections are split.",
+                "Each head reads the whole vector. Only what it computes from the vector is narrower.",
             ),
             wrong(
                 "Look further back in the text.",
@@ -38,7 +41,7 @@ QUESTIONS = [
             ),
             right(
                 "Give four letters a large weight each, one per softmax.",
-                "Yes. One softmax has to share its weight, four don't.",
+                "Yes. In one softmax the four letters would have to share a total weight of 1, but here each has a softmax to itself.",
             ),
         ],
     ),
@@ -54,7 +57,7 @@ QUESTIONS = [
             "feed-forward network",
             "add to the residual path again",
         ],
-        why="GPT-2 is pre-norm: each sublayer reads a normalised copy, and its result is added to the path that runs past it.",
+        why="GPT-2 is pre-norm: each sublayer reads a normalised copy of its input, and its result is added to the residual path.",
     ),
     Question(
         "gpt3_by_pencil",
@@ -63,18 +66,18 @@ QUESTIONS = [
         [
             wrong(
                 "58",
-                "That is the four attention matrices alone. The feed-forward network has twice as many numbers, 8d² per layer.",
+                "That is the four attention matrices alone. Add the two matrices of the feed-forward network.",
             ),
             wrong(
                 "116",
-                "That is the feed-forward networks alone. The attention has another 4d² per layer.",
+                "That is the feed-forward networks alone. Add the four attention matrices of each layer.",
             ),
             wrong("1.8", "That is one layer. There are 96."),
             wrong("0.014", "That is 96 · 12 · 12,288. The width has to be squared."),
         ],
         answer=173.9,
         tolerance=0.02,
-        why="4d² for the attention and 8d² for the feed-forward network make 12d² per layer: 96 · 12 · 12,288² = 174 billion.",
+        why="The six matrices of a layer have 12d² numbers in total, so the 96 layers have 96 · 12 · 12,288² = 174 billion.",
     ),
     Question(
         "what_gpt_leaves_out",
@@ -83,19 +86,19 @@ QUESTIONS = [
         [
             right(
                 "Cross-attention.",
-                "Yes. Its queries would need an encoder's output for their keys and values, and there is none.",
+                "Yes. Cross-attention takes its keys and values from an encoder's output, and a GPT has no encoder.",
             ),
             wrong(
                 "A causal mask.",
-                "It needs one more than ever: the mask is what makes training on a whole text fair.",
+                "A GPT has one too. Without the mask, each position could read the token that it has to predict.",
             ),
             wrong(
                 "A feed-forward network in each layer.",
-                "It's there, and it holds two thirds of GPT-3's parameters.",
+                "A GPT has one too, and in GPT-3 it holds two thirds of the parameters.",
             ),
             wrong(
                 "A residual path around each sublayer.",
-                "It's there, around both sublayers that are left.",
+                "A GPT has it too, around both of the sublayers that are left.",
             ),
         ],
     ),
@@ -106,15 +109,15 @@ QUESTIONS = [
         [
             wrong(
                 "All 600, since the cache holds their keys and values.",
-                "The cache saves time. It doesn't give the model positions that it has never been trained on.",
+                "The cache only saves time. The model still can't use positions that it was never trained on.",
             ),
             right(
-                "What lies in its window, at most the last 512.",
+                "What is in its window, at most the last 512.",
                 "Yes. Whatever has left the window is forgotten, a king's name included.",
             ),
             wrong(
                 "The last piece only, since the cache was emptied.",
-                "An emptied cache is filled again by reading the window once more.",
+                "When the cache is emptied, the model reads the window once more and fills it again.",
             ),
             wrong(
                 "The first 512, because positions count from 0.",
@@ -129,7 +132,7 @@ QUESTIONS = [
         [
             wrong(
                 "1",
-                "Every position predicts its own next token, and the mask makes all of them fair at once.",
+                "Every position predicts its own next token, and thanks to the mask all these predictions can be made at once.",
             ),
             wrong(
                 "32896",
@@ -138,7 +141,7 @@ QUESTIONS = [
             wrong("65536", "That is 256². Each position makes one prediction."),
         ],
         answer=256,
-        why="One per position. That is why a single pass over a text teaches so much.",
+        why="There is one prediction per position, which is why a model can learn so much from a single pass over a text.",
     ),
     Question(
         "compare_two_tokenizers",
@@ -147,7 +150,7 @@ QUESTIONS = [
         [
             wrong(
                 "B, because 2.0 is less than 3.0.",
-                "B needs twice as many tokens for the same text, and pays for each of them.",
+                "B needs twice as many tokens for the same text, and each of them adds to its loss.",
             ),
             right(
                 "A.",
@@ -155,7 +158,7 @@ QUESTIONS = [
             ),
             wrong(
                 "You can't tell without knowing how large the vocabularies are.",
-                "You don't need them. What counts is the surprise over the whole text.",
+                "You don't need their sizes, because you can compare the total surprise over the same text.",
             ),
             wrong(
                 "Neither is better.", "A pays 3.0 / 4 = 0.75 nats per byte, B pays 2.0 / 2 = 1.0."
@@ -164,9 +167,9 @@ QUESTIONS = [
     ),
     Question(
         "did_it_copy",
-        "The story model writes a sentence that you find beautiful. How could you find out whether it made the sentence up or learned it by heart?",
+        "The story model writes a sentence that you find beautiful. How could you find out whether the model made it up or learned it by heart?",
         "open",
-        answer="Search the training text for the sentence, and for its longest stretch of words that occurs there: the text is on your disk, which is rarely so for large models. Short stretches will be there in any case, so compare with a sentence that a person wrote in the same style, or with pages that the model was not trained on. A second sign is the loss: if the model finds the sentence far less surprising than others of its kind, it has probably seen it often. Neither shows that it understood anything.",
+        answer="Search the training text for the sentence, and also for the longest part of the sentence that occurs there word for word. Here you can do that because the text is on your disk, which is rarely the case for large models. Some short stretches will occur in any case, so compare with a sentence that a person wrote in the same style, or with pages that the model was not trained on. A second sign is the loss: if it is far lower on this sentence than on others of its kind, the sentence was probably often in the training text. Neither test shows that the model understood anything.",
     ),
 ]
 
@@ -177,11 +180,11 @@ PREDICTIONS = [
         options={
             "below": (
                 "below the last letter alone, because it reads up to 64 letters",
-                "It does read them all. But in a mean of 40 letters nothing tells which one came last.",
+                "It does read them all. But a mean of 40 letters doesn't show which of them came last.",
             ),
             "between": (
                 "clearly between the two yardsticks",
-                "The last letter is in the mean as well, but with a weight of 1/(t + 1), and that drowns in the others.",
+                "The last letter is part of the mean, but its weight is only 1/(t + 1), so the others drown it out.",
             ),
             "frequencies": (
                 "about where the letter frequencies are",
@@ -193,15 +196,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_one_head_looks",
-        "After training, how much of its weight does the head give to the position's own letter, the last one that was read? (On average over the positions from 8 on.)",
+        "After training, how much of its weight does the head give to the position's own letter, which is the last one it has read? The answer is an average over the positions from 8 on.",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.1,
-        too_low="Nothing else brings this letter to the output: there is no residual path yet. And no other letter says as much about the next one.",
-        too_high="The letters before help as well, so the head leaves them a share of the weight.",
-        explain="There's one softmax, and all that reaches the output is its mixture.",
+        too_low="There is no residual path yet, so this letter reaches the output only through the head's weight. And no other letter says as much about the next one.",
+        too_high="The earlier letters help to predict the next one as well, so the head leaves them a share of the weight.",
+        explain="The head has a single softmax, and only the mixture that it weights reaches the output.",
         recall="why_many_heads_here",
     ),
     Prediction(
@@ -210,14 +213,14 @@ PREDICTIONS = [
         options={
             "worse": (
                 "it rises, because each head is too narrow to tell 50 letters apart",
-                "Sixteen numbers are enough for what a head has to pass on, and there are four of them.",
+                "Sixteen numbers are enough for what one head has to pass on, and there are four heads.",
             ),
             "same": (
                 "it stays the same, because the parameters do",
-                "The parameters are as many, but they're put to another use: four softmaxes instead of one.",
+                "There are as many parameters as before, but they now feed four softmaxes instead of one.",
             ),
             "better": (
-                "it falls",
+                "it falls, because each head has a softmax of its own",
                 "Right. With four softmaxes, the letter just read and the ones before it no longer compete for the same weight.",
             ),
         },
@@ -229,15 +232,15 @@ PREDICTIONS = [
         options={
             "parts": (
                 "to one whole layer: the residual path and the feed-forward network",
-                "At the top of the ladder depth is what is usually talked about. Here, a single layer made the larger difference.",
+                "People who talk about GPTs mostly talk about depth. On our ladder, though, going from heads to one whole layer made the larger difference.",
             ),
             "depth": (
                 "to three layers, which have three times the parameters",
                 "Depth helps, since one layer can build on what the layer below it has collected.",
             ),
             "equal": (
-                "both about equally much",
-                "Both lower the loss, and the figure shows how much.",
+                "both by about the same amount",
+                "Both steps lower the loss, and the figure shows by how much.",
             ),
         },
         ask_why=True,
@@ -245,65 +248,65 @@ PREDICTIONS = [
     ),
     Prediction(
         "share_of_the_feed_forward",
-        "Which share of GPT-3's parameters lies in its feed-forward networks?",
+        "What share of GPT-3's parameters is in its feed-forward networks?",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.06,
-        too_low="*Attention is all you need*, but it isn't where most parameters are: 8d² per layer belong to the feed-forward network and 4d² to the attention.",
-        too_high="The four attention matrices of each layer count as well, 4d² of 12d².",
+        too_low="In spite of the title *Attention Is All You Need*, most parameters are elsewhere: 8d² per layer belong to the feed-forward network and 4d² to the attention.",
+        too_high="Don't forget the four attention matrices of each layer, which have 4d² of its 12d² parameters.",
         recall="gpt3_by_pencil",
     ),
     Prediction(
         "which_task_it_learned",
-        "Two kinds of questions are about grammar (*his or her*, *one or many*), two about meaning (*who is who*, *good or bad*), ten questions each. With guessing, it would be five of ten. What do you expect of our small model?",
+        "Two kinds of questions are about grammar (*his or her*, *one or many*), two about meaning (*who is who*, *good or bad*), ten questions each. Guessing would get about five of ten right. How does our small model do?",
         options={
             "grammar": (
                 "it's clearly better at grammar, by at least two",
-                "Agreement shows in nearly every sentence of the text, so it pays to learn it first. Who speaks or who is wicked matters for far fewer pieces.",
+                "Agreement matters in nearly every sentence of the text, so learning it lowers the loss most. Who speaks or who is wicked matters for far fewer pieces.",
             ),
             "meaning": (
                 "it's clearly better at meaning, by at least two",
-                "Fairy tales are full of foxes that eat geese, so it has seen such scenes. Grammar has more exceptions than one would think.",
+                "Fairy tales are full of foxes that eat geese, so the model has read such scenes. But they help with far fewer pieces than grammar does.",
             ),
             "equal": (
                 "there's hardly a difference",
-                "Both kinds turn up in its training text, and neither was ever a task of its own.",
+                "Both kinds do turn up in the training text, and neither was ever a task of its own. But grammar turns up far more often.",
             ),
         },
         ask_why=True,
     ),
     Prediction(
         "most_surprising_text",
-        "Which of the three costs the model most bits per byte?",
+        "Which of the three texts costs the model the most bits per byte?",
         options={
             "unseen": (
-                "the fairy tales that it has never seen",
-                "It has never seen these pages, but it knows this kind of text, and that is what counts.",
+                "the fairy tales that it wasn't trained on",
+                "The model has never read these pages, but it was trained on this kind of text, which is what counts.",
             ),
             "shuffled": (
                 "the fairy tales with their words shuffled",
-                "These are all words that the model knows, but in an order that never tells it what comes next.",
+                "The model was trained on words like these, but here their order hardly helps to predict what comes next.",
             ),
             "holmes": (
                 "Sherlock Holmes",
-                "Other words and other subjects make Holmes harder than a fairy tale. But it's English in its proper order.",
+                "Other words and other subjects make Holmes harder than a fairy tale. But the words are in their proper order.",
             ),
         },
         recall="compare_two_tokenizers",
     ),
     Prediction(
         "without_the_copying_heads",
-        "What happens to the loss in the repetition when these heads are off?",
+        "What happens to the loss in the repetition when these heads are switched off?",
         options={
             "all": (
-                "it goes back most of the way to the loss of the first passage",
-                "Then no other head has learned to do the same work in another way.",
+                "it rises most of the way to the loss of the first passage",
+                "That means no other head has learned to do the same work in another way.",
             ),
             "some": (
                 "it rises, but the model still copies rather well",
-                "Then other heads do some of the work, as in lesson 06, or the attention of the first layer helps.",
+                "That would mean other heads do some of the work, as in lesson 06, or the attention of the first layer helps.",
             ),
             "nothing": (
                 "it hardly changes, because other heads stand in",
