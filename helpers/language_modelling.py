@@ -13,6 +13,7 @@ from helpers.fast import cross_entropy_sum
 from helpers.fingerprints import fingerprint
 from helpers.interruption import StopBetweenSteps
 from helpers.layers import inference
+from helpers.optimizers import optimizers
 from helpers.training import History
 
 
@@ -34,7 +35,7 @@ class TextTraining:
     weight_decay : float, default=0.1
         On matrices only.
     optimizer : {"adamw", "muon"}, default="adamw"
-        Muon (Jordan et al. 2024) takes the matrices inside the layers, AdamW the rest.
+        See `optimizers.optimizers`.
     clip_norm : float, default=1.0
         Longest gradient; longer ones are shortened to it.
     precision : {"fp32", "bf16"}, default="fp32"
@@ -158,7 +159,9 @@ class _TextRun:
 
     def __init__(self, model, ids, settings):
         self.model, self.ids, self.settings = model, ids, settings
-        self.optimizers = list(_optimizers(model, settings))
+        self.optimizers = optimizers(
+            model, settings.optimizer, settings.peak_rate, settings.weight_decay
+        )
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.step, self.history = 0, History()
         self.marks = {"settings": asdict(settings), "text": fingerprint(repr(ids.tolist()))}
@@ -215,23 +218,6 @@ def _share_of_peak(step, settings):
     rising = step / max(settings.warmup_steps, 1)
     falling = (settings.steps - step + 1) / max(settings.steps - settings.warmup_steps, 1)
     return min(rising, falling, 1.0)
-
-
-def _optimizers(model, settings):
-    """Give AdamW every weight, or Muon the matrices inside the layers and AdamW the rest."""
-    s = settings
-    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    inner = {name for name, p in named.items() if p.dim() == 2 and "layers" in name}
-    if s.optimizer == "muon" and inner:
-        matrices = [named.pop(name) for name in sorted(inner)]
-        yield torch.optim.Muon(
-            matrices, s.peak_rate, weight_decay=s.weight_decay, adjust_lr_fn="match_rms_adamw"
-        )
-    groups = [
-        {"params": [p for p in named.values() if p.dim() > 1], "weight_decay": s.weight_decay},
-        {"params": [p for p in named.values() if p.dim() == 1], "weight_decay": 0.0},
-    ]
-    yield torch.optim.AdamW(groups, s.peak_rate, betas=(0.9, 0.98), fused=True)
 
 
 def nats_of_text(model, ids, context):

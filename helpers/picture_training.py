@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 from helpers.averages import MovingAverage
 from helpers.data.clothes import as_input
 from helpers.interruption import StopBetweenSteps
+from helpers.optimizers import optimizers
 from helpers.processes import Processes
 
 WARMUP = 0.05  # share of the training in which the learning rate rises
@@ -90,13 +91,14 @@ def train_pictures(
     weight_decay=0.05,
     label_smoothing=0.1,
     average_decay=0.0,
+    optimizer="adamw",
     augmented=True,
     bf16=False,
     seed=0,
     after_epoch=None,
     progress=True,
 ):
-    """Train a classifier with AdamW; the rate rises, then falls along a cosine to zero.
+    """Train a classifier; the rate rises, then falls along a cosine to zero.
 
     Stop it with Ctrl-C or the notebook's stop button whenever you like; the model stays usable.
 
@@ -115,6 +117,8 @@ def train_pictures(
     weight_decay, label_smoothing : float, default=0.05, 0.1
     average_decay : float, default=0.0
         0.998 leaves the model with a moving average of its weights; 0 with its last ones.
+    optimizer : {"adamw", "muon"}, default="adamw"
+        See `optimizers.optimizers`.
     augmented : bool, default=True
         See `augment`.
     bf16 : bool, default=False
@@ -144,7 +148,8 @@ def train_pictures(
     """
     if (epochs is None) == (seconds is None):
         raise ValueError(f"give epochs or seconds; got epochs={epochs}, seconds={seconds}.")
-    run = _Run(model, peak_rate, weight_decay, label_smoothing, average_decay, bf16)
+    made = optimizers(model, optimizer, peak_rate, weight_decay)
+    run = _Run(model, peak_rate, made, label_smoothing, average_decay, bf16)
     torch.manual_seed(seed * 1000 + run.processes.rank)
     batches = _batches(pictures, batch_size, augmented, run.processes, seed)
     return run.run(batches, epochs, seconds, after_epoch, progress)
@@ -167,14 +172,12 @@ def _batches(pictures, batch_size, augmented, processes, seed):
 
 
 class _Run:
-    def __init__(self, model, peak_rate, weight_decay, label_smoothing, average_decay, bf16):
+    def __init__(self, model, peak_rate, made, label_smoothing, average_decay, bf16):
         self.model, self.peak_rate, self.bf16 = model, peak_rate, bf16
         self.label_smoothing = label_smoothing
         self.processes = Processes(next(model.parameters()).device)
         self.forward = self.processes.wrap(model)
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=weight_decay, fused=True
-        )
+        self.optimizers = made
         self.average = MovingAverage(model, average_decay) if average_decay else None
         self.step = 0
 
@@ -214,9 +217,8 @@ class _Run:
         """Take one step, `done` the share of the training before it; returns the loss."""
         device = self.processes.device
         self.model.train()
-        for group in self.optimizer.param_groups:
-            rising = min(1.0, (done + 1e-3) / WARMUP)
-            group["lr"] = self.peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
+        rising = min(1.0, (done + 1e-3) / WARMUP)
+        rate = self.peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
         with torch.autocast(device.type, torch.bfloat16, enabled=self.bf16):
             logits = self.forward(images.to(device))
         loss = F.cross_entropy(
@@ -224,8 +226,11 @@ class _Run:
         )
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
+            optimizer.zero_grad()
         self.step += 1
         if self.average:
             self.average.update(self.step)

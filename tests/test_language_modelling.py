@@ -10,12 +10,12 @@ from torch import nn
 from helpers.gpt import GPT, GPTConfig
 from helpers.language_modelling import (
     TextTraining,
-    _optimizers,
     bits_per_byte,
     nats_of_text,
     random_windows,
     train_on_text,
 )
+from helpers.optimizers import optimizers
 
 TEXT = torch.arange(400) % 7  # what comes next is certain
 
@@ -63,7 +63,7 @@ def test_it_learns(optimizer):
 def test_each_optimizer_gets_its_matrices():
     model = make()
     names = {id(p): name for name, p in model.named_parameters()}
-    muon, adamw = _optimizers(model, settings(optimizer="muon"))
+    muon, adamw = optimizers(model, "muon", 3e-3, 0.1)
     of_muon = {names[id(p)] for group in muon.param_groups for p in group["params"]}
     wanted = {n for n, p in model.named_parameters() if n.startswith("layers") and p.dim() == 2}
     assert of_muon == wanted

@@ -30,6 +30,8 @@ from helpers.vit import SmallCNN, VisionTransformer
 N_VALIDATION = 2_000  # the last ones of the 20,000
 N_PICTURES = 300, 3_000, 20_000
 SEEDS = 0, 1, 2
+# How the CNN is trained, and both models in the comparison.
+PLAIN = {"optimizer": "adamw", "peak_rate": 1.5e-3, "batch_size": 50}
 SIZES = "d_model", "n_heads", "n_layers", "d_ff", "patch_size"
 
 
@@ -43,10 +45,11 @@ def arguments(argv=None):
     for name in SIZES:
         option(f"--{name.replace('_', '-')}", type=int, default=getattr(bundled, name))
     option("--dropout", type=float, default=bundled.dropout)
-    option("--epochs", type=int, default=25)
+    option("--epochs", type=int, default=45)
+    option("--optimizer", choices=["adamw", "muon"], default="muon", help="of the ViT")
     option("--cnn-epochs", type=int, default=6, help="of the CNN beside it; 0: none")
-    option("--peak-rate", type=float, default=1.5e-3)
-    option("--batch-size", type=int, default=50, help="of all processes together")
+    option("--peak-rate", type=float, default=3e-3, help="of the ViT")
+    option("--batch-size", type=int, default=64, help="of all processes together")
     option("--weight-decay", type=float, default=0.05)
     option("--label-smoothing", type=float, default=0.1)
     option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
@@ -73,11 +76,12 @@ def main(argv=None):
     sizes = {name: getattr(args, name) for name in SIZES}
     model = VisionTransformer(wardrobe_config(**sizes, dropout=args.dropout))
     card = {"sizes": sizes}
-    card |= fit(model, train, validation, args, args.epochs)
+    own = {name: getattr(args, name) for name in PLAIN}
+    card |= fit(model, train, validation, args, args.epochs, own)
     if args.cnn_epochs:
         torch.manual_seed(args.seed)
         cnn = SmallCNN(CNN_WIDTHS)
-        card["cnn"] = fit(cnn, train, validation, args, args.cnn_epochs)
+        card["cnn"] = fit(cnn, train, validation, args, args.cnn_epochs, PLAIN)
     if first and not args.dry:
         test = clothes("test", 5_000)
         card["test_accuracy"] = round(accuracy(model, *test), 4)
@@ -85,6 +89,7 @@ def main(argv=None):
             card["cnn"]["test_accuracy"] = round(accuracy(cnn, *test), 4)
         names = (
             "dropout",
+            "optimizer",
             "batch_size",
             "weight_decay",
             "label_smoothing",
@@ -112,7 +117,7 @@ def split_pictures(limit=None):
     return train, Pictures(images[last:], labels[last:])
 
 
-def fit(model, train, validation, args, epochs):
+def fit(model, train, validation, args, epochs, how):
     """Train a model, say after every epoch how it does, and return what belongs on its card.
 
     Parameters
@@ -122,6 +127,8 @@ def fit(model, train, validation, args, epochs):
     args : argparse.Namespace
         As `arguments` returns it.
     epochs : int
+    how : dict
+        "optimizer", "peak_rate" and "batch_size".
 
     Returns
     -------
@@ -140,8 +147,7 @@ def fit(model, train, validation, args, epochs):
         model,
         train,
         epochs=epochs,
-        peak_rate=args.peak_rate,
-        batch_size=args.batch_size,
+        **how,
         weight_decay=args.weight_decay,
         label_smoothing=args.label_smoothing,
         average_decay=args.average_decay,
@@ -177,8 +183,8 @@ def compare(args):
             pictures = Pictures(images[chosen], labels[chosen])
             for name, model in zip(("vit", "cnn"), untrained_pair(), strict=True):
                 losses = train_pictures(
-                    model, pictures, seconds=args.seconds, peak_rate=args.peak_rate, seed=seed,
-                    batch_size=args.batch_size, bf16=args.precision == "bf16", progress=False,
+                    model, pictures, seconds=args.seconds, **PLAIN, seed=seed,
+                    bf16=args.precision == "bf16", progress=False,
                 )  # fmt: skip
                 parameters = sum(p.numel() for p in model.parameters())
                 runs.append({
