@@ -580,7 +580,7 @@ tell(
     """Nobody gave it these tasks. It has only been predicting the next piece, and what it can do is what
     helped with that on seven megabytes of fairy tales. A larger model with more text picks up more
     of them, up to translation and question answering, which is what the title of the GPT-2 paper says:
-    *Language Models are Unsupervised Multitask Learners*. Lesson 18 gets from there to an assistant."""
+    *Language Models are Unsupervised Multitask Learners*."""
 )
 assert grammar >= 6
 

@@ -700,7 +700,7 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# **Assignment 17** takes you back to short sequences, of drums this time.
+# **Page 94** takes the same layers to proteins, sounds and numbers, each beside a simple rival.
 
 # %% [markdown]
 # # Practice
