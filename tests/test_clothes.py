@@ -89,7 +89,7 @@ def test_a_damaged_file_in_the_cache_is_named(published, tmp_path):
         clothes("test", 5)
 
 
-@pytest.mark.data
+@pytest.mark.data("*fashion*.npz")
 def test_the_bundled_pictures_are_the_first_of_the_published_ones():
     for split, n in (("train", 20_000), ("test", 5_000)):
         images, labels = clothes(split, n)

@@ -92,7 +92,7 @@ def test_the_comparison_is_whole():
 
 
 @pytest.mark.slow
-@pytest.mark.data
+@pytest.mark.data("*fashion*.npz")
 def test_the_recipe_runs():
     command = [
         sys.executable, "-m", "helpers.pretrained.recipes.wardrobe", "--limit", "100", "--epochs",
