@@ -9,8 +9,9 @@ from safetensors.torch import save_file
 
 from helpers.atomic_writes import whole_file
 from helpers.fingerprints import fingerprint
-from helpers.lora import trainable_state
-from helpers.pretrained.checksums import write_checksums
+from helpers.lora import merge_lora, trainable_state
+from helpers.pretrained.checksums import check_file, write_checksums
+from helpers.pretrained.minilm import load_minilm
 
 
 def base_fingerprint(model):
@@ -82,3 +83,32 @@ def load_adapter(model, path):
     for name, tensor in tensors.items():
         own[name].copy_(tensor)
     return json.loads(metadata["card"])
+
+
+def load_adapted(build, path):
+    """Load MiniLM, adapt it as a recipe did, and merge the corrections into its weights.
+
+    Parameters
+    ----------
+    build : function (MiniLM) -> nn.Module
+        Puts new parts around the encoder.
+    path : path
+        The adapter's file.
+
+    Returns
+    -------
+    minilm : MiniLM
+    model : nn.Module
+    card : dict
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or trained on another base than MiniLM.
+    """
+    minilm = load_minilm()
+    model = build(minilm)
+    check_file(path)
+    card = load_adapter(model, path)
+    merge_lora(model)
+    return minilm, model, card

@@ -7,11 +7,10 @@ import torch
 
 from helpers.bert import SpanReader, best_span
 from helpers.layers import inference
-from helpers.lora import add_lora, merge_lora
-from helpers.pretrained.adapters import load_adapter
+from helpers.lora import add_lora
+from helpers.pretrained.adapters import load_adapted
 from helpers.pretrained.attended import Attention
-from helpers.pretrained.checksums import WEIGHTS, check_file
-from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.checksums import WEIGHTS
 
 READER = WEIGHTS / "reader.safetensors"
 RANK, ALPHA = 16, 32.0
@@ -242,9 +241,5 @@ def load_reader(path=READER):
     ValueError
         If the file is damaged, or trained on another base than MiniLM.
     """
-    minilm = load_minilm()
-    model = build_reader(minilm)
-    check_file(path)
-    card = load_adapter(model, path)
-    merge_lora(model)
+    minilm, model, card = load_adapted(build_reader, path)
     return Reader(model, minilm, card)

@@ -4,10 +4,9 @@ import torch
 
 from helpers.bert import TextClassifier
 from helpers.layers import inference
-from helpers.lora import add_lora, merge_lora
-from helpers.pretrained.adapters import load_adapter
-from helpers.pretrained.checksums import WEIGHTS, check_file
-from helpers.pretrained.minilm import load_minilm
+from helpers.lora import add_lora
+from helpers.pretrained.adapters import load_adapted
+from helpers.pretrained.checksums import WEIGHTS
 
 SENTIMENT = WEIGHTS / "sentiment.safetensors"
 RANK, ALPHA = 16, 32.0
@@ -100,9 +99,5 @@ def load_sentiment(path=SENTIMENT):
     ValueError
         If the file is damaged, or trained on another base than MiniLM.
     """
-    minilm = load_minilm()
-    model = build_sentiment(minilm)
-    check_file(path)
-    card = load_adapter(model, path)
-    merge_lora(model)
+    minilm, model, card = load_adapted(build_sentiment, path)
     return Sentiment(model, minilm, card)
