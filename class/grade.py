@@ -14,6 +14,7 @@ import argparse
 import ast
 import contextlib
 import csv
+import functools
 import json
 import os
 import re
@@ -127,15 +128,20 @@ def read_submission(path):
     return Submission(path.stem, lesson, cells, sorted(set(remarks)), _tries(path))
 
 
+@functools.cache  # a class hands in hundreds of notebooks
+def _templates():
+    sources = sorted(SOURCES.glob("[0-8]*.py"))
+    return [(source.stem, learners_copy(assemble(source))) for source in sources]
+
+
 def _lesson_of(notebook):
     """Find the lesson that shares most cells with a notebook."""
     ids = {cell.get("id") for cell in notebook.cells}
     best, shared = None, 0
-    for source in sorted(SOURCES.glob("[0-8]*.py")):
-        template = learners_copy(assemble(source))
+    for name, template in _templates():
         same = len(ids & {cell.id for cell in template.cells})
         if same > shared:
-            best, shared = (source.stem, template), same
+            best, shared = (name, template), same
     if shared < 5:
         raise ValueError("is no copy of a lesson: hardly any of its cells are known")
     return best
