@@ -1,0 +1,95 @@
+// What the map draws, in the form in which it travels: helpers/widgets/map_data.py in JavaScript.
+
+import { labels } from "./labels.js";
+import { softmax, topK } from "./matrices.js";
+
+const [STRIP, WIDE_STRIP] = [32, 64]; // entries of a vector in a colour strip
+const MOST_TOKENS = 64;
+const STEPS = 2047; // of a number, either side of zero
+const CANDIDATES = 10;
+
+// Arrays as whole numbers of twelve bits, one behind the other.
+class Packer {
+  codes = [];
+  add(values, shape) {
+    const most = values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    const scale = Number((most / STEPS || 1).toPrecision(6));
+    const place = { at: this.codes.length, shape, scale };
+    for (const value of values) this.codes.push(Math.round(value / scale) + STEPS);
+    return place;
+  }
+  bytes() {
+    const { codes } = this;
+    if (codes.length % 2) codes.push(0);
+    const bytes = new Uint8Array((codes.length / 2) * 3);
+    for (let i = 0, at = 0; i < codes.length; i += 2) {
+      const both = codes[i] | (codes[i + 1] << 12);
+      for (const shift of [0, 8, 16]) bytes[at++] = (both >> shift) & 255;
+    }
+    return bytes;
+  }
+}
+
+export function problemWith(...lists) {
+  const n = Math.max(...lists.map((tokens) => tokens.length));
+  if (n <= MOST_TOKENS) return "";
+  return `This sentence has ${n} tokens, and the map draws up to ${MOST_TOKENS}, because more rows would be too thin to see. Trace a shorter sentence.`;
+}
+
+// `encoder`, `decoder`: what Transformer.encode and decode return, each with its `tokens`;
+// `written`: the token after each target position; `tokensOf`: ids to tokens.
+export function packTrace(model, { encoder, decoder, written, logits, tokensOf }) {
+  const { d_model: width, n_heads: heads } = model.config;
+  const packer = new Packer();
+  const strip = (values, wide = width, most = STRIP) => {
+    const n = values.length / wide;
+    const step = Math.max(1, Math.floor(wide / most));
+    const size = Math.min(most, wide);
+    const chosen = new Float32Array(n * size);
+    for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) chosen[r * size + i] = values[r * wide + i * step + (step > 1 ? i % 2 : 0)];
+    return { ...packer.add(chosen, [n, size]), width: wide };
+  };
+  // (n, heads side by side) -> (heads, n, K)
+  const perHead = (values) => {
+    const [n, size] = [values.length / width, width / heads];
+    const cut = new Float32Array(values.length);
+    for (let h = 0, at = 0; h < heads; h++) for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) cut[at++] = values[r * width + h * size + i];
+    return packer.add(cut, [heads, n, size]);
+  };
+  const sublayer = (part) => {
+    const made = { kind: part.kind };
+    for (const name of ["read", "found", "after"]) made[name] = strip(part[name]);
+    if (part.hidden) return { ...made, hidden: strip(part.hidden, model.config.d_ff, WIDE_STRIP) };
+    for (const name of ["query", "key", "value"]) made[name] = perHead(part[name]);
+    return { ...made, causal: part.causal && part.query.length > width };
+  };
+  const stack = (one) => {
+    const made = { tokens: labels(one.tokens), layers: one.layers.map((layer) => layer.map(sublayer)) };
+    for (const name of ["embeddings", "positions", "entered", "output"]) made[name] = strip(one[name]);
+    return made;
+  };
+  const described = {
+    model: "the translator",
+    normFirst: model.config.norm_first,
+    width,
+    normalised: false,
+    scaled: true,
+    activation: "ReLU",
+    encoder: stack(encoder),
+    decoder: stack(decoder),
+    written: labels(written),
+    candidates: candidatesOf(logits, written.length, tokensOf),
+  };
+  return { described, data: packer.bytes() };
+}
+
+function candidatesOf(logits, n, tokensOf) {
+  const size = logits.length / n;
+  return Array.from({ length: n }, (_, row) => {
+    const scores = logits.subarray(row * size, (row + 1) * size);
+    const shares = softmax(scores);
+    const best = topK(scores, CANDIDATES);
+    const words = labels(tokensOf(best));
+    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), Number(shares[id].toFixed(5))]);
+  });
+}
