@@ -18,6 +18,7 @@ os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 import numpy
 import pytest
 import torch
+from xdist.scheduler import LoadFileScheduling
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
@@ -28,7 +29,27 @@ def pytest_collection_modifyitems(items):
         mark = item.get_closest_marker("data")
         if mark and not _at_hand(*mark.args):
             item.add_marker(pytest.mark.skip(reason="COURSE_DATA does not hold what it needs"))
-    items.sort(key=lambda item: -seconds(item.path))  # stable: cells keep their order
+    items.sort(key=lambda item: -seconds(_notebook(item)))  # stable: cells keep their order
+
+
+def _notebook(item):
+    """Find the built notebook that a test runs, or solves; else the test's own file."""
+    lesson = getattr(item, "callspec", None) and item.callspec.params.get("name")
+    built = Path(__file__).resolve().parent.parent / "notebooks" / f"{lesson}.ipynb"
+    return built if built.exists() else item.path
+
+
+class ByNotebook(LoadFileScheduling):
+    """Gives workers whole files, but the solved lessons, which are one file, one by one."""
+
+    def _split_scope(self, nodeid):
+        alone = "::test_a_solved_lesson" in nodeid
+        return nodeid if alone else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Let no worker be left alone with all the solved lessons."""
+    return ByNotebook(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def _at_hand(pattern="train.fr*"):

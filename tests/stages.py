@@ -50,7 +50,7 @@ ALL = [
     Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB]]),
     Stage("in a browser", [[*PYTEST, *BROWSER, "--dist=loadfile"]]),
     Stage("slow tests and mutants", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
-    # A notebook's cells share a kernel, so a file stays with its worker; conftest.py puts the
+    # A notebook's cells share a kernel, so they stay with one worker; conftest.py puts the
     # longest first, so that no worker is left alone with it at the end.
     Stage(
         "notebooks, untouched and solved",
