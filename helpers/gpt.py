@@ -18,10 +18,17 @@ from helpers.attention import (
 )
 from helpers.caches import KeyValueCache
 from helpers.fast import few_rows, fused_attention
-from helpers.layers import Dropout, EncoderLayer, inference
+from helpers.layers import ACTIVATIONS, Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask
+from helpers.modern import RMSNorm, SwiGLU
 from helpers.positions import LearnedPositions, rotate_positions
 from helpers.transformer import check_ids
+
+CHOICES = {
+    "positions": ("learned", "rotary"),
+    "activation": (*ACTIVATIONS, "swiglu"),
+    "norm": ("layer", "rms"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +39,8 @@ class GPTConfig:
     ----------
     vocab_size, d_model, n_heads, n_layers, max_len : int
     d_ff : int, default=None
-        Hidden width of the feed-forward network; None means four times `d_model`.
+        Hidden width of the feed-forward network; None means four times `d_model`, and 2/3 of that
+        for "swiglu", which has three matrices instead of two.
     positions : {"learned", "rotary"}, default="learned"
         A table added to the embeddings, as in GPT-2, or a rotation of queries and keys.
     n_kv_heads : int, default=None
@@ -41,8 +49,13 @@ class GPTConfig:
     dropout : float, default=0.1
     tie_embeddings : bool, default=True
         Whether the output layer shares its matrix with the embedding.
-    activation : {"relu", "gelu", "gelu_tanh"}, default="gelu_tanh"
-        GPT-2 approximates the GELU with a tanh.
+    activation : {"relu", "gelu", "gelu_tanh", "swiglu"}, default="gelu_tanh"
+        GPT-2 approximates the GELU with a tanh; "swiglu" is the network with a gate of
+        `modern.SwiGLU`.
+    norm : {"layer", "rms"}, default="layer"
+        LayerNorm or `modern.RMSNorm`.
+    norm_first : bool, default=True
+        Pre-norm as in GPT-2, or post-norm as in the paper and the first GPT; see `Residual`.
     norm_eps : float, default=1e-5
 
     Raises
@@ -62,11 +75,14 @@ class GPTConfig:
     dropout: float = 0.1
     tie_embeddings: bool = True
     activation: str = "gelu_tanh"
+    norm: str = "layer"
+    norm_first: bool = True
     norm_eps: float = 1e-5
 
     def __post_init__(self):
-        if self.positions not in ("learned", "rotary"):
-            raise ValueError(f'positions must be "learned" or "rotary"; got {self.positions!r}.')
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}; got {getattr(self, name)!r}.")
         if self.n_heads % (self.n_kv_heads or self.n_heads):
             raise ValueError(
                 f"every key head serves equally many query heads, so n_kv_heads must divide "
@@ -126,7 +142,7 @@ class CausalSelfAttention(MultiHeadAttention):
 
 
 class GPTLayer(EncoderLayer):
-    """An encoder layer in pre-norm whose self-attention takes a causal mask and a cache.
+    """An encoder layer whose self-attention takes a causal mask and a cache.
 
     Parameters
     ----------
@@ -138,12 +154,18 @@ class GPTLayer(EncoderLayer):
     """
 
     def __init__(self, config):
-        c = config
-        d_ff = c.d_ff or 4 * c.d_model
-        super().__init__(c.d_model, c.n_heads, d_ff, c.dropout, True, c.activation, c.norm_eps)
+        c, gated = config, config.activation == "swiglu"
+        d_ff = c.d_ff or round(c.d_model * (8 / 3 if gated else 4))
+        plain = "relu" if gated else c.activation  # with "swiglu" the network is replaced below
+        super().__init__(c.d_model, c.n_heads, d_ff, c.dropout, c.norm_first, plain, c.norm_eps)
         self.self_attention = CausalSelfAttention(
             c.d_model, c.n_heads, c.n_kv_heads, c.positions == "rotary"
         )
+        if gated:
+            self.feed_forward = SwiGLU(c.d_model, d_ff)
+        if c.norm == "rms":
+            self.residual_1.norm = RMSNorm(c.d_model, c.norm_eps)
+            self.residual_2.norm = RMSNorm(c.d_model, c.norm_eps)
 
     def forward(self, x, mask=None, cache=None):
         """Map (B, T, D) to (B, T, D); with a `cache`, T counts the new positions only."""
@@ -173,7 +195,9 @@ class GPT(nn.Module):
         )
         self.dropout = Dropout(c.dropout)
         self.layers = nn.ModuleList(GPTLayer(c) for _ in range(c.n_layers))
-        self.norm = nn.LayerNorm(c.d_model, c.norm_eps)
+        norm = RMSNorm if c.norm == "rms" else nn.LayerNorm
+        # In post-norm the last layer ends with a norm of its own.
+        self.norm = norm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.output_proj = nn.Linear(c.d_model, c.vocab_size, bias=False)
         self._initialise()
         if c.tie_embeddings:

@@ -1,0 +1,201 @@
+"""The recipe that measures what changed since 2017: the block of then, each change alone, all.
+
+``python -m helpers.pretrained.recipes.what_changed`` trains small models on the fairy tales for
+about twenty minutes on one core, and stores what the page on these changes shows. All models have
+equally many parameters, because the feed-forward width takes up the difference.
+"""
+
+import argparse
+import statistics
+import time
+from dataclasses import dataclass, replace
+
+import torch
+
+from helpers.data.stories import stories
+from helpers.gpt import GPT, GPTConfig
+from helpers.language_modelling import TextTraining, bits_per_byte, nats_of_text, train_on_text
+from helpers.pretrained.measured import store
+from helpers.pretrained.recipes.storyteller import train_tokenizer
+
+THEN = {
+    "norm_first": False,
+    "norm": "layer",
+    "positions": "learned",
+    "activation": "relu",
+    "tie_embeddings": True,
+}
+CHANGES = {
+    "pre-norm": {"norm_first": True},
+    "RMSNorm": {"norm": "rms"},
+    "rotary positions": {"positions": "rotary"},
+    "GELU": {"activation": "gelu"},
+    "SwiGLU": {"activation": "swiglu"},
+    "grouped heads": {"n_kv_heads": 2},
+    "untied output": {"tie_embeddings": False},
+}
+TOGETHER = {key: value for change in CHANGES.values() for key, value in change.items()}
+BLOCKS = {"2017": {}, **CHANGES, "all together": TOGETHER}
+TIMED_ROUNDS = 12
+UNSEEN = 40_000  # letters of the validation text
+AS_GOOD_AS_EQUAL = 0.015  # a share of the steps; seeds differ by more than so few steps bring
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """The sizes that all runs share; the defaults made the stored results.
+
+    Parameters
+    ----------
+    d_model, n_heads, n_layers, vocab_size : int
+    steps : int
+        Of 2017's block; the others get as many steps, and then as many as take equally long.
+    length, batch_size : int
+        Tokens per window, and windows per step.
+    peak_rates : tuple of float
+        All blocks are trained with the one that is best for 2017's, so that no change wins by it.
+    seeds : tuple of int
+    letters : int, default=None
+        Train on that much of the text only.
+    """
+
+    d_model: int = 96
+    n_heads: int = 4
+    n_layers: int = 3
+    vocab_size: int = 1024
+    steps: int = 250
+    length: int = 128
+    batch_size: int = 8
+    peak_rates: tuple = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
+    seeds: tuple = (1, 2, 3)
+    letters: int | None = None
+
+    def config(self, changes):
+        """Make a block's configuration, with as many parameters as 2017's."""
+        sizes = {"d_model": self.d_model, "n_heads": self.n_heads, "n_layers": self.n_layers}
+        sizes |= {"vocab_size": self.vocab_size, "max_len": self.length, "dropout": 0.0}
+        target = count(GPTConfig(**sizes, **THEN, d_ff=4 * self.d_model))
+        config = GPTConfig(**(sizes | THEN | changes), d_ff=1)
+        one, two = count(config), count(replace(config, d_ff=2))
+        return replace(config, d_ff=1 + round((target - one) / (two - one)))
+
+    def training(self, steps, peak_rate, seed):
+        """Make the settings of one run."""
+        return TextTraining(
+            steps=steps,
+            batch_size=self.batch_size,
+            length=self.length,
+            peak_rate=peak_rate,
+            warmup_steps=steps // 8,
+            optimizer="muon",
+            seed=seed,
+        )
+
+
+def count(config):
+    """Count a configuration's parameters without making them."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in GPT(config).parameters())
+
+
+def train_block(experiment, changes, ids, steps, peak_rate, seed):
+    """Train one block; returns the model and the processor seconds per step."""
+    torch.manual_seed(seed)
+    model = GPT(experiment.config(changes))
+    started = time.process_time()
+    train_on_text(model, ids, experiment.training(steps, peak_rate, seed), progress=False)
+    return model, (time.process_time() - started) / steps
+
+
+def seconds_per_step(experiment, ids):
+    """Measure each block's processor time per training step, all blocks in turns.
+
+    Other work on the machine slows the blocks of a round alike, so each is compared with 2017's
+    block of the same round, and the median of these ratios counts.
+    """
+    taken = {name: [] for name in BLOCKS}
+    for _ in range(TIMED_ROUNDS):
+        for name, changes in BLOCKS.items():
+            taken[name].append(train_block(experiment, changes, ids[:20_000], 5, 1e-3, 0)[1])
+    base = statistics.median(taken["2017"])
+    return {
+        name: base * statistics.median(a / b for a, b in zip(times, taken["2017"], strict=True))
+        for name, times in taken.items()
+    }
+
+
+class Scores:
+    """Trains blocks and scores them on unseen text, in bits per byte.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    """
+
+    def __init__(self, experiment):
+        text, self.unseen = stories("train")[: experiment.letters], stories("validation")[:UNSEEN]
+        tokenizer = train_tokenizer(text, experiment.vocab_size)
+        self.experiment = experiment
+        self.ids, self.unseen_ids = (
+            torch.tensor(tokenizer.encode(part).ids) for part in (text, self.unseen)
+        )
+
+    def score(self, name, steps, peak_rate, seed):
+        """Train the block of that name, and return its bits per byte."""
+        model, _ = train_block(self.experiment, BLOCKS[name], self.ids, steps, peak_rate, seed)
+        nats = nats_of_text(model, self.unseen_ids, self.experiment.length)
+        bits = round(bits_per_byte(nats, self.unseen), 4)
+        print(f"{name}, seed {seed}, {steps} steps, rate {peak_rate}: {bits}", flush=True)
+        return bits
+
+
+def measure(experiment):
+    """Train every block at equal steps and at equal seconds; returns what the page shows."""
+    e, scores = experiment, Scores(experiment)
+    rates = {rate: scores.score("2017", e.steps // 2, rate, 0) for rate in e.peak_rates}
+    rate = min(rates, key=rates.get)
+    seconds = seconds_per_step(e, scores.ids)
+    results = {}
+    for name, changes in BLOCKS.items():
+        fitting = round(e.steps * seconds["2017"] / seconds[name])
+        results[name] = {
+            "parameters": count(e.config(changes)),
+            "d_ff": e.config(changes).d_ff,
+            "milliseconds_per_step": round(1000 * seconds[name], 2),
+            "steps_in_equal_seconds": fitting,
+            "equal_steps": [scores.score(name, e.steps, rate, seed) for seed in e.seeds],
+        }
+    for name, row in results.items():
+        steps = row["steps_in_equal_seconds"]
+        row["equal_seconds"] = row["equal_steps"]
+        if abs(steps / e.steps - 1) > AS_GOOD_AS_EQUAL:
+            row["equal_seconds"] = [scores.score(name, steps, rate, seed) for seed in e.seeds]
+    return {
+        "seeds": list(e.seeds),
+        "steps": e.steps,
+        "tokens": e.steps * e.batch_size * e.length,
+        "rates_of_2017": {str(rate): bits for rate, bits in rates.items()},
+        "rate": rate,
+        "blocks": results,
+    }
+
+
+def main(argv=None):
+    """Measure, store.
+
+    Parameters
+    ----------
+    argv : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.what_changed", description=__doc__
+    )
+    parser.add_argument("--steps", type=int, default=Experiment.steps, help="of 2017's block")
+    args = parser.parse_args(argv)
+    torch.set_num_threads(1)  # so that processor time is the time that passes
+    store("what_changed", measure(Experiment(steps=args.steps)))
+
+
+if __name__ == "__main__":
+    main()

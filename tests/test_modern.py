@@ -1,0 +1,180 @@
+"""What changed since 2017: equal to PyTorch's RMSNorm, and to Hugging Face's Llama and GPT-1."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM, OpenAIGPTConfig, OpenAIGPTLMHeadModel
+
+from helpers.gpt import GPT, GPTCache, GPTConfig, gpt2_state
+from helpers.modern import RMSNorm, SwiGLU, llama_state
+
+SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
+TODAY = {"positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "norm": "rms"}
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def make(**changed):
+    """Make a GPT in float64, every number of which differs from where it starts."""
+    torch.manual_seed(1)
+    model = GPT(GPTConfig(**(SMALL | {"dropout": 0.0} | changed))).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+def llama_of(model):
+    """Make a Llama of Hugging Face's with the weights of ours."""
+    c = model.config
+    theirs = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=c.vocab_size,
+            hidden_size=c.d_model,
+            intermediate_size=model.layers[0].feed_forward.linear_1.out_features,
+            num_hidden_layers=c.n_layers,
+            num_attention_heads=c.n_heads,
+            num_key_value_heads=c.n_kv_heads,
+            max_position_embeddings=c.max_len,
+            rms_norm_eps=c.norm_eps,
+            attention_bias=True,
+            tie_word_embeddings=c.tie_embeddings,
+        )
+    ).double()
+    theirs.load_state_dict(llama_state(model))
+    return theirs.eval()
+
+
+class ExactAngles(nn.Module):
+    """Llama's angles, which it computes in float32 whatever it is given, in float64."""
+
+    def forward(self, x, position_ids):
+        frequency = 10000.0 ** (-torch.arange(0, 6, 2, dtype=torch.float64) / 6)
+        angle = position_ids[..., None] * frequency  # (B, T, K/2)
+        twice = torch.cat([angle, angle], -1)
+        return twice.cos(), twice.sin()
+
+
+def exact(llama):
+    """Let the two parts of a Llama that always compute in float32 keep float64."""
+    llama.model.rotary_emb = ExactAngles()
+    for place in (llama.model, *llama.model.layers):
+        for name in ("norm", "input_layernorm", "post_attention_layernorm"):
+            if hasattr(place, name):
+                norm = nn.RMSNorm(24, llama.config.rms_norm_eps).double()
+                norm.load_state_dict(getattr(place, name).state_dict())
+                setattr(place, name, norm)
+    return llama
+
+
+def test_rms_norm_by_hand_and_by_pytorch():
+    x = torch.tensor([[3.0, 4.0, 0.0, 0.0]]).double()
+    norm = RMSNorm(4, eps=0.0).double()
+    torch.testing.assert_close(norm(x), x / 2.5)  # the mean of 9, 16, 0 and 0 is 6.25
+    ours, theirs = RMSNorm(24, 1e-3).double(), nn.RMSNorm(24, 1e-3).double()
+    with torch.no_grad():
+        ours.weight.uniform_(0.5, 2.0)
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(3, 7, 24).double() * 0.1
+    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
+
+
+def test_swiglu_by_hand():
+    network, x = SwiGLU(3, 5).double(), torch.randn(2, 3).double()
+    gate, up, down = (
+        linear.weight for linear in (network.gate, network.linear_1, network.linear_2)
+    )
+    for row, out in zip(x, network(x), strict=True):
+        hidden = [(gate[i] @ row) * torch.sigmoid(gate[i] @ row) * (up[i] @ row) for i in range(5)]
+        torch.testing.assert_close(out, down @ torch.stack(hidden), **CLOSE)
+
+
+def test_swiglu_has_by_default_as_many_parameters_as_the_plain_network():
+    counts = {}
+    for activation in ("gelu", "swiglu"):
+        layer = GPT(GPTConfig(**(SMALL | {"d_model": 96}), activation=activation)).layers[0]
+        counts[activation] = sum(p.numel() for p in layer.feed_forward.parameters() if p.dim() > 1)
+    assert counts["swiglu"] == counts["gelu"] == 8 * 96**2
+
+
+@pytest.mark.parametrize("changed", [{}, {"n_kv_heads": 1}, {"tie_embeddings": False}])
+def test_all_changes_together_equal_llama(changed):
+    model = make(**(TODAY | changed))
+    ids = torch.randint(50, (3, 17))
+    theirs = llama_of(model)
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids), theirs(ids).logits, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(model(ids), exact(theirs)(ids).logits, **CLOSE)
+
+
+def test_cached_they_equal_llama_with_a_cache():
+    model = make(**TODAY)
+    theirs, ids = exact(llama_of(model)), torch.randint(50, (2, 12))
+    cache, past = GPTCache(3), None
+    with torch.no_grad():
+        for end in range(1, 13):
+            ours = model.output_proj(model.decode(ids[:, :end], cache)[:, -1])
+            out = theirs(ids[:, end - 1 : end], past_key_values=past, use_cache=True)
+            past = out.past_key_values
+            torch.testing.assert_close(ours, out.logits[:, -1], **CLOSE)
+    ours, theirs = cache.layers[2].key.all(), past.layers[2].keys
+    assert ours.shape == theirs.shape == (2, 2, 12, 6)  # two heads of keys, not four
+
+
+def test_none_of_them_equals_the_first_gpt():
+    model = make(norm_first=False)
+    theirs = OpenAIGPTLMHeadModel(
+        OpenAIGPTConfig(
+            vocab_size=50,
+            n_positions=32,
+            n_embd=24,
+            n_layer=3,
+            n_head=4,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+        )  # fmt: skip
+    ).double()
+    model.norm = nn.LayerNorm(24)  # so that its names can be read as GPT-2's
+    renamed = {}
+    for name, weight in gpt2_state(model).items():
+        if "ln_f" not in name:
+            name = name.replace("wte", "tokens_embed").replace("wpe", "positions_embed")
+            renamed[name] = weight
+    model.norm = nn.Identity()
+    theirs.load_state_dict(renamed)
+    ids = torch.randint(50, (3, 17))
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids), theirs.eval()(ids).logits, **CLOSE)
+
+
+def test_each_change_is_a_switch_of_its_own():
+    ids = torch.randint(50, (2, 9))
+    switches = {
+        "norm_first": False, "norm": "rms", "positions": "rotary", "activation": "swiglu",
+        "n_kv_heads": 2, "tie_embeddings": False,
+    }  # fmt: skip
+    with torch.no_grad():
+        results = [make()(ids)] + [make(**{key: value})(ids) for key, value in switches.items()]
+    for i, one in enumerate(results):
+        for other in results[:i]:
+            assert (one - other).abs().max() > 1e-3
+
+
+def test_gradients_flow_through_every_new_weight():
+    model = make(**TODAY).train()
+    F.cross_entropy(
+        model(torch.randint(50, (2, 9))).flatten(0, 1), torch.randint(50, (18,))
+    ).backward()
+    assert all(
+        p.grad.abs().max() > 0
+        for name, p in model.named_parameters()
+        if "key_proj.bias" not in name
+    )
+
+
+@pytest.mark.parametrize("changed", [{"norm": "batch"}, {"activation": "tanh"}])
+def test_a_wrong_choice_is_refused(changed):
+    (name,) = changed
+    with pytest.raises(ValueError, match=f"{name} must be one of"):
+        GPTConfig(**changed)
