@@ -35,8 +35,8 @@ MOST_THREADS = 4
 # disturb. On Windows that clock ticks too coarsely.
 clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
-# What Colab does not bring along; everything else the lessons need is there already.
-COLAB_LACKS = ("anywidget", "sacrebleu", "tokenizers", "safetensors", "platformdirs")
+# Lessons need the notebook's own front end least of all: in VS Code and Colab it is another.
+NOT_NEEDED = {"jupyterlab"}
 
 
 def set_up(seed=0):
@@ -277,9 +277,10 @@ def in_colab():
 
 def _prepare_colab():
     pins = pinned_versions()
-    missing = [f"{name}=={pins[name]}" for name in COLAB_LACKS if _version(name) is None]
+    # Only what is missing, so that nothing of Colab's own is replaced; PyTorch is always there.
+    missing = [f"{name}=={pins[name]}" for name in _missing() if name != "torch"]
     if missing:
-        print(f"Installing with pip (a few MB): {', '.join(missing)}")
+        print(f"Installing with pip (a few MB, a few seconds): {', '.join(missing)}")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", *missing], check=True)
     from google.colab import output  # third-party widgets come through Colab's own manager
 
@@ -355,10 +356,13 @@ def _way_in():
     )
 
 
+def _missing():
+    names = pinned_versions().keys() - NOT_NEEDED
+    return sorted(name for name in names if _version(name) is None)
+
+
 def _demand_packages():
-    missing = [name for name in pinned_versions() if _version(name) is None]
-    # Lessons need the notebook's own front end least of all: in VS Code and Colab it is another.
-    missing = [name for name in missing if name != "jupyterlab"]
+    missing = _missing()
     if missing:
         raise ImportError(f"Not installed: {', '.join(missing)}. The way out: {_way_in()}.")
 

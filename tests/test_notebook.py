@@ -58,14 +58,15 @@ def test_set_up_in_colab_installs_what_is_missing_and_says_so(monkeypatch, capsy
     monkeypatch.setitem(sys.modules, "google", SimpleNamespace(colab=colab))
     monkeypatch.setitem(sys.modules, "google.colab", colab)
     monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
-    missing = {"anywidget"}
+    missing = {"sacrebleu", "jupyterlab"}  # as in Colab, which has its own front end
     find = notebook._version
     monkeypatch.setattr(
         notebook, "_version", lambda name: None if name in missing and not commands else find(name)
     )
     notebook.set_up()
     (command,) = commands
-    assert re.fullmatch(r"anywidget==[\d.]+", command[-1])
+    assert command[1:-1] == ["-m", "pip", "install", "-q"]
+    assert re.fullmatch(r"sacrebleu==[\d.]+", command[-1])
     assert command[-1] in capsys.readouterr().out
     assert managers == ["ours"]
 

@@ -37,8 +37,9 @@ def run(*arguments):
 
 
 VERSIONS = """\
-import IPython, ipywidgets
-assert (IPython.__version__, ipywidgets.__version__) == ("7.34.0", "7.7.1")
+import IPython, anywidget, ipywidgets
+versions = IPython.__version__, ipywidgets.__version__, anywidget.__version__
+assert versions == ("7.34.0", "7.7.1", "0.9.21"), versions
 """
 
 
