@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.atomic_writes import whole_file
+from notebooks import slides
 from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh
 
 MY_LESSONS = ROOT / "my_lessons"
@@ -57,29 +58,12 @@ def teachers_copy(built):
     notebook : NotebookNode
     """
     made = copy.deepcopy(built)
-    part = ""
     for cell in made.cells:
         if "notes" in _tags(cell):
             folded = f"<details>\n<summary>{FOLDED['notes']}"
             cell.source = cell.source.replace(folded, folded.replace(">", " open>", 1), 1)
-        heading = cell.source.partition("\n")[0] if cell.cell_type == "markdown" else ""
-        if heading.startswith(("# ", "## ")):
-            part = heading.strip("# ")
-        cell.metadata["slideshow"] = {"slide_type": _slide(cell, heading, part)}
+    made.cells = slides.mark(made.cells)
     return made
-
-
-def _slide(cell, heading, part):
-    """Say how a slide show treats a cell: the core in slides, the rest left out."""
-    if part.startswith(("Practice", "Going deeper")) or {"set-up"} & set(_tags(cell)):
-        return "skip"
-    if "notes" in _tags(cell):
-        return "notes"
-    if heading.startswith(("# ", "## ")):
-        return "slide"
-    # What a cell draws needs the height of a slide of its own.
-    drawn = any("text/html" in out.get("data", {}) for out in cell.get("outputs", []))
-    return "subslide" if heading.startswith("### ") or drawn else "-"
 
 
 def _tags(cell):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import nbformat
 
 from helpers.exercises import model
-from notebooks import build
+from notebooks import build, slides
 
 WORDS_PER_MINUTE = 160
 SECONDS_PER_LINE = 3  # of code on show
@@ -31,7 +31,7 @@ FEWEST_PREDICTIONS = 6  # in a lesson
 LONGEST_CELL = 12  # lines, of cells on show
 
 CORE, PRACTICE, DEEPER = "Core", "Practice", "Going deeper"
-HEADING = re.compile(rf"^\#{{1,2}} ({PRACTICE}|{DEEPER})\b", re.MULTILINE)
+HEADING = slides.AFTER_THE_CORE
 FOLDED = {*build.FOLDED, "set-up", "hide-input"}
 NOT_READ = re.compile(
     r"<details>.*?</details>"  # opened by those who want it

@@ -7,7 +7,8 @@ import subprocess
 import nbformat
 import pytest
 
-from notebooks import build, copies
+from helpers import notebook
+from notebooks import build, copies, slides
 
 LESSON = """\
 # %% [markdown]
@@ -82,7 +83,13 @@ def test_both_copies_are_the_same_lesson(name):
     nbformat.validate(learners)
     nbformat.validate(teachers)
     notes = [c for c in teachers.cells if "notes" in c.metadata.get("tags", [])]
-    assert [c.id for c in learners.cells] == [c.id for c in teachers.cells if c not in notes]
+    # On slides a long text is divided: its further cells continue the first one's name.
+    own = {c.id for c in built.cells}
+    assert [c.id for c in learners.cells] == [
+        c.id for c in teachers.cells if c not in notes and c.id in own
+    ]
+    more = [c.id for c in teachers.cells if c.id not in own]
+    assert all(name.rpartition("-")[0] in own for name in more)
     assert not any(c.get("outputs") or c.get("execution_count") for c in learners.cells)
     assert all(c.source.startswith("<details open>") for c in notes)
     assert "Notes for teachers" not in nbformat.writes(learners)
@@ -91,10 +98,45 @@ def test_both_copies_are_the_same_lesson(name):
 def test_slides_are_the_core_and_leave_out_the_set_up(sources):
     made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
     kinds = [cell.metadata["slideshow"]["slide_type"] for cell in made.cells]
-    assert kinds == ["slide", "skip", "notes", "slide", "-", "-", "-", "-"]
+    assert kinds == ["slide", "skip", "notes", "slide", "-", "subslide", "-", "-"]
     change(sources, ("The end.", "## Practice\n#\n# More."), ("## 1.", "## Going deeper"))
     made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
     assert {c.metadata["slideshow"]["slide_type"] for c in made.cells[3:]} == {"skip"}
+
+
+def kinds(*cells):
+    return [cell.metadata["slideshow"]["slide_type"] for cell in slides.mark(list(cells))]
+
+
+def text(lines):
+    return nbformat.v4.new_markdown_cell("\n\n".join([("word " * 25).strip()] * lines))
+
+
+def test_a_full_slide_is_followed_by_another_below_it():
+    heading = nbformat.v4.new_markdown_cell("# Title")
+    assert kinds(heading, text(3), text(3)) == ["slide", "-", "-"]
+    assert kinds(heading, text(10), text(10)) == ["slide", "-", "subslide"]
+
+
+def test_a_long_text_is_divided_at_its_paragraphs_and_keeps_every_word():
+    long = text(40)
+    pieces = slides.divided(long)
+    assert len(pieces) > 1
+    assert all(slides.height(piece) <= slides.FULL for piece in pieces)
+    assert "\n\n".join(piece.source for piece in pieces) == long.source
+    assert pieces[0].id == long.id
+    assert len({piece.id for piece in pieces}) == len(pieces)
+    fenced = nbformat.v4.new_markdown_cell("```python\n" + "x = 1\n\n" * 60 + "```")
+    assert [piece.source for piece in slides.divided(fenced)] == [fenced.source]
+
+
+def test_a_picture_that_is_too_high_is_shown_smaller():
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 900"></svg>'
+    shown = notebook.Picture(svg, "image/svg+xml", "a tower")._repr_html_()
+    output = nbformat.v4.new_output("display_data", data={"text/html": shown})
+    (cell,) = slides.mark([nbformat.v4.new_code_cell("tower", outputs=[output])])
+    assert 900 < slides.height(cell) < 960
+    assert slides.height(cell) * slides.zoom_of(cell) <= slides.HIGHEST + 5
 
 
 def test_a_learners_folder_is_made_once_and_left_alone(sources, tmp_path):
@@ -190,8 +232,8 @@ def test_an_update_line_by_line_keeps_answers_as_hubs_do_it(name, tmp_path):
         cell.source = f"{cell.source}\n\nA new sentence {i}."
         cell.id = f"{cell.id[:10]}-new"
     paths = [tmp_path / f"{kind}.ipynb" for kind in ("mine", "old", "new")]
-    for path, notebook in zip(paths, (mine, old, new), strict=True):
-        nbformat.write(notebook, path)
+    for path, written in zip(paths, (mine, old, new), strict=True):
+        nbformat.write(written, path)
     subprocess.run(["git", "merge-file", "--ours", *map(str, paths)], check=True)
     merged = json.loads(paths[0].read_text(encoding="utf-8"))
     text = "\n".join("".join(cell["source"]) for cell in merged["cells"])

@@ -1,0 +1,68 @@
+"""Every slide of a lesson's core fits a projector, measured as Chromium paints it."""
+
+import nbformat
+import pytest
+from nbconvert.exporters import HTMLExporter
+
+from notebooks import build, copies, slides
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LESSONS = [path.stem for path in sorted(build.SOURCES.glob("*.py")) if path.stem < "90"]
+# What a slide show hides of JupyterLab, and the width that it gives to the cells.
+AS_ON_SLIDES = f"""<style>
+  body {{ margin: 0; padding: 0 !important; width: {slides.WIDTH}px; }}
+  .jp-Cell, .jp-Notebook {{ margin: 0 !important; padding: 0 !important; }}
+  .jp-InputPrompt, .jp-OutputPrompt {{ display: none !important; }}
+  .folded .jp-Cell-inputWrapper {{ height: {slides.FOLDED_AWAY}px; overflow: hidden; }}
+</style>"""
+HEIGHTS = """folded => [...document.querySelectorAll('.jp-Cell')].map((cell, i) => {
+  if (folded[i]) cell.classList.add('folded');
+  return cell.getBoundingClientRect().height;
+})"""
+
+
+@pytest.fixture(scope="module")
+def heights(chromium, tmp_path_factory):
+    """Give a function that paints cells below each other and returns how high each one is."""
+    page = chromium.new_context(offline=True).new_page()
+    path = tmp_path_factory.mktemp("slides") / "slides.html"
+
+    def measure(cells):
+        written = nbformat.v4.new_notebook(cells=cells)
+        html, _ = HTMLExporter(template_name="lab").from_notebook_node(written)
+        path.write_text(html.replace("</head>", f"{AS_ON_SLIDES}</head>"), encoding="utf-8")
+        page.goto(path.as_uri())
+        folded = [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells]
+        return page.evaluate(HEIGHTS, folded)
+
+    yield measure
+    page.context.close()
+
+
+def on_slides(lesson):
+    """Return the cells of a lesson that are on slides, in the teacher's copy."""
+    copy = copies.teachers_copy(nbformat.read(build.NOTEBOOKS / f"{lesson}.ipynb", 4))
+    return [cell for cell in copy.cells if kind(cell) in ("slide", "subslide", "-")]
+
+
+def kind(cell):
+    return cell.metadata["slideshow"]["slide_type"]
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_slide_overflows(heights, lesson):
+    cells, used = on_slides(lesson), []
+    for cell, height in zip(cells, heights(cells), strict=True):
+        high = height * slides.zoom_of(cell)
+        if kind(cell) == "-":
+            used[-1] = used[-1][0] + high, used[-1][1]
+        else:
+            used.append((high, cell.source[:60]))
+    assert [one for one in used if one[0] > slides.HEIGHT] == []
+
+
+def test_a_slide_that_is_too_high_would_be_found(heights):
+    text = "\n\n".join(f"Paragraph {i}." for i in range(30))
+    (high,) = heights([nbformat.v4.new_markdown_cell(text)])
+    assert high > slides.HEIGHT
