@@ -5,12 +5,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 COLAB_STAMP := .venv-colab/.installed
+SITE_STAMP := .venv-site/.installed
 LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab class class-view grade quick test notebooks minutes images bench colab format clean
+.PHONY: help lab class class-view grade quick test notebooks minutes images site bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
@@ -22,6 +23,7 @@ help:
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make images                 redraw the pictures"
+	@echo "make site                   the course as static pages, in site/build/html"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
 	@echo "make format                 let ruff tidy the code"
@@ -46,7 +48,7 @@ grade: $(STAMP)
 quick: $(STAMP)
 	$(PY) tests/stages.py --quick
 
-test: $(STAMP) $(COLAB_STAMP)
+test: $(STAMP) $(COLAB_STAMP) $(SITE_STAMP)
 	$(PY) tests/stages.py
 
 notebooks: $(STAMP)
@@ -57,6 +59,9 @@ minutes: $(STAMP)
 
 images: $(STAMP)
 	$(PY) -m images.draw
+
+site: $(SITE_STAMP)
+	.venv-site/bin/python site/build.py $(ONLY)
 
 bench: $(STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt
@@ -71,7 +76,7 @@ format: $(STAMP)
 	$(PY) -m ruff format .
 
 clean:
-	rm -rf .venv .venv-colab .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-colab .venv-site site/build .pytest_cache .ruff_cache .hypothesis
 
 # torch is pinned, so pip never looks for another one. JupyterLab is told not to ask about news and
 # updates: the course needs no network, and a first lesson no pop-up.
@@ -96,4 +101,10 @@ $(STAMP): requirements.txt requirements-minilm.txt
 
 $(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
 	$(PY) tests/colab/environment.py
+	@touch $@
+
+# What builds the site, apart from what learners install.
+$(SITE_STAMP): $(STAMP) site/requirements.txt
+	$(PY) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet -r site/requirements.txt
 	@touch $@

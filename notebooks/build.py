@@ -77,7 +77,7 @@ def assemble(source):
         raise ValueError(f"{source.name}: the first cell has to be Markdown that starts '# Title'.")
     title, _, rest = cells[0].source.partition("\n")
     if is_published():
-        link = f"[Open in Colab]({_colab_address(source.stem)})"
+        link = f"[Open in Colab]({colab_address(source.stem)})"
         cells[0].source = f"{title}\n\n{link}\n{rest}"
     _name_cells(cells)
     _fold_answers(cells)
@@ -114,7 +114,18 @@ def set_up_cell():
     return template.replace('"ADDRESS"', f'"{address()}"')
 
 
-def _colab_address(stem):
+def colab_address(stem):
+    """Say where Colab opens a lesson's learner's copy, once the course is published.
+
+    Parameters
+    ----------
+    stem : str
+        Its name, ``03_self_attention_vectors``.
+
+    Returns
+    -------
+    address : str
+    """
     path = address().removeprefix("https://github.com/")
     return f"https://colab.research.google.com/github/{path}/blob/learners/{stem}.ipynb"
 

@@ -151,7 +151,7 @@ class MapView {
 
   draw() {
     const width = Math.floor(this.root.clientWidth - 2 * parseFloat(getComputedStyle(this.root).paddingLeft));
-    if (width < 100) return;
+    if (!(width >= 100)) return; // too narrow, or no longer in the page
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);

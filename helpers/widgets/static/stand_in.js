@@ -1,7 +1,7 @@
 // Where no kernel is: the part of a widget's model that our views ask for. State changes are kept
 // in the page; nobody else hears of them.
 
-class StandIn {
+export class StandIn {
   constructor(state) {
     Object.assign(this, { state, heard: {} });
   }

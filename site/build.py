@@ -1,0 +1,120 @@
+"""Build the course as static pages: ``make site``, or ``python site/build.py`` where
+``site/requirements.txt`` is installed. The pages are in ``site/build/html``.
+
+Nothing is computed: the notebooks hold their outputs. The attention view and the map work in the
+page by their own JavaScript, predictions by that of the notebooks, and the translator by typed
+arrays (`static/translator.js`).
+"""
+
+import argparse
+import hashlib
+import importlib.metadata
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import pages
+
+from helpers.widgets import modules
+from helpers.widgets.map_tours import STEPS, TOURS
+from notebooks.build import NOTEBOOKS, ROOT
+
+OUT = HERE / "build"
+WEIGHTS = ROOT / "helpers" / "pretrained" / "weights"
+LIVE_MAP = "ModelMap()"
+TOUR = "00"  # the tour of the map on the home page
+
+
+def prepare(folder, only=()):
+    """Write what Sphinx reads: a page per notebook, the home page, and the static files.
+
+    Parameters
+    ----------
+    folder : Path
+        Emptied first.
+    only : sequence of str, default=()
+        How the wanted lessons' names start; all of them if empty.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    static = folder / "static"
+    shutil.copytree(HERE / "static", static, ignore=shutil.ignore_patterns("package.json"))
+    shutil.copy(HERE / "conf.py", folder)
+    weights = _write_static(static)
+    first = None
+    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        first = first or _first_map(notebook)
+        if not only or path.name.startswith(tuple(only)):
+            nbformat.write(pages.page_of(notebook, path.stem), folder / path.name)
+    (folder / "index.md").write_text(pages.front_page(first, weights), encoding="utf-8")
+
+
+def _write_static(static):
+    """Put the widgets' scripts, the formulas' script and the translator's files beside ours."""
+    for name in ("map_view.js", "prediction.js"):
+        (static / name).write_text(modules.module(name), encoding="utf-8")
+    for name in ("stand_in.js", "model_map.css", "prediction.css"):
+        shutil.copy(modules.STATIC / name, static)
+    files = importlib.metadata.files("sphinx-mathjax-offline")
+    (mathjax,) = (file for file in files if file.name == "tex-svg.js")
+    shutil.copy(mathjax.locate(), static / "mathjax.js")
+    steps = [STEPS[name] for name in TOURS[TOUR]]
+    (static / "tour.json").write_text(json.dumps(steps, ensure_ascii=False), encoding="utf-8")
+    named = {"tour": "tour.json"}
+    for kind, name in (
+        ("model", "translator.safetensors"),
+        ("pieces", "translator.tokenizer.json"),
+    ):
+        data = (WEIGHTS / name).read_bytes()
+        # A name of its own for every content, so that what is cached is never an older model.
+        stem, _, ending = name.partition(".")
+        named[kind] = f"{stem}-{hashlib.sha256(data).hexdigest()[:12]}.{ending}"
+        (static / named[kind]).write_bytes(data)
+    return named | {"bytes": (WEIGHTS / "translator.safetensors").stat().st_size}
+
+
+def _first_map(notebook):
+    """Find the HTML of the first map in a notebook."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.get("data", {}).get("text/plain") == LIVE_MAP:
+                return output["data"]["text/html"].replace(pages.STILL, "")
+    return None
+
+
+def main(arguments=None):
+    """Build the site.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args(arguments)
+    source, target = options.out / "source", options.out / "html"
+    prepare(source, options.only)
+    shutil.rmtree(target, ignore_errors=True)
+    from sphinx.cmd.build import main as sphinx  # after the pages: an error there comes at once
+
+    arguments = ["-b", "html", "-q", "-j", "auto", "-d", str(options.out / "doctrees")]
+    if not options.only:  # a part of the course has links to lessons that aren't there
+        arguments += ["-W", "--keep-going"]
+    failed = sphinx([*arguments, str(source), str(target)])
+    if failed:
+        sys.exit(failed)
+    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file()) / 1e6
+    print(f"The site is in {target} ({size:.0f} MB). To look at it:")
+    print(f"  {sys.executable} -m http.server --bind 127.0.0.1 --directory {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+// The home page's translator: a French sentence in, English out, and the map of how it came about.
+
+import mapOf from "./map_view.js";
+import { fetched } from "./model_files.js";
+import { StandIn } from "./stand_in.js";
+import { tourOf } from "./tour.js";
+import { Translator, Unreadable } from "./translator.js";
+
+const EXAMPLES = [
+  "Deux hommes mangent une pizza dans la rue.",
+  "Une petite fille en manteau rouge joue avec un chien noir.",
+  "Un politicien explique son budget devant le parlement.",
+];
+const MEGABYTE = 1e6;
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+class TryIt {
+  // `example`: the map that is there already. It is hidden by the first translation's.
+  constructor(place, example) {
+    this.example = example;
+    this.stage = make("div");
+    example.after(this.stage);
+    this.files = JSON.parse(place.dataset.weights);
+    const size = Math.round(this.files.bytes / MEGABYTE);
+    this.input = make("input", { id: "try-sentence", type: "text", lang: "fr", maxlength: 300, placeholder: EXAMPLES[0], autocomplete: "off" });
+    this.button = make("button", { type: "submit" }, "Translate");
+    const label = make("label", { for: "try-sentence" }, "Type a French sentence about something that can be photographed:");
+    this.said = make("p", { class: "try-said", role: "status", "aria-live": "polite" });
+    this.note = make("p", { class: "try-note" }, `The first sentence loads the model into this page, which is ${size} MB, once. Then it works without a network, and what you type stays on your computer.`);
+    const examples = EXAMPLES.map((text) => make("button", { type: "button", class: "try-example", lang: "fr" }, text));
+    examples.forEach((button) => button.addEventListener("click", () => this.translate((this.input.value = button.textContent))));
+    this.form = make("form", { class: "try" }, label, make("div", { class: "try-row" }, this.input, this.button), make("div", { class: "try-examples" }, make("span", {}, "Or try "), ...examples), this.said, this.note);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.translate(this.input.value || (this.input.value = EXAMPLES[0]));
+    });
+    place.append(this.form);
+  }
+
+  async translate(sentence) {
+    if (this.busy) return;
+    this.busy = true;
+    this.button.setAttribute("aria-disabled", "true");
+    try {
+      this.show(await this.translator(), sentence);
+    } catch (error) {
+      const known = error instanceof Unreadable;
+      this.say(known ? error.message : "The model couldn't be loaded. Check the connection and press Translate again.");
+      if (!known) this.loading = null;
+    }
+    this.busy = false;
+    this.button.removeAttribute("aria-disabled");
+  }
+
+  translator() {
+    return (this.loading ||= this.load());
+  }
+
+  async load() {
+    const at = (name) => new URL(name, import.meta.url).href;
+    const all = Math.round(this.files.bytes / MEGABYTE);
+    const progress = (n) => this.say(`Loading the model: ${Math.round(n / MEGABYTE)} of ${all} MB …`);
+    const text = async (name) => JSON.parse(new TextDecoder().decode(await fetched(at(name))));
+    const [pieces, tour] = await Promise.all([text(this.files.pieces), text(this.files.tour)]);
+    this.tour = tour;
+    const translator = new Translator(await fetched(at(this.files.model), progress), pieces);
+    this.note.remove();
+    return translator;
+  }
+
+  show(translator, sentence) {
+    const start = performance.now();
+    const trace = translator.trace(sentence);
+    const seconds = (performance.now() - start) / 1000;
+    const timed = make("span", { class: "try-seconds" }, `${seconds.toFixed(2)} s, computed in this page`);
+    this.said.replaceChildren(make("strong", { lang: "en" }, trace.translation), " ", timed);
+    this.form.dataset.seconds = seconds;
+    const state = { place: "", follow: "", beat: -1, stop: -1, everything: false, here: "", yours: [] };
+    const model = new StandIn({
+      ...state,
+      written: lastWord(trace.written),
+      _trace: trace.described,
+      _data: new DataView(trace.data.buffer),
+      _tour: tourOf(this.tour, trace),
+      _problem: trace.problem,
+    });
+    this.example.hidden = true;
+    this.end?.();
+    this.stage.replaceChildren();
+    this.end = mapOf.render({ model, el: this.stage });
+  }
+
+  say(words) {
+    this.said.replaceChildren(words);
+  }
+}
+
+// All but the end of the sentence is written at first, so that there is something left to play.
+function lastWord(tokens) {
+  const words = [...tokens.keys()].filter((i) => tokens[i] !== "<eos>" && /[\p{L}\p{N}]/u.test(tokens[i]));
+  return Math.max(0, ...words);
+}
+
+const place = document.getElementById("course-translator");
+if (place) new TryIt(place, document.getElementById("course-map"));

@@ -1,0 +1,188 @@
+"""The site in a real Chromium: built from two lessons, nothing asked of any other machine."""
+
+import contextlib
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parents[2]
+LESSON = "03_self_attention_vectors.html"
+PYTHONS = [ROOT / ".venv-site" / part for part in ("bin/python", "Scripts/python.exe")]
+PATIENCE = 60_000  # milliseconds; the machine may be busy training something
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Build the site from two lessons and serve it; give its address."""
+    python = next((path for path in PYTHONS if path.exists()), None)
+    if python is None:
+        pytest.skip("no .venv-site: `make site` makes it")
+    out = tmp_path_factory.mktemp("site")
+    command = [python, ROOT / "site" / "build.py", "00", "03", "--out", out]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    handler = functools.partial(Quiet, directory=out / "html")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    shutil.rmtree(out)
+
+
+@pytest.fixture
+def visit(chromium, address):
+    """Give a function that opens a page and lists its requests; an error in it fails the test."""
+    errors, foreign = [], []
+    with contextlib.ExitStack() as contexts:
+
+        def open_(path, context=None, dark=False, size=(1280, 900)):
+            if context is None:
+                context = chromium.new_context(
+                    viewport={"width": size[0], "height": size[1]},
+                    color_scheme="dark" if dark else "light",
+                )
+                contexts.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE)
+            page.requests = []
+            page.on("request", lambda request: page.requests.append(request.url))
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.goto(address + path)
+            page.wait_for_load_state("networkidle")
+            foreign.extend(
+                url for url in page.requests if not url.startswith((address, "data:", "blob:"))
+            )
+            return page
+
+        yield open_
+    assert not errors
+    assert not foreign
+
+
+def translated(page, sentence):
+    """Type a sentence and wait for its translation."""
+    said = page.locator(".try-said strong")
+    before = said.inner_text() if said.count() else ""
+    page.get_by_label("Type a French sentence").fill(sentence)
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        """before => (document.querySelector('.try-said strong')?.textContent || before)
+              !== before""",
+        arg=before,
+    )
+    return said.inner_text()
+
+
+def test_a_sentence_is_translated_in_the_page_also_without_a_network(visit, address):
+    page = visit("index.html")
+    assert not any(url.endswith(".safetensors") for url in page.requests), (
+        "not before somebody asks"
+    )
+    assert page.locator(".mm:visible").count() == 1, "an example is there before"
+    assert "eat" in translated(page, "Deux hommes mangent une pizza dans la rue.")
+    page.wait_for_selector(".mm-hit:visible[aria-label*='mangent']", state="attached")
+    page.context.set_offline(True)
+    assert "dog" in translated(page, "Un chien noir court dans la neige.")
+    page.wait_for_selector(".mm-hit:visible[aria-label*='neige']", state="attached")
+    assert page.locator(".mm:visible").count() == 1, "a new map takes the old one's place"
+    page.locator(".mm-tour:visible .mm-main").click()
+    page.wait_for_selector(
+        "text=This is a whole Transformer at work on your sentence >> visible=true"
+    )
+    page.context.set_offline(False)
+
+    again = visit("index.html", page.context)
+    assert translated(again, "Un homme dort.")
+    assert not any(url.endswith(".safetensors") for url in again.requests), (
+        "the browser has kept it"
+    )
+
+
+def test_what_cannot_be_translated_is_said(visit):
+    page = visit("index.html")
+    page.get_by_label("Type a French sentence").fill("Он спит.")
+    page.get_by_role("button", name="Translate").click()
+    page.wait_for_selector("text=The model has never seen")
+
+
+def test_a_prediction_opens_its_result_and_nothing_else(visit):
+    page = visit(LESSON)
+    results = page.locator(".tag_course-result details")
+    assert results.count() > 5
+    assert page.locator(".tag_course-result details[open]").count() == 0
+    card = page.get_by_role("group", name="Prediction").first
+    card.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowDown")  # everything with the keyboard
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".course-reveal >> text=You predicted")
+    panel = page.locator(".course-reveal [role=status]").first
+    assert panel.get_by_text("You didn't predict").count() == 0
+    opened = page.locator(".tag_course-result details[open]")
+    assert opened.count() == 1
+    assert opened.locator(".course-reveal").count() == 1
+
+    again = visit(LESSON, page.context)
+    again.wait_for_selector(".pr-locked")
+    assert again.locator(".pr-locked").count() == 1, "the answer is kept"
+    again.get_by_role("button", name="Predict again").click()
+    again.wait_for_selector(".pr-locked", state="detached")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_map_and_the_attention_view_are_alive_and_follow_the_theme(visit, dark):
+    page = visit("00_start_here.html", dark=dark)
+    theme = "dark" if dark else "light"
+    page.wait_for_selector(f".mm[data-theme={theme}] canvas")
+    page.wait_for_selector(f".av[data-theme={theme}] canvas")
+    assert page.locator(".mm img, .course-still > svg").count() == 0, "the still pictures are gone"
+    page.locator(".theme-toggle:visible").first.click()  # to the next of light, dark, as the system
+    page.locator(".theme-toggle:visible").first.click()
+    chosen = page.evaluate("document.body.dataset.theme")
+    assert page.get_attribute("html", "theme") == (theme if chosen == "auto" else chosen)
+    page.wait_for_selector(f".mm[data-theme={page.get_attribute('html', 'theme')}]")
+
+
+def test_formulas_are_drawn_and_the_search_finds(visit):
+    page = visit(LESSON)
+    assert page.locator("mjx-container svg").count() > 5
+    found = visit("search.html?q=softmax")
+    found.wait_for_selector("ul.search li a")
+    assert found.locator("ul.search li a", has_text="Self-attention").count()
+
+
+@pytest.mark.parametrize("path", ["index.html", "00_start_here.html", LESSON])
+def test_no_page_is_wider_than_a_phone(visit, path):
+    page = visit(path, size=(390, 844))
+    page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(
+    ("path", "dark"),
+    [("index.html", False), ("index.html", True), ("00_start_here.html", True), (LESSON, False)],
+)
+def test_nothing_serious_stands_in_anybodys_way(visit, path, dark):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(path, dark=dark)
+    page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
+    serious = [
+        (broken["id"], node["html"])
+        for broken in axe.run(page).response["violations"]
+        if broken["impact"] in ("serious", "critical")
+        for node in broken["nodes"]
+    ]
+    assert not serious

@@ -1,0 +1,135 @@
+"""Notebooks turned into pages: what is left out, what folds, where links lead."""
+
+import html
+import json
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from notebooks import build
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "site"))  # where scripts are, and no package
+
+import pages  # noqa: E402
+
+NAME, OTHER = "share_of_the_rest", "which_word_made_the_difference"
+STILL = f'<div class="course-still"><b>picture</b>{pages.STILL}</div>'
+
+
+def shown(text, plain="-"):
+    return v4.new_output("display_data", data={"text/html": text, "text/plain": plain})
+
+
+def code(source, *outputs, folded=False, tags=()):
+    cell = v4.new_code_cell(source, outputs=list(outputs))
+    cell.metadata["tags"] = list(tags)
+    if folded:
+        cell.metadata["jupyter"] = {"outputs_hidden": True}
+    return cell
+
+
+@pytest.fixture
+def cells():
+    """Give the cells of a page made from a small lesson."""
+    made = [
+        v4.new_markdown_cell("# A lesson"),
+        code("set up everything", tags=["set-up"]),
+        v4.new_markdown_cell("the answer is 7", metadata={"tags": ["notes"]}),
+        code(f'exercises.predict("{NAME}")', shown("a card", f"Prediction('{NAME}')")),
+        code(f'exercises.predict("{OTHER}")', shown("a card", f"Prediction('{OTHER}')")),
+        code("x = 1", v4.new_output("stream", text="seven\n"), folded=True),
+        code(f'exercises.reveal("{NAME}", 7)', shown("seven!", "Measured: 7%"), folded=True),
+        code(f'exercises.reveal("{OTHER}", 8)', shown("river!", "Measured: r"), folded=True),
+        v4.new_markdown_cell("## 1. One\n\n[there](04_x.ipynb#Two-meanings,-or-(three)?)"),
+        code("SixSteps()", shown(STILL), shown("")),
+        v4.new_markdown_cell("# Practice\n\n## Myth"),
+    ]
+    page = pages.page_of(v4.new_notebook(cells=made), "03_a_lesson")
+    nbformat.validate(page)
+    return page.cells
+
+
+def told(cells):
+    return "\n".join(
+        [cell.source for cell in cells]
+        + [json.dumps(out) for cell in cells for out in cell.get("outputs", [])]
+    )
+
+
+def test_notes_for_teachers_and_the_set_up_stay_away(cells):
+    assert "the answer is 7" not in told(cells)
+    assert "set up everything" not in told(cells)
+
+
+def test_a_prediction_carries_what_its_script_needs_and_no_answer(cells):
+    (card,) = (o["data"]["text/html"] for c in cells for o in c.get("outputs", [])
+               if o.get("data", {}).get("text/plain") == f"Prediction('{NAME}')")  # fmt: skip
+    asked = json.loads(html.unescape(re.search(r'data-asked="([^"]*)"', card).group(1)))
+    assert asked["name"] == NAME
+    assert (asked["kind"], asked["low"], asked["high"], asked["unit"]) == ("slider", 0, 100, "%")
+    assert asked["can_be"] == "A percentage between 0 and 100."
+    assert "measured" not in card.lower()
+
+
+def test_results_fold_apart_from_their_code_until_all_that_ask_for_them_are_answered(cells):
+    results = [cell for cell in cells if "course-result" in cell.metadata.get("tags", [])]
+    asks = [[t for t in cell.metadata["tags"] if t.startswith("answers-")] for cell in results]
+    both = [f"answers-{NAME}", f"answers-{OTHER}"]
+    assert asks == [both, both, [f"answers-{OTHER}"]]
+    assert all({"remove-input", "hide-output"} <= set(c.metadata["tags"]) for c in results)
+    assert all(
+        c.metadata["mystnb"]["code_prompt_show"] == "Show what was measured" for c in results
+    )
+    panels = [o["data"]["text/html"] for c in results for o in c.outputs if "data" in o]
+    assert panels == [
+        f'<div class="course-reveal" data-name="{NAME}">seven!</div>',
+        f'<div class="course-reveal" data-name="{OTHER}">river!</div>',
+    ]
+    folded = [cell for cell in cells if cell.source.startswith(("x = 1", "exercises.reveal"))]
+    assert len(folded) == 3
+    assert not any(cell.outputs for cell in folded)
+
+
+def test_headings_below_practice_go_one_level_down(cells):
+    sources = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    assert sources[0] == "# A lesson"
+    assert sources[1].startswith("## 1. One")
+    assert sources[2] == "## Practice\n\n### Myth"
+
+
+def test_a_comment_in_a_code_block_is_no_heading():
+    cells = [v4.new_markdown_cell("# T"), v4.new_markdown_cell("# P\n```\n# no\n```\n# Q")]
+    pages._one_title(cells)
+    assert cells[1].source == "## P\n```\n# no\n```\n## Q"
+
+
+def test_links_lead_to_the_sites_headings(cells):
+    assert "[there](04_x.ipynb#two-meanings-or-three)" in told(cells)
+
+
+def test_a_picture_says_where_its_widget_lives_and_no_link_is_dead(cells, monkeypatch):
+    assert pages.STILL not in told(cells)
+    assert "course-elsewhere" in told(cells)
+    assert ("href" in told(cells)) == build.is_published()
+    monkeypatch.setattr(build, "address", lambda: "https://github.com/someone/course")
+    where = "https://colab.research.google.com/github/someone/course/blob/learners/03_a.ipynb"
+    assert f'href="{where}"' in pages.alive_where("03_a")
+
+
+def test_an_output_of_nothing_is_left_out(cells):
+    (widget,) = (cell for cell in cells if cell.source == "SixSteps()")
+    assert len(widget.outputs) == 1
+
+
+def test_the_front_page_names_every_lesson_once_in_the_table_and_once_in_the_menu():
+    page = pages.front_page("<i>map</i>\n\n<b></b>", {"model": "a.safetensors"})
+    stems = [path.stem for path in build.SOURCES.glob("*.py")]
+    table, _, menu = page.partition("```{toctree}")
+    assert sorted(re.findall(r"\((\w+)\.ipynb\)", table)) == sorted(stems)
+    assert sorted(re.findall(r"<(\w+)>", menu)) == sorted(stems)
+    assert "<i>map</i>\n<b></b>" in page  # an empty line would end the block of HTML
