@@ -59,8 +59,10 @@ def set_up(seed=0):
     _demand_packages()
     import torch
 
-    from helpers import plots
+    from helpers import memory, plots
 
+    memory.leave_the_compiler_out()
+    memory.give_back_after_cells()
     set_seed(seed)
     if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > MOST_THREADS:
         torch.set_num_threads(MOST_THREADS)
