@@ -4,6 +4,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+SLIDES_STAMP := $(VENV)/.slides-installed
 COLAB_STAMP := .venv-colab/.installed
 SITE_STAMP := .venv-site/.installed
 LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
@@ -11,10 +12,11 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab class class-view grade quick test notebooks minutes images site bench colab format clean
+.PHONY: help lab teach class class-view grade quick test notebooks minutes images site bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
+	@echo "make teach LESSON=04        a lesson's slides, with its notes and a countdown beside it"
 	@echo "make class                  learner's and teacher's copies of every lesson"
 	@echo "make class-view             where everybody is, from pasted progress lines"
 	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
@@ -34,6 +36,10 @@ lab: $(STAMP)
 	$(PY) -m notebooks.copies lab
 	$(PY) -m jupyter lab $(AS_ROOT) $(if $(PORT),--port=$(PORT)) \
 		--ServerApp.root_dir="$(CURDIR)" my_lessons/00_start_here.ipynb
+
+# The slide show is for teachers only, so it is installed here and not by `make lab`.
+teach: $(SLIDES_STAMP)
+	$(PY) class/teach.py "$(LESSON)" $(AS_ROOT) $(if $(PORT),--port=$(PORT))
 
 class: $(STAMP)
 	$(PY) -m notebooks.copies class
@@ -97,6 +103,10 @@ $(STAMP): requirements.txt requirements-minilm.txt
 	@mkdir -p $(LAB_SETTINGS)
 	@echo '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json
+	@touch $@
+
+$(SLIDES_STAMP): $(STAMP) class/requirements.txt
+	$(PY) -m pip install --quiet --no-deps -r class/requirements.txt
 	@touch $@
 
 $(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py

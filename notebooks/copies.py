@@ -136,10 +136,8 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
             continue
         mine = _read(folder / name)
         known = mine is not None and original is not None
-        _write(
-            merged(mine, original, new) if known else new, folder / name, keep=mine and not known
-        )
-        _write(new, originals / name)
+        write(merged(mine, original, new) if known else new, folder / name, keep=mine and not known)
+        write(new, originals / name)
         (changed if known else made).append(source.stem)
     return made, changed
 
@@ -164,7 +162,16 @@ def _read(path):
         ) from error
 
 
-def _write(notebook, path, keep=False):
+def write(notebook, path, keep=False):
+    """Write a notebook, whole or not at all.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+    path : Path
+    keep : bool, default=False
+        Set aside the file that is there.
+    """
     if keep:  # a file of the learner's own that happens to have this name
         path.replace(path.with_name(f"{path.stem} (mine).ipynb"))
     with whole_file(path) as partial:
@@ -190,8 +197,8 @@ def write_class(out):
         notebook, built = assemble(source), NOTEBOOKS / f"{source.stem}.ipynb"
         if not is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
-        _write(learners_copy(notebook), out / "learners" / built.name)
-        _write(teachers_copy(nbformat.read(built, 4)), out / "teachers" / built.name)
+        write(learners_copy(notebook), out / "learners" / built.name)
+        write(teachers_copy(nbformat.read(built, 4)), out / "teachers" / built.name)
 
 
 def main(arguments=None):

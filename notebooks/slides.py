@@ -58,13 +58,14 @@ def mark(cells):
             kind = left_out or _kind(cell, used)
             if not left_out:
                 high = height(cell)
-                used = high if kind != "-" else used + high
+                used = high if kind else used + high
                 if PREDICT.search(cell.source):
                     used = FULL  # so that nothing after it tells the answer
                 if high > HIGHEST:
                     zoom = round(max(HIGHEST / high, SMALLEST), 2)
                     cell.metadata[ZOOM] = {"styles": {"": {SHOWN: {"zoom": zoom}}}}
-            cell.metadata["slideshow"] = {"slide_type": kind}
+            if kind:  # a cell without a mark goes on with the slide
+                cell.metadata["slideshow"] = {"slide_type": kind}
             made.append(cell)
     return made
 
@@ -81,7 +82,12 @@ def _kind(cell, used):
     begins = cell.source if cell.cell_type == "markdown" else ""
     if begins.startswith(("# ", "## ")):
         return "slide"
-    return "subslide" if begins.startswith("### ") or used + height(cell) > FULL else "-"
+    return "subslide" if begins.startswith("### ") or used + height(cell) > FULL else ""
+
+
+def kind_of(cell):
+    """Read what a slide show makes of a cell; nothing if it goes on with the slide."""
+    return cell.metadata.get("slideshow", {}).get("slide_type", "")
 
 
 def zoom_of(cell):

@@ -97,15 +97,16 @@ def test_both_copies_are_the_same_lesson(name):
 
 def test_slides_are_the_core_and_leave_out_the_set_up(sources):
     made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
-    kinds = [cell.metadata["slideshow"]["slide_type"] for cell in made.cells]
-    assert kinds == ["slide", "skip", "notes", "slide", "-", "subslide", "-", "-"]
+    assert [slides.kind_of(cell) for cell in made.cells] == [
+        *("slide", "skip", "notes", "slide", "", "subslide", "", "")
+    ]
     change(sources, ("The end.", "## Practice\n#\n# More."), ("## 1.", "## Going deeper"))
     made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
-    assert {c.metadata["slideshow"]["slide_type"] for c in made.cells[3:]} == {"skip"}
+    assert {slides.kind_of(cell) for cell in made.cells[3:]} == {"skip"}
 
 
 def kinds(*cells):
-    return [cell.metadata["slideshow"]["slide_type"] for cell in slides.mark(list(cells))]
+    return [slides.kind_of(cell) for cell in slides.mark(list(cells))]
 
 
 def text(lines):
@@ -114,8 +115,8 @@ def text(lines):
 
 def test_a_full_slide_is_followed_by_another_below_it():
     heading = nbformat.v4.new_markdown_cell("# Title")
-    assert kinds(heading, text(3), text(3)) == ["slide", "-", "-"]
-    assert kinds(heading, text(10), text(10)) == ["slide", "-", "subslide"]
+    assert kinds(heading, text(3), text(3)) == ["slide", "", ""]
+    assert kinds(heading, text(10), text(10)) == ["slide", "", "subslide"]
 
 
 def test_a_long_text_is_divided_at_its_paragraphs_and_keeps_every_word():

@@ -43,11 +43,7 @@ def heights(chromium, tmp_path_factory):
 def on_slides(lesson):
     """Return the cells of a lesson that are on slides, in the teacher's copy."""
     copy = copies.teachers_copy(nbformat.read(build.NOTEBOOKS / f"{lesson}.ipynb", 4))
-    return [cell for cell in copy.cells if kind(cell) in ("slide", "subslide", "-")]
-
-
-def kind(cell):
-    return cell.metadata["slideshow"]["slide_type"]
+    return [cell for cell in copy.cells if slides.kind_of(cell) not in ("skip", "notes")]
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -55,10 +51,10 @@ def test_no_slide_overflows(heights, lesson):
     cells, used = on_slides(lesson), []
     for cell, height in zip(cells, heights(cells), strict=True):
         high = height * slides.zoom_of(cell)
-        if kind(cell) == "-":
-            used[-1] = used[-1][0] + high, used[-1][1]
-        else:
+        if slides.kind_of(cell):
             used.append((high, cell.source[:60]))
+        else:
+            used[-1] = used[-1][0] + high, used[-1][1]
     assert [one for one in used if one[0] > slides.HEIGHT] == []
 
 

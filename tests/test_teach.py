@@ -1,0 +1,92 @@
+"""The teacher's window: minutes read from the notes, the notes as a page, the copy to project."""
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from tornado.testing import AsyncHTTPTestCase
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "class"))
+
+import teach
+
+from notebooks import minutes
+
+LINE = "**20 minutes.** Hook and warm-up 6 · 1 two\nwords 12 · 2 cost 2. The rest is for home."
+TABLE = """**Minute by minute** (30 minutes; every prediction alone)
+
+| minute | what | say |
+|---|---|---|
+| 0 | hook | Ask for 7 words. |
+| 12 | 1, a word | Wait. |
+"""
+
+
+@pytest.mark.parametrize(
+    ("notes", "parts"),
+    [
+        ([("A", LINE)], [("Hook and warm-up", 6), ("1 two words", 12), ("2 cost", 2)]),
+        ([("A", TABLE)], [("hook", 12), ("1, a word", 18)]),
+        ([("A", "**10 minutes** for both."), ("B", "**5 minutes.** Ask 3 · or 4 people.")], None),
+        ([("A", "Say this first: 3 · 4.")], []),
+    ],
+)
+def test_the_minutes_of_each_part_are_read_from_the_notes(notes, parts):
+    assert teach.minutes_of(notes) == ([("A", 10), ("B", 5)] if parts is None else parts)
+
+
+@pytest.mark.parametrize("number", [f"{n:02}" for n in (*range(1, 10), *range(11, 17))])
+def test_every_lesson_has_a_countdown_that_fills_its_hour(number):
+    parts = teach.minutes_of(teach.notes_of(teach.find(number)))
+    assert len(parts) >= 5
+    assert 40 <= sum(length for _, length in parts) <= minutes.LONGEST_CORE + 5
+
+
+def test_the_page_has_every_note_and_names_the_lesson():
+    lesson = teach.find("04")
+    page = teach.page_of(lesson)
+    notes = teach.notes_of(lesson)
+    assert "<title>Self-attention with matrices: notes</title>" in page
+    assert "{{" not in page
+    assert "<strong>Say first</strong>" in page
+    assert notes
+    assert not any("<details>" in text for _, text in notes)
+    assert 'const parts = [{"name": "Hook' in page
+
+
+def test_what_is_no_lesson_is_answered_with_the_lessons_there_are():
+    for wrong in ("", "0", "77"):
+        with pytest.raises(SystemExit, match="04_self_attention_matrices"):
+            teach.find(wrong)
+
+
+def test_a_copy_that_you_wrote_into_is_never_lost(tmp_path):
+    lesson = teach.find("00")
+    path = teach.copy_of(lesson, tmp_path)
+    fresh = nbformat.read(path, 4)
+    assert fresh.cells[0].metadata["slideshow"]["slide_type"] == "slide"
+    path.write_text(path.read_text(encoding="utf-8").replace("# Start here", "# Mine"), "utf-8")
+    assert teach.copy_of(lesson, tmp_path) == path
+    assert nbformat.read(path, 4).cells[0].source.startswith("# Mine")
+    before = lesson.stat().st_mtime - 10
+    os.utime(path, (before, before))  # the lesson has changed since
+    teach.copy_of(lesson, tmp_path)
+    assert nbformat.read(path, 4).cells[0].source.startswith("# Start here")
+    (aside,) = tmp_path.glob("*(mine)*")
+    assert nbformat.read(aside, 4).cells[0].source.startswith("# Mine")
+
+
+class Served(AsyncHTTPTestCase):
+    def get_app(self):
+        return teach.make_app("the notes")
+
+    def test_the_class_view_is_beside_the_notes(self):
+        assert self.fetch("/notes").body == b"the notes"
+        assert b"Where is everybody?" in self.fetch("/").body
+        assert 'href="/"' in teach.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_countdown_page_fetches_nothing_from_elsewhere():
+    assert "http" not in teach.PAGE.read_text(encoding="utf-8")
