@@ -48,6 +48,11 @@ class KeyValueCache:
         """Positions already cached."""
         return self.key.length
 
+    def shorten(self, length):
+        """Forget all positions after the first `length`."""
+        self.key.shorten(length)
+        self.value.shorten(length)
+
     def reorder(self, rows):
         """Let row i hold what row ``rows[i]`` held before."""
         self.key.reorder(rows)

@@ -112,6 +112,10 @@ class GrowingTensor:
             self.room[:, :, start : self.length] = new
         return self.all()
 
+    def shorten(self, length):
+        """Forget all positions after the first `length`; the room they took is used again."""
+        self.length = min(self.length, length)
+
     def all(self):
         """Return all positions so far, (B, H, length, K)."""
         return self.room[:, :, : self.length]

@@ -325,6 +325,11 @@ class GPTCache:
         """Positions already computed."""
         return self.layers[0].length
 
+    def shorten(self, length):
+        """Forget all positions after the first `length`, as if they had never been read."""
+        for layer in self.layers:
+            layer.shorten(length)
+
     def reorder(self, rows):
         """Let row i hold what row ``rows[i]`` held before."""
         for layer in self.layers:

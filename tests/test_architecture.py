@@ -28,7 +28,7 @@ SOURCES = sorted((ROOT / "notebooks" / "source").glob("*.py"))
 MATHEMATICS = {
     "attention", "masks", "positions", "layers", "transformer", "bert", "seq2seq", "decoding",
     "losses", "fast", "gpt", "patterns", "efficient", "sha_rnn", "vit", "lora",
-    "caches", "assistant", "modern",
+    "caches", "assistant", "modern", "speculative", "eight_bits",
 }  # fmt: skip
 LONGEST_FILE = 455  # lines; about 400 is the aim, and the few that are longer do not grow
 LONGEST_SCRIPT = 300  # lines of JavaScript

@@ -1,7 +1,7 @@
 """The recipe that measures what changed since 2017: the block of then, each change alone, all.
 
 ``python -m helpers.pretrained.recipes.what_changed`` trains small models on the fairy tales for
-about twenty minutes on one core, and stores what the page on these changes shows. All models have
+about ten minutes on one core, and stores what the page on these changes shows. All models have
 equally many parameters, because the feed-forward width takes up the difference.
 """
 
@@ -36,7 +36,7 @@ CHANGES = {
 }
 TOGETHER = {key: value for change in CHANGES.values() for key, value in change.items()}
 BLOCKS = {"2017": {}, **CHANGES, "all together": TOGETHER}
-TIMED_ROUNDS = 12
+TIMED_ROUNDS = 9
 UNSEEN = 40_000  # letters of the validation text
 AS_GOOD_AS_EQUAL = 0.015  # a share of the steps; seeds differ by more than so few steps bring
 
@@ -55,20 +55,20 @@ class Experiment:
     peak_rates : tuple of float
         All blocks are trained with the one that is best for 2017's, so that no change wins by it.
     seeds : tuple of int
-    letters : int, default=None
-        Train on that much of the text only.
+    letters : int
+        Train on that much of the text; None for all of it.
     """
 
-    d_model: int = 96
+    d_model: int = 64
     n_heads: int = 4
-    n_layers: int = 3
-    vocab_size: int = 1024
+    n_layers: int = 2
+    vocab_size: int = 512
     steps: int = 250
     length: int = 128
     batch_size: int = 8
     peak_rates: tuple = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
     seeds: tuple = (1, 2, 3)
-    letters: int | None = None
+    letters: int | None = 3_000_000
 
     def config(self, changes):
         """Make a block's configuration, with as many parameters as 2017's."""
@@ -93,13 +93,32 @@ class Experiment:
 
 
 def count(config):
-    """Count a configuration's parameters without making them."""
+    """Count the parameters of the model of a `config` without making them."""
     with torch.device("meta"):
         return sum(p.numel() for p in GPT(config).parameters())
 
 
 def train_block(experiment, changes, ids, steps, peak_rate, seed):
-    """Train one block; returns the model and the processor seconds per step."""
+    """Train one block.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    changes : dict
+        What differs from 2017's block.
+    ids : integer Tensor of shape (N,)
+        The text.
+    steps : int
+    peak_rate : float
+    seed : int
+        Of the weights and of the choice of windows.
+
+    Returns
+    -------
+    model : GPT
+    seconds : float
+        Processor time per step.
+    """
     torch.manual_seed(seed)
     model = GPT(experiment.config(changes))
     started = time.process_time()
@@ -112,6 +131,16 @@ def seconds_per_step(experiment, ids):
 
     Other work on the machine slows the blocks of a round alike, so each is compared with 2017's
     block of the same round, and the median of these ratios counts.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    ids : integer Tensor of shape (N,)
+
+    Returns
+    -------
+    seconds : dict of str to float
+        Per name of a block.
     """
     taken = {name: [] for name in BLOCKS}
     for _ in range(TIMED_ROUNDS):
@@ -150,7 +179,17 @@ class Scores:
 
 
 def measure(experiment):
-    """Train every block at equal steps and at equal seconds; returns what the page shows."""
+    """Train every block at equal steps and at equal seconds.
+
+    Parameters
+    ----------
+    experiment : Experiment
+
+    Returns
+    -------
+    results : dict
+        What the page shows.
+    """
     e, scores = experiment, Scores(experiment)
     rates = {rate: scores.score("2017", e.steps // 2, rate, 0) for rate in e.peak_rates}
     rate = min(rates, key=rates.get)

@@ -1,0 +1,112 @@
+"""Weights as 8-bit integers with one scale per row."""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def to_int8(weight):
+    """Round a matrix to whole numbers from -127 to 127 times one scale per row.
+
+    Parameters
+    ----------
+    weight : Tensor of shape (rows, columns)
+
+    Returns
+    -------
+    whole : int8 Tensor of shape (rows, columns)
+    scale : Tensor of shape (rows, 1)
+        ``whole * scale`` is at most half a scale away from the weight.
+
+    Source
+    ------
+    Dettmers et al. (2022), "LLM.int8()", arXiv:2208.07339, section 2.1.
+    """
+    scale = weight.abs().amax(-1, keepdim=True) / 127
+    scale = scale.where(scale > 0, 1.0)  # a row of zeros stays zero
+    return (weight / scale).round().to(torch.int8), scale
+
+
+class Int8Linear(nn.Module):
+    """A linear layer whose matrix is stored in 8 bits and made float again wherever it is used.
+
+    Parameters
+    ----------
+    linear : nn.Linear
+    """
+
+    def __init__(self, linear):
+        super().__init__()
+        whole, scale = to_int8(linear.weight.detach())
+        self.register_buffer("whole", whole)
+        self.register_buffer("scale", scale)
+        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach())
+
+    @property
+    def weight(self):
+        """The matrix as floats."""
+        return self.whole * self.scale
+
+    def forward(self, x):
+        """Map (..., columns) to (..., rows)."""
+        return F.linear(x, self.weight, self.bias)
+
+
+class Int8Embedding(nn.Module):
+    """An embedding whose table is stored in 8 bits; only the rows looked up become floats.
+
+    Parameters
+    ----------
+    embedding : nn.Embedding
+    """
+
+    def __init__(self, embedding):
+        super().__init__()
+        whole, scale = to_int8(embedding.weight.detach())
+        self.register_buffer("whole", whole)
+        self.register_buffer("scale", scale)
+
+    def forward(self, ids):
+        """Map integers (...) to vectors (..., D)."""
+        return self.whole[ids] * self.scale[ids]
+
+
+def in_int8(model):
+    """Copy a model with every linear layer and embedding in 8 bits.
+
+    Parameters
+    ----------
+    model : nn.Module
+
+    Returns
+    -------
+    model : nn.Module
+        For inference only; a matrix that two layers share is still stored once.
+    """
+    kinds, made = {nn.Linear: Int8Linear, nn.Embedding: Int8Embedding}, {}
+    model = copy.deepcopy(model).eval()
+    for parent in list(model.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) in kinds:
+                smaller = kinds[type(child)](child)
+                first = made.setdefault(child.weight, smaller)
+                smaller.whole, smaller.scale = first.whole, first.scale
+                setattr(parent, name, smaller)
+    return model
+
+
+def n_bytes(model):
+    """Count the bytes of a model's weights, those that are shared once.
+
+    Parameters
+    ----------
+    model : nn.Module
+
+    Returns
+    -------
+    n_bytes : int
+    """
+    tensors = {t.data_ptr(): t for t in [*model.parameters(), *model.buffers()]}
+    return sum(t.numel() * t.itemsize for t in tensors.values())
