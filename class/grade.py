@@ -46,6 +46,7 @@ PROCESSES = 64  # threads count too
 FILE_SIZE = 50_000_000
 RESTARTS = 3  # after an answer that did not end
 CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
+STEPS_IN = re.compile(r"""\bown_or_tested\(\s*["'](\w+)["']""")
 REFERENCE = re.compile(r"exercises\.(reference|solution)\b|helpers\.exercises\b|\bown_or_tested\b")
 COLUMNS = ("submission", "lesson", "part", "passed", "mistake", "message", "tries", "remark")
 
@@ -117,6 +118,10 @@ def read_submission(path):
             and not (original is not None and REFERENCE.search(original.source))
         ):
             remarks.append("calls the reference")
+        # Where the check was deleted, look before the tested part takes the answer's place.
+        due = {n: checks.pop(n) for n in STEPS_IN.findall(cell.source) if n in checks}
+        if due:
+            cells.append({"source": "", "check": due, "own": False})
         checked = {n: v for n, v in CHECK.findall(cell.source) if n in checks}
         if own or _defines(cell.source):
             cells.append({"source": _without_checks(cell.source), "check": {}, "own": own})

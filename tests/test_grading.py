@@ -32,13 +32,13 @@ pytestmark = [
 ]
 
 
-def template():
-    return copies.learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+def template(lesson=LESSON):
+    return copies.learners_copy(assemble(SOURCES / f"{lesson}.py"))
 
 
-def solved(names):
+def solved(names, lesson=LESSON):
     """Write the solutions into a learner's copy, as a learner would."""
-    notebook = template()
+    notebook = template(lesson)
     for name in names:
         solution = source_of(model.find(name).solution)
         put(notebook, name, re.sub(r"^def \w+", f"def {name}", solution))
@@ -48,7 +48,8 @@ def solved(names):
 def put(notebook, name, answer):
     """Replace the stub of an exercise."""
     cell = next(c for c in notebook.cells if f"def {name}(" in c.source)
-    cell.source = f"import math\nimport torch\n\n\n{answer}"
+    imports = "import math\nimport torch\nimport torch.nn.functional as F"
+    cell.source = f"{imports}\n\n\n{answer}"
 
 
 def hand_in(folder, name, notebook):
@@ -87,6 +88,25 @@ def test_full_half_and_empty_score_what_they_earned(tmp_path):
     assert stubs.pop("suspiciously_good") == "looks at the future + mask after the softmax"
     assert set(stubs.values()) == {"not attempted"}
     assert any("can't be read" in line for line in said)
+
+
+def test_the_assignment_on_drumming_is_graded_part_by_part(tmp_path):
+    lesson = "17_hear_the_genre"
+    parts = [e.name for e in model.catalogue()[0].values() if e.lesson == 17]
+    left_out = ["balanced_accuracy", "timed_tokens"]
+    notebook = solved([name for name in parts if name not in left_out], lesson)
+    wrong = "def seen_share(train, test):\n    return torch.isin(train, test).float().mean()"
+    put(notebook, "seen_share", wrong)
+    submission = hand_in(tmp_path, "drums", notebook)
+    assert submission.lesson == lesson
+    rows = grade.grade(submission, not WALLS)
+    assert points(rows) == {name: int(name not in [*left_out, "seen_share"]) for name in parts}
+    assert {row["part"]: row["mistake"] for row in rows if not row["passed"]} == {
+        "balanced_accuracy": "not attempted",
+        "timed_tokens": "place in the list",
+        "seen_share": "the other way round",
+    }
+    assert not any(row["remark"] for row in rows)
 
 
 def test_a_mistake_is_named(tmp_path):

@@ -1,5 +1,8 @@
 """A small synthetic drum kit, so that strokes can be listened to."""
 
+import io
+import wave
+
 import numpy
 
 from helpers.data.drums import VOICES
@@ -78,3 +81,25 @@ def listen(strokes, bpm, rate=RATE):
     for start, (_, voice, velocity, _) in zip(starts.tolist(), strokes.tolist(), strict=True):
         samples[start : start + len(kit[voice])] += (velocity / 127) ** 1.5 * kit[voice]
     return 0.9 * samples / max(numpy.abs(samples).max(), 1e-9)
+
+
+def as_wav(samples, rate=RATE):
+    """Write sound as a WAV file of 16 bits a sample.
+
+    Parameters
+    ----------
+    samples : array of shape (n,)
+        Between -1 and 1.
+    rate : int, default=22050
+
+    Returns
+    -------
+    file : bytes
+    """
+    memory = io.BytesIO()
+    with wave.open(memory, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((32767 * numpy.asarray(samples)).astype("<i2").tobytes())
+    return memory.getvalue()

@@ -88,6 +88,10 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         """Return a headline and a sentence to stand above the picture; nothing by default."""
         return ()
 
+    def sound(self):
+        """Return what can be listened to below the picture, as a WAV file; nothing by default."""
+        return b""
+
     def advance(self, trait):
         """Go on by one, as playing does; change nothing at the end.
 
@@ -311,4 +315,5 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             "drawings": [sheet.to_svg() for sheet in self._drawings],
             "alt": self.describe(),
             "told": list(self.tell()),
+            "sound": base64.b64encode(self.sound()).decode("ascii"),
         }

@@ -29,6 +29,7 @@ from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
 from helpers.patterns import window_attention, window_mask
 from helpers.positions import sinusoidal_positions
 from helpers.pretrained import toy_models
+from helpers.pretrained.measured import measured
 from helpers.pretrained.translator import load_translator
 
 notebook.set_seed(0)
@@ -584,6 +585,20 @@ for name, call in calls.items():
 
 # %% tags=["hide-input"]
 assert counts["no mask"] == counts["window mask"] == 8 * counts["window attention"]
+
+# %% [markdown]
+# ## Lesson 17
+#
+# **46 · "A random split tests how well a model generalises."** It does if the examples are independent of each
+# other. Windows of one performance aren't, so a random split of windows asks in part whether the model has
+# heard the performance before. [Lesson 17](17_hear_the_genre.ipynb#5.-What-does-the-test-ask?) measures what
+# remains when whole performances are drawn, and then drummers that the model has never heard.
+
+# %%
+scores = measured("genres")["ways"]
+for way in ("windows", "performances", "drummers"):
+    accuracies = [accuracy for accuracy, _ in scores[way]["encoder"]]
+    print(f"{way:>12} drawn: {sum(accuracies) / len(accuracies):.0%} right")
 
 # %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),

@@ -211,6 +211,18 @@ exercises.quiz("review_exact_or_not")
 exercises.quiz("review_state_or_cache")
 
 # %% [markdown]
+# ## 17 Hear the genre
+
+# %%
+exercises.quiz("review_windows_on_both_sides")
+
+# %%
+exercises.quiz("review_time_of_a_stroke")
+
+# %%
+exercises.quiz("review_balanced_half")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

@@ -655,4 +655,44 @@ QUESTIONS = [
         ),
         ("The test set changes with each draw.", "The test set stays the same."),
     ),
+    _ask(
+        "windows_on_both_sides",
+        "Recordings are cut into windows, and windows are drawn at random for the test. Why is the test accuracy too high?",
+        (
+            "Most test windows have close relatives from the same recording in the training set.",
+            "Yes. The test asks in part whether the model has heard this recording before.",
+        ),
+        (
+            "The windows are shorter than the recordings, so each of them is easier to classify.",
+            "A short window is harder, because there's less to go by.",
+        ),
+        (
+            "A random draw makes rare classes rarer in the test.",
+            "On average it keeps their share.",
+        ),
+    ),
+    _ask(
+        "time_of_a_stroke",
+        "In a classifier of drumming, each stroke is a token. What should its position be?",
+        (
+            "The step at which it sounds.",
+            "Yes. Rests have no token, so the place in the list doesn't tell the time.",
+        ),
+        (
+            "Its place in the list of strokes.",
+            "After a rest, that place lags behind the time.",
+        ),
+        (
+            "None, because the class token collects everything.",
+            "Without positions the encoder sees a bag of strokes, and lesson 17 measures what that costs.",
+        ),
+    ),
+    _count(
+        "balanced_half",
+        "Two classes, 90 examples of A and 10 of B. A model gets 81 of A right and 3 of B. What is its balanced accuracy, in percent?",
+        60,
+        "90% of A and 30% of B, and the mean of the two is 60%.",
+        ("84", "That's the plain accuracy, in which A counts nine times as much as B."),
+        ("30", "That's the share for B alone."),
+    ),
 ]

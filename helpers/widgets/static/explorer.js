@@ -13,8 +13,9 @@ class Explorer {
     this.second = make("div", { class: "ex-bar ex-second" });
     this.told = make("div", { class: "ex-told" });
     this.picture = make("div", { class: "ex-picture", role: "group" });
+    this.sound = make("audio", { controls: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
-    this.root = make("div", { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") }, this.bar, this.second, this.told, this.picture, this.live);
+    this.root = make("div", { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") }, this.bar, this.second, this.told, this.picture, this.sound, this.live);
     el.classList.add("course-explorer-holder");
     el.append(this.root);
     const update = () => this.update();
@@ -65,6 +66,9 @@ class Explorer {
     this.told.replaceChildren(...shown.told.map((line) => make("div", {}, line)));
     this.told.hidden = !shown.told.length;
     this.picture.setAttribute("aria-label", shown.alt);
+    this.sound.hidden = !shown.sound;
+    const heard = shown.sound ? `data:audio/wav;base64,${shown.sound}` : "";
+    if (heard && this.sound.src !== heard) this.sound.src = heard;
     this.say(shown.alt);
     this.root.dataset.answered = shown.answered;
     this.flush();

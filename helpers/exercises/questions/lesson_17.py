@@ -1,0 +1,281 @@
+"""Questions and predictions of lesson 17, hear the genre."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "tokens_of_a_drummer",
+        "Nine voices, eight levels of loudness, and each stroke is early, on time or late. If a token names all three, how many tokens are there?",
+        "number",
+        [
+            wrong("20", "That's 9 + 8 + 3. Every combination needs a token of its own."),
+            wrong("72", "That's 9 × 8. The three kinds of timing multiply it by three."),
+            wrong("24", "That's 8 × 3. Each of the nine voices has all of these."),
+        ],
+        answer=216,
+        tolerance=0.001,
+        why="9 × 8 × 3 = 216. Each of them is seen less often than one of 36, so finer tokens need more data.",
+    ),
+    Question(
+        "place_or_time",
+        "Why does a stroke get the vector of its *step*, and not of its place in the list of strokes?",
+        "single",
+        [
+            wrong(
+                "Because the list of strokes isn't sorted by time.",
+                "It's sorted. But the fifth stroke can sound on the second beat or on the fourth.",
+            ),
+            wrong(
+                "Because there are more strokes in a window than there are steps to give them.",
+                "Either table could be made long enough. The question is what a row of it means.",
+            ),
+            right(
+                "Because a rest takes time and has no token.",
+                "Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place says it all.",
+            ),
+            wrong(
+                "Because attention needs positions that start anew in every bar.",
+                "Nothing needs that. The table has a row for each of the 32 steps of both bars.",
+            ),
+        ],
+    ),
+    Question(
+        "always_the_same_answer",
+        'A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A model answers "rock" every time. What is its balanced accuracy, in percent?',
+        "number",
+        [
+            wrong(
+                "60", "That's the plain accuracy, in which rock counts six times as much as jazz."
+            ),
+            wrong("0", "It gets all of the rock right, and that's one genre of four."),
+            wrong(
+                "15", "That's 60% divided by four. Rock's share of right answers is 100%, not 60%."
+            ),
+        ],
+        answer=25,
+        tolerance=0.001,
+        why="The shares are 100%, 0%, 0% and 0%, and their mean is 25%. That's what guessing gives, too.",
+    ),
+    Question(
+        "speech_of_forty_people",
+        "You have 300 hours of speech by 40 people, cut into sentences. The product will be used by strangers. What do you draw at random for the test?",
+        "single",
+        [
+            wrong(
+                "Sentences, because that gives the largest and most varied test.",
+                "Then every voice of the test has been trained on, and the strangers' haven't.",
+            ),
+            right(
+                "People, each with all of their sentences.",
+                "Yes. The test should be new in the way in which the use will be new.",
+            ),
+            wrong(
+                "Recordings, so that no session is on both sides.",
+                "That closes one leak. But the same people still speak on both sides, and the users will be other people.",
+            ),
+            wrong(
+                "Hours: the first 270 train, and the last 30 test.",
+                "Unless people stop coming to the studio, the last hours have the same voices.",
+            ),
+        ],
+    ),
+    Question(
+        "what_a_leak_does",
+        "Windows of one performance are on both sides of a split. Which of these follow?",
+        "multiple",
+        [
+            right(
+                "The test accuracy is higher than on new performances.",
+                "True: part of the test asks for performances that the model has heard.",
+            ),
+            wrong(
+                "The model is worse than one trained on a clean split.",
+                "Not so. It's trained on about as much data, and the model can be just as good. What's wrong is the number that we report.",
+            ),
+            right(
+                "A model that remembers performances looks better than it should.",
+                "True, and so a comparison of two models can come out wrong, too.",
+            ),
+            wrong(
+                "With more data, the leak goes away by itself.",
+                "Not if there are more windows of the same performances. Then every test window has even closer relatives.",
+            ),
+        ],
+    ),
+    Question(
+        "best_of_ten_epochs",
+        "You measure the test accuracy after each of ten epochs, and report the best. What's wrong?",
+        "single",
+        [
+            right(
+                "The test chose the epoch, so its best value is too high on average.",
+                "Yes. It's a small leak. Choose the epoch on a third set, by performance, and use the test once.",
+            ),
+            wrong(
+                "Ten epochs are too few, so the model is probably still undertrained at its best.",
+                "Perhaps, but that would make the value too low, and it could be seen in the curve.",
+            ),
+            wrong(
+                "Nothing, as long as the test performances weren't trained on.",
+                "They weren't, and yet the choice depends on them: of ten noisy values you took the highest.",
+            ),
+            wrong(
+                "Accuracy is the wrong measure. The loss should have been compared.",
+                "The loss has the same problem, because it was measured on the test, too.",
+            ),
+        ],
+    ),
+    Question(
+        "a_tie_with_the_baseline",
+        "Three splits: your encoder has 0.68, 0.74 and 0.66, a linear model 0.66, 0.71 and 0.67. What can you report?",
+        "single",
+        [
+            wrong(
+                "The encoder wins, because its mean is higher by more than a point.",
+                "The mean is higher by 1.3 points, and the splits differ by eight. On one of the three the linear model is ahead.",
+            ),
+            wrong(
+                "Nothing, because three splits don't suffice for any conclusion at all.",
+                "They show that the two are close, and how much the split matters. That's worth reporting.",
+            ),
+            right(
+                "The encoder is slightly ahead on average, less than splits differ from each other.",
+                "Yes: all six numbers, and the plain conclusion. More splits would tell more.",
+            ),
+            wrong(
+                "The encoder's 0.74, because it's the best of all six.",
+                "The best of several runs says more about luck than about the model.",
+            ),
+        ],
+    ),
+    Question(
+        "other_leaks",
+        "A model should recognise a disease in X-ray pictures. Name two ways in which the test could know something about the training, although no picture is in both.",
+        "open",
+        answer="Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, with a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures of the real use will be new, and make the test new in that way.",
+    ),
+    Question(
+        "your_own_tokens",
+        "Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?",
+        "open",
+        answer="For instance, one more token behind the class token that names a range of tempos, or a number that a linear layer turns into a vector and adds to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. So the model could remember that 117 beats a minute is latin. Coarse ranges, and a split by performance, keep it from doing so.",
+    ),
+]
+
+PREDICTIONS = [
+    Prediction(
+        "which_is_funk",
+        "Four performances, and all play at the tempo of the first. Each is from another genre. Which one is funk?",
+        options={
+            "1": ("the first", "Listen again to how the bass drum and the snare share the beat."),
+            "2": ("the second", "Listen again to how the bass drum and the snare share the beat."),
+            "3": ("the third", "Listen again to how the bass drum and the snare share the beat."),
+            "4": ("the fourth", "Listen again to how the bass drum and the snare share the beat."),
+        },
+        explain="In funk the bass drum often comes off the beat, with soft strokes of the snare in between. But two bars are little to go by, for you and for the model.",
+        ask_why=True,
+    ),
+    Prediction(
+        "strokes_in_another_order",
+        "In every window we shuffle the list of strokes. Each token keeps its own step. What happens to the model's logits?",
+        options={
+            "same": (
+                "nothing, up to rounding",
+                "Right. The step says when a stroke sounds, and attention sums over strokes in any order.",
+            ),
+            "some": (
+                "they change, and a few answers with them",
+                "They don't. Nothing in the model depends on a stroke's place in the list.",
+            ),
+            "chance": (
+                "they change so much that the answers are no better than guessing",
+                "That would be so if the *steps* were shuffled. The list's order isn't used by anything.",
+            ),
+        },
+        recall="place_or_time",
+    ),
+    Prediction(
+        "seen_before",
+        "We drew a quarter of the windows at random for the test. For what percentage of them does the *training* set have other windows of the same performance?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.05,
+        too_low="A performance has dozens of windows on average, and three quarters of them are trained on. That none of them is happens only to very short performances.",
+        too_high="A few performances are so short that all of their windows are in the test.",
+        ask_why=True,
+        recall="speech_of_forty_people",
+    ),
+    Prediction(
+        "without_the_leak",
+        "Now train the same model on whole performances and test it on other performances. What accuracy do you expect, in percent?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.05,
+        too_low="It's less than before, but far better than guessing, because genres do have something in common beyond a single performance.",
+        too_high="Part of what it knew was what single performances sound like, and that's no use now.",
+        recall="what_a_leak_does",
+    ),
+    Prediction(
+        "encoder_or_linear",
+        "Three splits by performance. The linear model reads 288 numbers per window, the encoder about 40 tokens. Who is ahead on average?",
+        options={
+            "linear": (
+                "the linear model, by more than two points",
+                "It has the same information as our tokens, except that steps and voices can't be combined. With a few thousand windows, that's a strong rival.",
+            ),
+            "tie": (
+                "neither, they are within two points",
+                "On so few performances, a linear model is hard to beat clearly.",
+            ),
+            "encoder": (
+                "the encoder, by more than two points",
+                "It can combine strokes, which a linear model can't: a snare counts differently after a bass drum.",
+            ),
+        },
+        ask_why=True,
+        recall="a_tie_with_the_baseline",
+    ),
+    Prediction(
+        "tokens_without",
+        "We take one thing out of the tokens and train again, three times each. What costs the most accuracy?",
+        options={
+            "loudness": (
+                "the loudness: one level instead of four",
+                "Soft strokes between loud ones are typical of funk and jazz, so one could think so.",
+            ),
+            "voice": (
+                "the voice: all nine drums sound the same",
+                "Which drum is struck says much about a genre. Jazz lives on the ride, for instance.",
+            ),
+            "time": (
+                "the time: no steps",
+                "Without steps, the model gets only what was struck, how loudly and how often.",
+            ),
+        },
+        ask_why=True,
+        recall="place_or_time",
+    ),
+    Prediction(
+        "drummers_never_heard",
+        "A split by performance still has the same ten drummers on both sides. Now we train on some drummers and test on others. How does the encoder's accuracy change, compared with the split by performance?",
+        options={
+            "same": (
+                "it stays within three points",
+                "A drummer has habits, and each drummer here plays mostly one or two genres.",
+            ),
+            "falls": (
+                "it falls by 3 to 15 points",
+                "Part of what helped was knowing the drummer rather than the genre.",
+            ),
+            "collapses": (
+                "it falls by more than 15 points",
+                "Whoever plays mostly one genre gives it away. With strangers, that's of no use.",
+            ),
+        },
+        recall="speech_of_forty_people",
+    ),
+]

@@ -1,0 +1,174 @@
+"""A drum roll: a window's strokes over its beats, where a classifier attends, and the sound."""
+
+import torch
+import traitlets
+
+from helpers.data import drum_kit
+from helpers.data.drums import VOICES
+from helpers.genres import GENRES, LONGEST, N_STEPS, logits_of, tokenized, weight_per_beat
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.widgets.explorer import Explorer
+from helpers.widgets.svg import PALE, Sheet, number
+
+LEFT, STEP, ROW = 112, 13.5, 25  # pixels: where the roll begins, and of a step and a voice
+BEATS = N_STEPS // 4
+AVERAGE, NOTHING = -1, -1
+RATE = 11_025  # samples a second
+
+
+class DrumRoll(Explorer):
+    """See where a genre classifier attends, leave out a drum, and listen.
+
+    Parameters
+    ----------
+    model : GenreClassifier
+    windows : Windows
+    rows : list of int
+        The windows to choose from.
+    **state : traits
+        `window` (int, which of the rows), `layer` (int, from 1), `head` (int; −1 is the average),
+        `token` (int; 0 is the class token, then the strokes) and `muted` (int, a voice that is left
+        out; −1 for none).
+    """
+
+    window = traitlets.Int(0, min=0).tag(state=True)
+    layer = traitlets.Int(1, min=1, max=12).tag(state=True)
+    head = traitlets.Int(AVERAGE, min=AVERAGE).tag(state=True)
+    token = traitlets.Int(0, min=0, max=LONGEST).tag(state=True)
+    muted = traitlets.Int(NOTHING, min=NOTHING, max=len(VOICES) - 1).tag(state=True)
+
+    def __init__(self, model, windows, rows, **state):
+        self._model, self._windows = model, windows.at(rows)
+        self._n_heads = model.layers[0].self_attention.n_heads
+        super().__init__(**state)
+
+    @traitlets.validate("window")
+    def _within_windows(self, proposal):
+        return min(proposal["value"], len(self._windows) - 1)
+
+    @traitlets.validate("layer")
+    def _within_layers(self, proposal):
+        return min(proposal["value"], len(self._model.layers))
+
+    @traitlets.validate("head")
+    def _within_heads(self, proposal):
+        return min(proposal["value"], self._n_heads - 1)
+
+    def build(self):
+        """Choose window, layer, head and the drum to leave out; a stroke is clicked."""
+        names = [GENRES[genre] for genre in self._windows.genres.tolist()]
+        self.choice("window", "Window", [(f"{i + 1}: {name}", i) for i, name in enumerate(names)])
+        layers = [(f"layer {i + 1}", i + 1) for i in range(len(self._model.layers))]
+        self.choice("layer", "Layer", layers)
+        heads = [(f"head {i + 1}", i) for i in range(self._n_heads)]
+        self.choice("head", "Head", [("average of heads", AVERAGE), *heads])
+        voices = [(name, i) for i, name in enumerate(VOICES)]
+        self.choice("muted", "Leave out", [("nothing", NOTHING), *voices])
+        self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
+
+    def _strokes(self):
+        strokes = self._windows.strokes[self.window][:LONGEST]
+        kept = strokes[strokes[:, 1] != self.muted]
+        return kept if len(kept) else strokes[:1]  # a window of nothing has no genre
+
+    def compute(self):
+        """Ask the model, and take the chosen token's row out of the chosen map."""
+        one = self._windows.at([self.window])
+        strokes = one.strokes[0] = self._strokes()
+        ids, steps, real = tokenized(one)
+        n = len(strokes)
+        maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
+        chosen = maps.mean(0) if self.head == AVERAGE else maps[self.head]
+        logits = logits_of(self._model, (ids, steps, real), torch.arange(1))[0]
+        row = chosen[min(self.token, n)]
+        return {
+            "strokes": strokes,
+            "weights": row,
+            "beats": weight_per_beat(row, strokes[:, 0], BEATS),
+            "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
+            "chances": logits.softmax(-1),
+        }
+
+    def sound(self):
+        """Play what the model reads."""
+        bpm = self._windows.bpm[self.window].item()
+        samples = drum_kit.listen(self.numbers["strokes"].numpy(), bpm, RATE)
+        return drum_kit.as_wav(samples, RATE)
+
+    def _where(self):
+        token = min(self.token, len(self.numbers["strokes"]))
+        if not token:
+            return "the class token"
+        step, voice = self.numbers["strokes"][token - 1, :2].tolist()
+        return f"the {VOICES[voice]} in beat {step // 4 + 1}"
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        found = self.numbers
+        head = "average of heads" if self.head == AVERAGE else f"head {self.head + 1}"
+        best = found["chances"].argmax().item()
+        return (
+            f"{len(found['strokes'])} strokes over {BEATS} beats, and where {self._where()} "
+            f"attends in layer {self.layer}, {head}: most to beat "
+            f"{found['beats'].argmax() + 1}. The model's answer is {GENRES[best]}, with "
+            f"{number(100 * found['chances'][best].item(), 0)}%."
+        )
+
+    def draw(self):
+        """Draw the roll with its beats, and beside it what the model answers."""
+        return [self._draw_roll(), self._draw_answer()]
+
+    def _draw_roll(self):
+        sheet, found = Sheet(560, 350), self.numbers
+        bottom, right = 30 + ROW * len(VOICES), LEFT + STEP * N_STEPS
+        for i, name in enumerate(VOICES):
+            y = 30 + ROW * i
+            sheet.text(LEFT - 8, y + 18, name, GREY if i == self.muted else INK, anchor="end")
+            sheet.line(LEFT, y + ROW, right, y + ROW, PALE, 1)
+        for beat in range(BEATS + 1):
+            x = LEFT + 4 * STEP * beat
+            sheet.line(x, 26, x, bottom, GREY, 2 if beat % 4 == 0 else 0.7)
+            if beat < BEATS:
+                sheet.text(x + 2 * STEP, 18, f"{beat % 4 + 1}", GREY, anchor="middle")
+        top = max(found["weights"][1:].max().item(), 1e-9)
+        for i, (step, voice, velocity, _) in enumerate(found["strokes"].tolist(), 1):
+            height = 6 + (ROW - 8) * velocity / 127
+            x, y = LEFT + STEP * step + 1, 30 + ROW * (voice + 1) - 1 - height
+            share = found["weights"][i].item() / top
+            colour = "#" + "".join(f"{int(255 * c):02x}" for c in WEIGHTS(0.15 + 0.85 * share)[:3])
+            edge = ORANGE if i == min(self.token, len(found["strokes"])) else GREY
+            sheet.rect(x, y, STEP - 2, height, colour, edge, 3 if edge == ORANGE else 0.8)
+            sheet.target(
+                x, y, STEP - 2, height, f"{VOICES[voice]}, step {step + 1}, stroke {i}", token=i
+            )
+        self._draw_beats(sheet, bottom)
+        return sheet
+
+    def _draw_beats(self, sheet, bottom):
+        beats, counts = self.numbers["beats"].tolist(), self.numbers["counts"].tolist()
+        tallest, foot = max(*beats, *counts, 1e-9), bottom + 82
+        sheet.text(LEFT - 8, bottom + 40, "attention", BLUE, anchor="end", bold=True)
+        sheet.text(LEFT - 8, bottom + 62, "strokes", GREY, anchor="end")
+        for i, (weight, count) in enumerate(zip(beats, counts, strict=True)):
+            x = LEFT + 4 * STEP * i
+            for offset, share, colour in ((8, weight, BLUE), (28, count, GREY)):
+                height = 64 * share / tallest
+                sheet.rect(x + offset, foot - height, 17, height, colour)
+
+    def _draw_answer(self):
+        sheet, chances = Sheet(264, 350), self.numbers["chances"].tolist()
+        sheet.text(0, 18, "The model's answer", INK, bold=True)
+        right = self._windows.genres[self.window].item()
+        for i, (name, chance) in enumerate(zip(GENRES, chances, strict=True)):
+            y = 34 + 30 * i
+            sheet.text(0, y + 16, name, PURPLE if i == right else INK, bold=i == right)
+            sheet.rect(56, y, 140, 22, PALE)
+            sheet.rect(56, y, 140 * chance, 22, PURPLE if i == right else GREY)
+            sheet.text(260, y + 16, f"{100 * chance:.0f}%", anchor="end")
+        sheet.text(0, 178, "purple: what was played", PURPLE)
+        own = self.numbers["weights"][0].item()
+        sheet.text(0, 216, "The attention comes from", INK, bold=True)
+        sheet.text(0, 240, self._where(), ORANGE, bold=True)
+        sheet.text(0, 266, f"{100 * own:.0f}% to the class token", INK)
+        sheet.text(0, 290, f"{100 * (1 - own):.0f}% to the strokes", BLUE)
+        return sheet

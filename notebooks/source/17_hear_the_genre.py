@@ -1,0 +1,744 @@
+# %% [markdown]
+# # Hear the genre
+#
+# Below you'll hear four short pieces of drumming, two bars each. One person played all of them on an
+# electronic drum kit, and we've set them to the same tempo. They belong to four genres, rock, latin, funk and
+# jazz, and each genre occurs once. Which is which? That's hard with so little to go by, and it's what your
+# model will have to do.
+#
+# In this assignment of **120 minutes** you design tokens for drumming, build the classifier, train it and test
+# it. Then comes the most important part, in which you find out how far you can trust your own result. That's
+# also why your work is graded by its method, and not by the accuracy you reach.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import numpy
+import torch
+from IPython.display import HTML, Audio, display
+from matplotlib import pyplot
+
+from helpers import exercises, plots
+from helpers.data import drum_kit
+from helpers.data.drums import VOICES
+from helpers.exercises.checking import is_stub
+from helpers.exercises.lesson_10 import own_or_tested
+from helpers.genres import (
+    GENRES,
+    LONGEST,
+    N_LEVELS,
+    N_VOICES,
+    GenreClassifier,
+    accuracy,
+    genre_windows,
+    linear_logits,
+    logits_of,
+    split,
+    tokenized,
+    train_genres,
+)
+from helpers.pretrained.measured import measured
+from helpers.widgets.drum_roll import DrumRoll
+
+RATE = 11_025  # samples a second
+
+
+def listen(strokes, bpm, title):
+    """Show a player for a few strokes."""
+    display(HTML(f"<b>{title}</b>"))
+    display(Audio(drum_kit.listen(strokes.numpy(), bpm, RATE), rate=RATE))
+
+
+# %%
+exercises.warm_up(17)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+windows = genre_windows()
+clips = [399, 52, 1469, 926]
+for number, row in enumerate(clips, 1):
+    listen(windows.strokes[row], 110, f"Piece {number}")
+
+# %%
+exercises.predict("which_is_funk")
+
+# %% tags=["hide-input"]
+in_order = [GENRES[windows.genres[row]] for row in clips]
+exercises.reveal("which_is_funk", measured=str(in_order.index("funk") + 1))
+print("In order:", ", ".join(in_order))
+assert sorted(in_order) == sorted(GENRES)
+assert len({windows.drummers[row].item() for row in clips}) == 1
+
+# %% [markdown]
+# The pieces come from the Groove MIDI Dataset, for which ten drummers played on a kit that wrote down every
+# stroke. We take the four genres with the most music, and cut each performance into **windows** of two bars.
+
+# %%
+for i, genre in enumerate(GENRES):
+    here = windows.genres == i
+    n_performances = len(windows.performances[here].unique())
+    print(f"{genre:>6}: {here.sum():>5,} windows from {n_performances:>3} performances")
+
+# %% [markdown]
+# ## The plan
+#
+# | Part | What you write | Minutes |
+# |---|---|---|
+# | 1 What is a token? | `stroke_tokens`, `pad_windows` | 20 |
+# | 2 When does it sound? | a bug to find in `timed_tokens` | 10 |
+# | 3 From strokes to a genre | `read_genre` | 15 |
+# | 4 Train and test | `stroke_grid`, `balanced_accuracy` | 20 |
+# | 5 What does the test ask? | `seen_share`, `split_by_performance` | 20 |
+# | 6 Encoder or linear model? | a prediction, and a conclusion | 5 |
+# | 7 Drummers never heard | a prediction, and a conclusion | 5 |
+# | 8 Where does it attend? | `weight_per_beat` | 10 |
+# | 9 Your own tokens | your design, and a report of five sentences | 15 |
+#
+# You can skip a part. As in lesson 10, `own_or_tested` puts the tested version in its place.
+
+# %% [markdown] tags=["notes"]
+# **How to run this lesson.** Plan two hours in one session, or parts 1 to 4 in class and the rest at home. In
+# pairs, one person writes and the other keeps a log: what did we change, what did we expect, what did we
+# measure? The log is what part 9 is written from. The two trainings take a quarter of a minute each.
+#
+# **Don't announce part 5.** Let people be pleased with the number in part 4. Ask only *would you publish
+# this?*, take a vote, and go on.
+#
+# **Rubric**, 20 points, for the method and not for the score. `make grade` fills in the rows that have a check.
+#
+# | | 0 | 1 | 2 |
+# |---|---|---|---|
+# | Tokens (1) | neither passes | one passes | both pass |
+# | Time (2) | not found | mended | mended, and they can give two windows that the bug confuses |
+# | Classifier (3) | doesn't pass | passes | passes, and they can justify the mask |
+# | Rival (4) | no rival | the linear model was run | and it got the same split, the same windows, the same measure |
+# | Measure (4) | accuracy alone | balanced accuracy, too | and they can say what it gives to "always rock" |
+# | Split (5) | random windows | one of the two passes | both pass, and they can name the leak in one sentence |
+# | Repeats (6) | one run | several splits | several splits, all reported, the spread beside the mean |
+# | New drummers (7) | not mentioned | mentioned | their conclusion says for which drummers it holds |
+# | Attention (8) | taken as an explanation | a control (share of strokes) | and an intervention |
+# | Own tokens (9) | none | a design that runs | one change at a time, expected before it was measured, reported whatever came out |
+#
+# An encoder that loses against the linear model can earn all 20 points, and one with 80% on randomly drawn
+# windows earns none in three of the rows. Take a point off for every number in the report without a split or
+# a rival beside it.
+
+# %% [markdown]
+# ## 1. What is a token?
+#
+# In a text the words were given. Here you have to decide what a token is, so let's look at what we have. Each
+# row below is one **stroke**.
+
+# %% tags=["hide-input"]
+print("   step  voice            velocity  late")
+for step, voice, velocity, late in windows.strokes[52][:8].tolist():
+    print(f"{step:>7}  {VOICES[voice]:<15}  {velocity:>8}  {late:>4}")
+print("      …")
+
+# %% [markdown]
+# - **step**: when it sounds, in sixteenth notes from the window's beginning, 0 to 31. A beat is four steps, and
+#   a bar is four beats.
+# - **voice**: which of the nine drums and cymbals was struck.
+# - **velocity**: how hard, 0 to 127.
+# - **late**: how far behind the step it came, in tenths of a step. Negative numbers are early.
+#
+# One token per stroke is a natural choice. But what should it name? If it names only the voice, there are nine
+# tokens, and a whisper on the snare becomes the same as a crack. If it also names the exact velocity, there are
+# over a thousand, and most of them are too rare to learn. We'll take the middle way, with the voice and four
+# levels of loudness. The step comes in later, in the way positions did for words, and we leave out the
+# lateness. In part 9 you can test other choices.
+
+# %%
+exercises.heading("stroke_tokens")
+
+
+# %%
+def stroke_tokens(strokes, n_levels):
+    """strokes (n, 4): step, voice, velocity, late -> ids (n,)"""
+    voice, velocity = strokes[:, 1], strokes[:, 2]
+    level = velocity * ... // ...  # ← fill the gaps: from 0 to n_levels - 1
+    return voice * n_levels + level
+
+
+exercises.check("stroke_tokens", stroke_tokens)
+
+# %%
+stroke_tokens = own_or_tested("stroke_tokens", stroke_tokens)
+print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
+
+# %%
+exercises.quiz("tokens_of_a_drummer")
+
+# %% [markdown]
+# A drummer can play two strokes in a window or eighty, so the windows have different lengths. To compute with
+# many of them at once, put them into tables with padding, and keep a mask that says what is real.
+
+# %%
+exercises.heading("pad_windows")
+
+
+# %%
+def pad_windows(windows, longest):
+    """list of (n, 2): token, step -> ids, steps, real, each (N, longest)"""
+    ...
+
+
+exercises.check("pad_windows", pad_windows)
+
+# %%
+pad_windows = own_or_tested("pad_windows", pad_windows)
+
+pairs = [torch.stack([stroke_tokens(one, N_LEVELS), one[:, 0]], dim=1) for one in windows.strokes]
+tables = ids, steps, real = pad_windows(pairs, LONGEST)
+cut_off = sum(len(one) > LONGEST for one in pairs) / len(pairs)
+print(f"{len(ids):,} windows of up to {LONGEST} strokes; {cut_off:.0%} had more")
+
+# %% tags=["hide-input"]
+assert all(torch.equal(a, b) for a, b in zip(tables, tokenized(windows)))
+assert cut_off < 0.06
+
+# %% [markdown] tags=["notes"]
+# **20 minutes.** Collect designs on the board before anybody writes code: one token per stroke, one per step
+# with all its strokes (a patch, as in lesson 15), waiting times as tokens (as in music models that generate).
+# Ask for each: *how long is the sequence, how many tokens are there, what gets lost?*
+
+# %% [markdown]
+# ## 2. When does it sound?
+#
+# The encoder treats its input as a set, so each token needs something that says when it sounds. Somebody has
+# written the function below, in which the class token of lesson 15 comes first, and then the strokes. It runs,
+# and even learns something. But look at what it does to two windows with the same three strokes, in which the
+# third comes at once or a bar later.
+
+# %%
+exercises.heading("timed_tokens")
+
+
+# %%
+def timed_tokens(ids, steps, table, step_table, class_token):
+    """(N, T), (N, T), (n_tokens, D), (32, D), (D,) -> (N, 1 + T, D)"""
+    times = step_table[: ids.shape[1]]
+    tokens = table[ids] + times
+    first = class_token.expand(len(ids), 1, -1)
+    return torch.cat([first, tokens], dim=1)
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+early_and_late = torch.tensor([[0, 4, 8], [0, 4, 24]])
+found = timed_tokens(
+    torch.tensor([[0, 7, 3], [0, 7, 3]]), early_and_late, *torch.randn(2, 32, 4), torch.randn(4)
+)
+print("steps of the two windows:", early_and_late.tolist())
+print("the same vectors for both:", torch.equal(*found))
+
+# %%
+exercises.check("timed_tokens", timed_tokens)
+
+# %%
+timed_tokens = own_or_tested("timed_tokens", timed_tokens)
+
+# %%
+exercises.quiz("place_or_time")
+
+# %% [markdown]
+# ## 3. From strokes to a genre
+#
+# The rest is a classifier that you know. The encoder layers of lesson 07 let every token attend to every other,
+# the padding is masked out, and a matrix turns the class token's last vector into one logit per genre.
+
+# %%
+exercises.heading("read_genre")
+
+
+# %%
+def read_genre(x, real, layers, w):
+    """(N, 1 + T, D), bool (N, T), list of layers, (D, n_genres) -> logits (N, n_genres)"""
+    ...
+
+
+exercises.check("read_genre", read_genre)
+
+# %%
+read_genre = own_or_tested("read_genre", read_genre)
+
+
+# %% [markdown]
+# The module below holds what has to be learned and calls your two functions, `embed` for the way in and `read`
+# for the way out. Its last "layer" is the norm that closes a stack of pre-norm layers.
+
+# %%
+notebook.show_source(GenreClassifier.forward)
+
+# %%
+notebook.set_seed(0)
+model = GenreClassifier(embed=timed_tokens, read=read_genre)
+print(f"{sum(p.numel() for p in model.parameters()):,} parameters, logits:",
+      tuple(logits_of(model, tables, torch.arange(5)).shape))  # fmt: skip
+
+# %%
+exercises.predict("strokes_in_another_order")
+
+# %% tags=["hide-input"]
+some = torch.arange(0, 7000, 70)
+shuffled = torch.rand(len(some), LONGEST).argsort(-1)
+other_order = [table[some].gather(1, shuffled) for table in tables]
+before = logits_of(model, tables, some)
+after = logits_of(model, other_order, torch.arange(len(some)))
+moved = (before - after).abs().max().item()
+switched = (before.argmax(-1) != after.argmax(-1)).float().mean().item()
+exercises.reveal(
+    "strokes_in_another_order",
+    measured="same" if moved < 1e-4 else "some" if switched < 0.4 else "chance",
+)
+print("largest difference of a logit is below 0.0001:", moved < 1e-4)
+notebook.tell("""So we could have listed the strokes in any order, for instance drum by drum. That's different from a text,
+where the place in the list is all that a model gets to know about order.""")
+assert moved < 1e-4
+
+# %% [markdown]
+# ## 4. Train and test
+#
+# To see what the model learns, we need windows that it isn't trained on. We draw a quarter of all windows at
+# random for the test, and train on the others. Stop the training whenever you like with the stop button.
+
+# %%
+order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(0))
+n_test = len(windows) // 4
+test, train = order[:n_test], order[n_test:]
+print(f"{len(train):,} windows to train on, {len(test):,} to test")
+
+# %% tags=["nbval-ignore-output"]
+train_genres(model, tables, windows, train)
+drawn_logits = logits_of(model, tables, test)
+print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.0%}")
+
+# %% [markdown]
+# Is that good? Nobody can tell without a rival. The simplest one that deserves the name is a **linear model**.
+# It reads a window as a grid, 32 steps by 9 voices, in which each number says how loud the stroke there was,
+# and it learns one weight per place and genre.
+
+# %%
+exercises.heading("stroke_grid")
+
+
+# %%
+def stroke_grid(strokes, n_voices):
+    """strokes (n, 4) -> (32 · n_voices,)"""
+    ...
+
+
+exercises.check("stroke_grid", stroke_grid)
+
+# %%
+stroke_grid = own_or_tested("stroke_grid", stroke_grid)
+
+# %% tags=["nbval-ignore-output"]
+grids = torch.stack([stroke_grid(one, N_VOICES) for one in windows.strokes])
+linear_drawn = linear_logits(grids, windows, train, test)
+print(f"accuracy of the linear model: {accuracy(linear_drawn, windows.genres[test]):.0%}")
+
+# %% [markdown]
+# Accuracy has a weakness as well, because nearly half of all windows are rock. A model that always answers
+# "rock" is right every second time or so, and has learned nothing. So we want a measure in which each genre
+# counts the same.
+
+# %%
+exercises.heading("balanced_accuracy")
+
+
+# %%
+def balanced_accuracy(logits, labels):
+    """(N, n_genres), (N,) -> (): the mean over genres of the share that's right"""
+    ...
+
+
+exercises.check("balanced_accuracy", balanced_accuracy)
+
+# %%
+balanced_accuracy = own_or_tested("balanced_accuracy", balanced_accuracy)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+labels = windows.genres[test]
+always_rock = torch.eye(len(GENRES))[torch.zeros(len(test), dtype=torch.long)]
+print("                 accuracy   balanced")
+for name, logits in (
+    ("encoder", drawn_logits), ("linear model", linear_drawn), ("always rock", always_rock)
+):  # fmt: skip
+    print(f"{name:>14}      {accuracy(logits, labels):.0%}        "
+          f"{balanced_accuracy(logits, labels):.0%}")  # fmt: skip
+drawn_accuracy = accuracy(drawn_logits, labels)
+assert drawn_accuracy > 0.75
+assert accuracy(linear_drawn, labels) > 0.7
+
+# %%
+exercises.quiz("always_the_same_answer")
+
+# %% [markdown]
+# Both models are far ahead of "always rock". Would you publish these numbers? Decide before you go on.
+
+# %% [markdown] tags=["notes"]
+# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who
+# hesitate for their reason, but don't comment on it. If somebody names the reason, ask them to write it down
+# and to keep it until part 5.
+
+# %% [markdown]
+# ## 5. What does the test ask?
+#
+# The model is meant for music that it hasn't heard. So let's look at where the test windows come from. They
+# were cut from performances, some of which are several minutes long.
+
+# %%
+exercises.predict("seen_before")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+numbers = windows.performances
+known = torch.isin(numbers[test], numbers[train])
+exercises.reveal("seen_before", measured=100 * known.float().mean().item())
+print(f"{known.float().mean():.1%} of the test windows")
+alike = grids[train] @ grids[test[0]] / (grids[train].norm(dim=1) * grids[test[0]].norm())
+nearest = train[alike.argmax()]
+same = "the same performance" if numbers[nearest] == numbers[test[0]] else "another performance"
+print(f"Listen to one of them, and to the training window that is most like it. It's from {same}.")
+listen(windows.strokes[test[0]], windows.bpm[test[0]].item(), "From the test")
+listen(windows.strokes[nearest], windows.bpm[nearest].item(), "From the training set")
+notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If we cut a performance into windows and
+draw windows at random, nearly every test window has a twin in the training set. So the test asked in part:
+*have you heard this performance before?* That's a **leak**, in which something about the test gets into the
+training.""")
+assert known.float().mean() > 0.9
+
+# %% [markdown]
+# You should be able to measure that for any split, so write the measurement as a function.
+
+# %%
+exercises.heading("seen_share")
+
+
+# %%
+def seen_share(train, test):
+    """numbers of the performances, (N,) and (M,) -> ()"""
+    ...
+
+
+exercises.check("seen_share", seen_share)
+
+# %%
+seen_share = own_or_tested("seen_share", seen_share)
+print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
+
+# %% [markdown]
+# Now write a split that can't have this problem. What has to be drawn at random is not windows.
+
+# %%
+exercises.heading("split_by_performance")
+
+
+# %%
+def split_by_performance(numbers, order, share):
+    """(N,), (P,), float -> rows to train on, rows to test"""
+    ...
+
+
+exercises.check("split_by_performance", split_by_performance)
+
+# %%
+split_by_performance = own_or_tested("split_by_performance", split_by_performance)
+
+# %% [markdown]
+# `split` calls such a function once per genre, so that each genre has the same share of its performances in the
+# test. We train the same model again from the start, with everything else the same.
+
+# %%
+clean_train, clean_test = split(windows, "performances", seed=0)
+print(f"{len(clean_train):,} windows to train on, {len(clean_test):,} to test")
+print(f"performance seen before: {seen_share(numbers[clean_train], numbers[clean_test]):.0%}")
+
+# %%
+exercises.predict("without_the_leak")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.set_seed(0)
+clean_model = GenreClassifier(embed=timed_tokens, read=read_genre)
+train_genres(clean_model, tables, windows, clean_train)
+clean_labels = windows.genres[clean_test]
+clean_logits = logits_of(clean_model, tables, clean_test)
+clean_accuracy = accuracy(clean_logits, clean_labels)
+linear_clean = linear_logits(grids, windows, clean_train, clean_test)
+exercises.reveal("without_the_leak", measured=100 * clean_accuracy)
+print("                 windows drawn   performances drawn")
+for name, drawn, clean in (
+    ("encoder", drawn_accuracy, clean_accuracy),
+    ("linear model", accuracy(linear_drawn, labels), accuracy(linear_clean, clean_labels)),
+):  # fmt: skip
+    print(f"{name:>14}        {drawn:.0%}               {clean:.0%}")
+notebook.tell("""Neither model got worse. Only the question changed, and the numbers of part 4 were answers to an easier
+one. If you had published them, a user with a new recording would have found out.""")
+assert clean_accuracy < drawn_accuracy - 0.05
+
+# %%
+exercises.quiz("what_a_leak_does")
+
+# %% [markdown]
+# > **Myth:** *A random split tests how well a model generalises.* It does if the examples are independent of
+# > each other. Windows of one performance aren't, and neither are sentences of one author or pictures of one
+# > patient.
+
+# %% [markdown] tags=["notes"]
+# **20 minutes.** If you have time, let people look for other leaks in what we've done so far. (The number of
+# epochs was chosen by us on such splits, though not in this notebook. Scaling the grids uses the training rows
+# only, so that one is clean.)
+
+# %% [markdown]
+# ## 6. Encoder or linear model?
+#
+# One split is one draw. Which performances happen to be in the test can change the result by several points,
+# so we repeated everything with three splits by performance, three seeds in all. On average over the three, who
+# is ahead?
+
+# %%
+exercises.predict("encoder_or_linear")
+
+# %% tags=["hide-input"]
+results = measured("genres")
+
+
+def means(way, what="encoder", column=0):
+    """Return the mean over the three runs of one kind of split."""
+    return sum(run[column] for run in results["ways"][way][what]) / len(results["seeds"])
+
+
+lead = means("performances") - means("performances", "linear")
+exercises.reveal(
+    "encoder_or_linear",
+    measured="tie" if abs(lead) <= 0.02 else "encoder" if lead > 0 else "linear",
+)
+print("split    encoder   balanced      linear   balanced")
+for seed, mine, theirs in zip(
+    results["seeds"],
+    results["ways"]["performances"]["encoder"],
+    results["ways"]["performances"]["linear"],
+):
+    print(
+        f"{seed:>5}      {mine[0]:.1%}      {mine[1]:.1%}       {theirs[0]:.1%}      {theirs[1]:.1%}"
+    )
+print(f" mean      {means('performances'):.1%}                  "
+      f"{means('performances', 'linear'):.1%}")  # fmt: skip
+
+# %% [markdown]
+# `python -m helpers.pretrained.recipes.genres` repeats these runs, and takes a few minutes.
+
+# %%
+exercises.quiz("a_tie_with_the_baseline")
+
+# %% [markdown]
+# ## 7. Drummers never heard
+#
+# Our split by performance has no performance on both sides. But the same ten people play on both sides, and
+# somebody will want to use this model on a drummer who isn't among them. So we make three groups of drummers,
+# and each group is tested by a model that was trained on the other two.
+
+# %%
+exercises.predict("drummers_never_heard")
+
+# %% tags=["hide-input"]
+fall = means("performances") - means("drummers")
+exercises.reveal(
+    "drummers_never_heard",
+    measured="same" if abs(fall) <= 0.03 else "falls" if fall <= 0.15 else "collapses",
+)
+ways = {"windows": "windows", "performances": "performances", "drummers": "drummers"}
+figure, axes = pyplot.subplots(figsize=(7, 3.6))
+for offset, (what, colour) in enumerate((("encoder", plots.BLUE), ("linear", plots.GREY))):
+    for i, way in enumerate(ways):
+        runs = [run[0] for run in results["ways"][way][what]]
+        place = i + 0.34 * (offset - 0.5)
+        axes.bar(place, numpy.mean(runs), 0.3, color=colour, label=None if i else what)
+        axes.scatter([place] * len(runs), runs, s=22, color=plots.INK, zorder=3)
+rock = [numpy.mean(results["ways"][way]["most frequent"]) for way in ways]
+axes.scatter(range(3), rock, marker="_", s=900, color=plots.ORANGE, label="always rock")
+axes.set_xticks(range(3), ["windows\ndrawn", "performances\ndrawn", "drummers\nnever heard"])
+axes.set_ylabel("accuracy")
+axes.set_ylim(0, 1)
+axes.legend(loc="upper right", ncols=3)
+for way in ways:
+    print(f"{way:>13}: encoder {means(way):.0%}, linear model {means(way, 'linear'):.0%}, "
+          f"performance seen before {numpy.mean(results['ways'][way]['seen']):.0%}")  # fmt: skip
+assert means("windows") > means("performances") + 0.05 > means("drummers") + 0.1
+notebook.figure(
+    figure,
+    alt="Bars of accuracy for three ways to split, the encoder beside the linear model. Both fall from "
+    "windows drawn at random to performances, and again to drummers never heard.",
+    width=620,
+)
+
+# %% [markdown]
+# Each black dot is one run, and the orange line is what you'd get by always answering "rock". Part of this fall
+# has another reason, because the groups differ in size and in what they play. Group one plays most of the jazz,
+# for instance, so without it there's little jazz to train on. With ten drummers we can't separate the two, and
+# an honest report says so.
+
+# %%
+exercises.quiz("speech_of_forty_people")
+
+# %% [markdown] tags=["notes"]
+# **10 minutes** for parts 6 and 7. Ask: *which of the three numbers is the accuracy of this model?* (All three,
+# each for its own question. Without the question, none of them means anything.)
+
+# %% [markdown]
+# ## 8. Where does it attend?
+#
+# The class token collects what it needs from the strokes, and its row of an attention map says how much weight
+# each stroke gets. To compare windows with each other, add these weights up by beat.
+
+# %%
+exercises.heading("weight_per_beat")
+
+
+# %%
+def weight_per_beat(weights, steps, n_beats):
+    """(1 + T,), (T,), int -> (n_beats,)"""
+    ...
+
+
+exercises.check("weight_per_beat", weight_per_beat)
+
+# %%
+weight_per_beat = own_or_tested("weight_per_beat", weight_per_beat)
+
+# %% [markdown]
+# Click a stroke in the drum roll below to see what it attends to, and compare heads. Then intervene. Leave out
+# the hi-hat or the snare, listen to the result, and see how the answer changes. The grey bars are the control,
+# because a beat with more strokes gets more attention even if the weights are spread evenly.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+pieces = torch.cat([
+    clean_test[clean_labels == genre][[10, 150 - 25 * genre]] for genre in range(len(GENRES))
+])  # fmt: skip
+DrumRoll(clean_model, windows, pieces.tolist(), layer=2)
+
+# %% [markdown]
+# Does the attention point at what the answer depends on? We leave out a quarter of the strokes of each test
+# window, chosen in three ways: those with the most weight from the class token (all heads and layers), those
+# with the least, and at random.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+rows = clean_test[::4]
+maps = clean_model.attention_maps(*(table[rows] for table in tables))
+weight = maps[:, :, :, 0, 1:].mean((1, 2))  # (N, T): from the class token
+here = real[rows]
+
+
+def accuracy_without(score):
+    """Hide the quarter of the strokes with the largest score."""
+    n_hidden = here.sum(1, keepdim=True) // 4
+    rank = score.masked_fill(~here, -1e9).argsort(1, descending=True).argsort(1)
+    fewer = (ids[rows], steps[rows], here & (rank >= n_hidden))
+    return accuracy(logits_of(clean_model, fewer, torch.arange(len(rows))), windows.genres[rows])
+
+
+kept = accuracy(logits_of(clean_model, tables, rows), windows.genres[rows])
+at_random = numpy.mean([accuracy_without(torch.rand(weight.shape)) for _ in range(5)])
+print(f"nothing left out             {kept:.0%}")
+print(f"a quarter, at random         {at_random:.0%}")
+print(f"the quarter with most weight {accuracy_without(weight):.0%}")
+print(f"the quarter with least       {accuracy_without(-weight):.0%}")
+
+# %% [markdown]
+# ## 9. Your own tokens
+#
+# Now it's your turn to design. To see what our tokens are worth, we took something out of them and trained
+# again, with the three splits by performance of part 6. First all strokes got the same loudness, then the same
+# voice, and then the same step.
+
+# %%
+exercises.predict("tokens_without")
+
+# %% tags=["hide-input"]
+left = {part: sum(run[0] for run in runs) / len(runs) for part, runs in results["without"].items()}
+exercises.reveal("tokens_without", measured=min(left, key=left.get))
+print(f"everything         {means('performances'):.1%}")
+for part, score in left.items():
+    print(f"without {part:<9}  {score:.1%}")
+assert max(left.values()) < means("performances") + 0.02
+
+# %% [markdown]
+# Change *one* thing about the tokens. You could name the lateness as well (early, on time, late), use two
+# levels of loudness or eight, merge the three toms, or name whether the stroke is the loudest of its beat.
+# Write down what you expect before you train.
+
+
+# %%
+def my_tokens(strokes):
+    """strokes (n, 4) -> ids (n,), all below MY_TOKENS"""
+    ...
+
+
+MY_TOKENS = 108  # how many tokens your design has
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+if is_stub(my_tokens):
+    print("my_tokens isn't written yet, so nothing was trained here.")
+else:
+    my_tables = tokenized(windows, my_tokens)
+    for seed in range(3):
+        rows, held_out = split(windows, "performances", seed)
+        notebook.set_seed(seed)
+        mine = GenreClassifier(MY_TOKENS, embed=timed_tokens, read=read_genre)
+        train_genres(mine, my_tables, windows, rows, seed=seed)
+        score = accuracy(logits_of(mine, my_tables, held_out), windows.genres[held_out])
+        ours = results["ways"]["performances"]["encoder"][seed][0]
+        print(f"split {seed}: your tokens {score:.1%}, ours {ours:.1%}")
+
+# %% [markdown]
+# **Your report.** Write five sentences: what you changed and why, what you expected, how you tested it (which
+# split, how many runs, which rival), what came out, and for whom it holds. A change that didn't help is as good
+# a result as one that did.
+#
+# Your grade depends on whether somebody could trust this report. The accuracy itself doesn't count.
+
+# %% [markdown] tags=["notes"]
+# **25 minutes** for parts 8 and 9. Three trainings take under a minute. Reading the reports aloud is worth the
+# time: after each, the others ask one question that begins with *how do you know*.
+
+# %% [markdown]
+# ## Questions
+
+# %%
+exercises.quiz("best_of_ten_epochs")
+
+# %% [markdown]
+# ### To talk about
+
+# %%
+exercises.quiz("other_leaks")
+
+# %%
+exercises.quiz("your_own_tokens")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - A Transformer needs tokens and something that says where they belong. In music that's the time, and not the
+#   place in the list.
+# - A class token, a mask for the padding and lesson 07's layers make a classifier for any set of events.
+# - A result needs a rival, a measure in which rare classes count, and several splits.
+# - Draw at random what will be new in use: performances or people, not windows.
+# - An accuracy belongs to a question. Write the question beside it.
+#
+# $$z_0 = [\,x_\text{class};\; E_{t_1} + P_{s_1};\; …;\; E_{t_n} + P_{s_n}\,], \qquad
+# \hat y = \mathrm{LN}(z_L)_0\, W$$
+#
+# Here $t_i$ is the token of stroke $i$, $s_i$ its step, $E$ the table of tokens, $P$ the table of steps, $z_L$
+# the output of the last layer and $W$ the classifier. **Lesson 18** goes back to text, and asks what lies
+# between a model that tells stories and one that follows instructions.
+
+# %% [markdown]
+# **References.** Gillick, Roberts, Engel, Eck and Bamman (2019), "Learning to Groove with Inverse Sequence
+# Transformations", arXiv:1905.06118, for the dataset (CC BY 4.0) · Huang et al. (2019), "Music Transformer",
+# arXiv:1809.04281, for music as tokens · Gong, Chung and Glass (2021), "AST: Audio Spectrogram Transformer",
+# arXiv:2104.01778, for sound in an encoder with a class token · Kaufman, Rosset, Perlich and Stitelman (2012),
+# "Leakage in Data Mining" · Kapoor and Narayanan (2023), "Leakage and the reproducibility crisis in
+# machine-learning-based science".

@@ -1,0 +1,181 @@
+"""Genres of drumming: the tables, the splits, the classifier, the rival, and what was measured."""
+
+import html
+import json
+import re
+
+import pytest
+import torch
+
+from helpers import genres
+from helpers.data import drum_kit
+from helpers.exercises.lesson_17 import stroke_grid as by_hand
+from helpers.pretrained.measured import measured
+from helpers.widgets.drum_roll import DrumRoll
+
+WAYS = [(way, seed) for way in ("windows", "performances", "drummers") for seed in range(3)]
+
+
+@pytest.fixture(scope="module")
+def windows():
+    return genres.genre_windows()
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return genres.GenreClassifier().eval()
+
+
+def test_the_windows_are_those_of_the_four_largest_genres(windows):
+    counts = windows.genres.bincount().tolist()
+    assert counts == [3293, 1803, 1242, 1141]
+    assert min(map(len, windows.strokes)) >= 4
+    few = windows.at([5, 7000])
+    assert torch.equal(few.strokes[1], windows.strokes[7000])
+    assert few.genres[1] == windows.genres[7000]
+    assert few.bpm.tolist() == windows.bpm[[5, 7000]].tolist()
+
+
+def test_tables_hold_every_stroke_with_its_step(windows):
+    some = windows.at(range(0, 7000, 500))
+    ids, steps, real = genres.tokenized(some)
+    for i, strokes in enumerate(some.strokes):
+        n = min(len(strokes), genres.LONGEST)
+        assert real[i].sum() == n
+        assert (ids[i, :n] // genres.N_LEVELS).tolist() == strokes[:n, 1].tolist()
+        assert steps[i, :n].tolist() == strokes[:n, 0].tolist()
+    assert ids.max() < genres.N_TOKENS
+
+
+@pytest.mark.parametrize(("way", "seed"), WAYS)
+def test_a_split_keeps_apart_what_it_says(windows, way, seed):
+    train, test = genres.split(windows, way, seed)
+    assert torch.cat([train, test]).sort().values.tolist() == list(range(len(windows)))
+    shared = genres.seen_share(windows.performances[train], windows.performances[test])
+    assert shared > 0.9 if way == "windows" else shared == 0
+    if way == "drummers":
+        assert not torch.isin(windows.drummers[test], windows.drummers[train]).any()
+    for rows in (train, test):  # nothing can be said of a genre that is missing
+        assert windows.genres[rows].unique().tolist() == [0, 1, 2, 3]
+
+
+def test_the_groups_hold_every_drummer_once(windows):
+    together = sorted(drummer for group in genres.DRUMMER_GROUPS for drummer in group)
+    assert together == windows.drummers.unique().tolist()
+
+
+def test_another_seed_draws_another_split_and_the_same_seed_the_same(windows):
+    first, again, other = (genres.split(windows, "performances", seed)[1] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_padding_and_the_order_of_the_list_change_nothing(windows, model):
+    ids, steps, real = genres.tokenized(windows.at([52]))
+    n = int(real.sum())
+    alone = genres.logits_of(model, (ids[:, :n], steps[:, :n], real[:, :n]), torch.arange(1))
+    padded = genres.logits_of(model, (ids, steps, real), torch.arange(1))
+    torch.testing.assert_close(alone, padded)
+    order = torch.randperm(n)
+    mixed = genres.logits_of(
+        model, (ids[:, order], steps[:, order], real[:, order]), torch.arange(1)
+    )
+    torch.testing.assert_close(alone, mixed)
+    later = genres.logits_of(model, (ids, (steps + 1) % 32, real), torch.arange(1))
+    assert (later - padded).abs().max() > 1e-3
+
+
+def test_attention_adds_up_over_class_token_and_beats(windows, model):
+    ids, steps, real = genres.tokenized(windows.at([52]))
+    row = model.attention_maps(ids, steps, real)[0, 1, 2, 0]
+    beats = genres.weight_per_beat(row, steps[0], 8)
+    assert beats.sum() + row[0] == pytest.approx(1, abs=1e-5)
+
+
+def test_the_grid_is_the_one_of_the_exercise(windows):
+    for strokes in windows.at([0, 52, 6000]).strokes:
+        torch.testing.assert_close(genres.stroke_grid(strokes, 9), by_hand(strokes, 9))
+
+
+def test_the_linear_model_learns_what_is_linear():
+    torch.manual_seed(0)
+    grids, w = torch.randn(300, 6), torch.randn(6, 4)
+    labels, rows = (grids @ w).argmax(-1), torch.arange(300)
+    windows = genres.Windows([None] * 300, labels, rows, rows, rows)
+    logits = genres.linear_logits(grids, windows, rows[:200], rows[200:], decay=0.1)
+    assert genres.accuracy(logits, labels[200:]) > 0.85
+
+
+def test_training_lowers_the_loss_and_repeats_exactly(windows):
+    tables, rows = genres.tokenized(windows), torch.arange(0, 7400, 37)
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        small = genres.GenreClassifier(d_model=16, d_ff=16)
+        runs.append(
+            genres.train_genres(
+                small, tables, windows, rows, epochs=6, batch_size=20, progress=False
+            )
+        )
+    assert runs[0] == runs[1]
+    assert runs[0][-1] < runs[0][0] - 0.1
+
+
+def test_what_was_measured_reaches_the_target_and_tells_the_story():
+    results = measured("genres")
+
+    def mean(way, what):
+        runs = [run[0] for run in results["ways"][way][what]]
+        assert len(runs) == len(results["seeds"]) == 3
+        return sum(runs) / len(runs)
+
+    assert mean("performances", "encoder") >= 0.70
+    assert mean("windows", "encoder") > mean("performances", "encoder") + 0.05
+    assert mean("drummers", "encoder") < mean("performances", "encoder") - 0.05
+    assert all(share == 0 for share in results["ways"]["performances"]["seen"])
+
+
+def test_a_sound_is_a_wav_file_of_the_right_length():
+    samples = drum_kit.listen([(0, 0, 120, 0)], bpm=120)
+    file = drum_kit.as_wav(samples)
+    assert file[:4] == b"RIFF"
+    assert len(file) == 44 + 2 * len(samples)
+
+
+CHANGES = {"window": 1, "layer": 2, "head": 3, "token": 4, "muted": 2}
+
+
+@pytest.fixture
+def roll(windows, model):
+    return DrumRoll(model, windows, [52, 1469, 399])
+
+
+def test_every_part_of_the_roll_changes_the_picture_and_reset_brings_it_back(roll):
+    first = roll.svg
+    assert set(CHANGES) == set(roll.traits(state=True))
+    for name, value in CHANGES.items():
+        setattr(roll, name, value)
+        assert roll.svg != first, name
+        roll.reset()
+        assert roll.svg == first, name
+
+
+def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):
+    targets = [
+        json.loads(html.unescape(one)) for one in re.findall(r'data-set="([^"]*)"', roll.svg)
+    ]
+    assert [one["token"] for one in targets] == list(range(1, len(roll.numbers["strokes"]) + 1))
+    before, everything = roll.numbers["chances"], roll.sound()
+    voice = roll.numbers["strokes"][0, 1].item()
+    roll.muted = voice
+    assert voice not in roll.numbers["strokes"][:, 1]
+    assert roll.sound() != everything
+    assert not torch.equal(roll.numbers["chances"], before)
+    assert roll._shown["sound"]
+
+
+def test_the_roll_keeps_its_limits_and_is_described(roll):
+    roll.take({"window": 99, "layer": 99, "head": 99, "token": 64})
+    assert (roll.window, roll.layer, roll.head) == (2, 2, 3)
+    assert re.search(r'<img alt="[^"]{40,}"', roll.static_html())
