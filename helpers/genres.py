@@ -8,18 +8,13 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-import numpy
 import torch
 import torch.nn.functional as F
 from torch import nn
-from tqdm.auto import tqdm
 
 from helpers.attention import recorded_weights
-from helpers.averages import MovingAverage
 from helpers.data import drums
-from helpers.interruption import StopBetweenSteps
 from helpers.layers import Dropout, EncoderLayer, inference
-from helpers.optimizers import optimizers
 
 GENRES = ("rock", "latin", "funk", "jazz")  # the four with the most windows
 N_STEPS, N_VOICES = 2 * drums.STEPS_PER_BAR, len(drums.VOICES)
@@ -60,13 +55,8 @@ class Windows:
 
 
 @cache
-def genre_windows(from_bar=0):
+def genre_windows():
     """Cut all performances of the four genres into windows of two bars.
-
-    Parameters
-    ----------
-    from_bar : int, default=0
-        1 cuts one bar later, so that other windows come out, which overlap with the first ones.
 
     Returns
     -------
@@ -75,24 +65,24 @@ def genre_windows(from_bar=0):
     strokes, about = [], []
     for one in drums.performances():
         if one.genre in GENRES:
-            found = drums.windows(_without_bars(one, from_bar)) if from_bar else drums.windows(one)
-            strokes += [torch.from_numpy(window).long() for window in found]
+            found = [torch.from_numpy(window).long() for window in drums.windows(one)]
+            strokes += found
             about += [(GENRES.index(one.genre), one.number, one.drummer, one.bpm)] * len(found)
     return Windows(strokes, *torch.tensor(about).T)
 
 
-def _without_bars(performance, n_bars):
-    """Leave out a performance's first bars."""
-    start = n_bars * drums.STEPS_PER_BAR
-    strokes = performance.strokes[performance.strokes[:, 0] >= start]
-    if not len(strokes):
-        strokes = performance.strokes[:1]  # one stroke makes no window
-    shifted = strokes - numpy.array([start, 0, 0, 0])
-    return drums.Performance(**{**vars(performance), "strokes": shifted})
-
-
 def stroke_tokens(strokes, n_levels):
-    """Name every stroke by its voice and loudness: (n, 4) -> (n,)."""
+    """Name every stroke by its voice and loudness, as one of 9 · `n_levels` tokens.
+
+    Parameters
+    ----------
+    strokes : integer Tensor of shape (n, 4)
+    n_levels : int
+
+    Returns
+    -------
+    ids : integer Tensor of shape (n,)
+    """
     voice, velocity = strokes[:, 1], strokes[:, 2]
     level = velocity * n_levels // 128  # 0 is the softest
     return voice * n_levels + level
@@ -130,14 +120,40 @@ def tokenized(windows, tokens_of=None):
 
 
 def timed_tokens(ids, steps, table, step_table, class_token):
-    """Add each stroke's vector and its step's, with the class token in front: -> (N, 1 + T, D)."""
+    """Add each stroke's vector and its step's, and put the class token in front.
+
+    Parameters
+    ----------
+    ids, steps : integer Tensors of shape (N, T)
+    table : Tensor of shape (n_tokens, D)
+    step_table : Tensor of shape (32, D)
+    class_token : Tensor of shape (D,)
+
+    Returns
+    -------
+    tokens : Tensor of shape (N, 1 + T, D)
+    """
     tokens = table[ids] + step_table[steps]
     first = class_token.expand(len(ids), 1, -1)
     return torch.cat([first, tokens], dim=1)
 
 
 def read_genre(x, real, layers, w):
-    """Run tokens (N, 1 + T, D) through layers and read the class token: -> logits (N, n_genres)."""
+    """Run tokens through layers and turn the class token into logits.
+
+    Parameters
+    ----------
+    x : Tensor of shape (N, 1 + T, D)
+        The class token first.
+    real : bool Tensor of shape (N, T)
+        False at the padding.
+    layers : sequence of functions (x, mask) -> x
+    w : Tensor of shape (D, n_genres)
+
+    Returns
+    -------
+    logits : Tensor of shape (N, n_genres)
+    """
     mask = F.pad(real, (1, 0), value=True)  # the class token is real, too
     for layer in layers:
         x = layer(x, mask[:, None, None])
@@ -193,7 +209,19 @@ class GenreClassifier(nn.Module):
 
 
 def weight_per_beat(weights, steps, n_beats):
-    """Add up the class token's weights (1 + T,) over the strokes of each beat: -> (n_beats,)."""
+    """Add up one row of an attention map over the strokes of each beat.
+
+    Parameters
+    ----------
+    weights : Tensor of shape (1 + T,)
+        The class token's own weight first.
+    steps : integer Tensor of shape (T,)
+    n_beats : int
+
+    Returns
+    -------
+    sums : Tensor of shape (n_beats,)
+    """
     beat = steps // 4
     return torch.zeros(n_beats).index_add(0, beat, weights[1:])
 
@@ -202,14 +230,38 @@ def weight_per_beat(weights, steps, n_beats):
 
 
 def split_by_performance(numbers, order, share):
-    """Keep a share of the performances for testing: (N,), (P,) -> rows to train on, to test."""
+    """Keep a share of the performances for testing, with all of their windows.
+
+    Parameters
+    ----------
+    numbers : integer Tensor of shape (N,)
+        Of every window's performance.
+    order : integer Tensor of shape (P,)
+        All performances in random order; the first ones are kept.
+    share : float
+
+    Returns
+    -------
+    train, test : integer Tensors of shape (n,)
+        Rows.
+    """
     n_test = round(share * len(order))
     held_out = torch.isin(numbers, order[:n_test])
     return (~held_out).nonzero()[:, 0], held_out.nonzero()[:, 0]
 
 
 def seen_share(train, test):
-    """Compute the share of test windows whose performance is trained on: (N,), (M,) -> ()."""
+    """Compute the share of test windows whose performance is trained on.
+
+    Parameters
+    ----------
+    train, test : integer Tensors of shape (N,) and (M,)
+        Numbers of the windows' performances.
+
+    Returns
+    -------
+    share : Tensor of shape ()
+    """
     return torch.isin(test, train).float().mean()
 
 
@@ -252,168 +304,33 @@ def split(windows, way, seed, share=0.25):
     return torch.cat(train).sort().values, torch.cat(test).sort().values
 
 
-# Two models, one measure.
+# How good an answer is, and what a rival reads.
 
 
 def accuracy(logits, labels):
-    """Compute the share of right answers: (N, n_genres), (N,) -> float."""
+    """Compute the share of right answers, a float, from `logits` (N, n_genres), `labels` (N,)."""
     return (logits.argmax(-1) == labels).float().mean().item()
 
 
 def balanced_accuracy(logits, labels):
-    """Average the share of right answers over the genres: (N, n_genres), (N,) -> ()."""
+    """Average the share of right answers over the genres that occur.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (N, n_genres)
+    labels : integer Tensor of shape (N,)
+
+    Returns
+    -------
+    accuracy : Tensor of shape ()
+    """
     right = (logits.argmax(-1) == labels).float()
     recalls = [right[labels == genre].mean() for genre in labels.unique()]
     return torch.stack(recalls).mean()
 
 
 def stroke_grid(strokes, n_voices):
-    """Lay a window out as loudness per step and voice: (n, 4) -> (32 · n_voices,)."""
+    """Lay `strokes` (n, 4) out as loudness per step and voice, (32 · `n_voices`,)."""
     places = strokes[:, 0] * n_voices + strokes[:, 1]
     grid = torch.zeros(N_STEPS * n_voices)
     return grid.scatter_reduce(0, places, strokes[:, 2] / 127, "amax")
-
-
-def performance_weights(windows, rows):
-    """Weigh windows so that a performance counts by the root of how many it has; mean 1."""
-    numbers = windows.performances[rows]
-    weights = numbers.bincount()[numbers] ** -0.5
-    return weights / weights.mean()
-
-
-def linear_logits(grids, windows, train, test, decay=300.0):
-    """Train a linear classifier on grids and compute its logits for others.
-
-    Performances weigh as much as in `train_genres`, so that the comparison is fair.
-
-    Parameters
-    ----------
-    grids : Tensor of shape (N, width)
-    windows : Windows
-    train, test : integer Tensors
-        Rows.
-    decay : float, default=300.0
-        How strongly large weights are held back.
-
-    Returns
-    -------
-    logits : Tensor of shape (len(test), n_genres)
-    """
-    mean, spread = grids[train].mean(0), grids[train].std(0) + 0.05
-    inputs = (grids - mean) / spread
-    model = nn.Linear(grids.shape[1], len(GENRES))
-    nn.init.zeros_(model.weight)
-    nn.init.zeros_(model.bias)
-    fit = torch.optim.LBFGS(model.parameters(), max_iter=60, line_search_fn="strong_wolfe")
-    x, y, weight = inputs[train], windows.genres[train], performance_weights(windows, train)
-
-    def loss():
-        fit.zero_grad()
-        each = F.cross_entropy(model(x), y, reduction="none")
-        value = (weight * each).mean() + decay / len(y) * model.weight.square().sum()
-        value.backward()
-        return value
-
-    fit.step(loss)
-    with torch.no_grad():
-        return model(inputs[test])
-
-
-@torch.no_grad()
-def logits_of(model, tables, rows, batch_size=500):
-    """Compute a classifier's logits (len(rows), n_genres), with dropout off."""
-    with inference(model):
-        return torch.cat([model(*(t[part] for t in tables)) for part in rows.split(batch_size)])
-
-
-def train_genres(
-    model,
-    tables,
-    windows,
-    rows,
-    epochs=5,
-    seed=0,
-    peak_rate=2e-3,
-    batch_size=64,
-    missing=0.1,
-    progress=True,
-):
-    """Train a classifier; the rate rises over a tenth of the steps and falls along a cosine.
-
-    A performance with many windows counts by the root of their number, so that a few long ones
-    don't outweigh the rest. In every batch some strokes are left out at random.
-
-    Parameters
-    ----------
-    model : GenreClassifier
-    tables : tuple of Tensors
-        From `tokenized`, for all windows.
-    windows : Windows
-    rows : integer Tensor
-        Which windows to train on.
-    epochs : int, default=5
-        Passes over as many windows as there are.
-    seed : int, default=0
-        Of the batches and dropout.
-    peak_rate : float, default=2e-3
-    batch_size : int, default=64
-    missing : float, default=0.1
-        Share of the strokes left out.
-    progress : bool, default=True
-
-    Returns
-    -------
-    losses : list of float
-        Mean loss of every pass, in nats per window.
-    """
-    torch.manual_seed(seed)
-    made = optimizers(model, "adamw", peak_rate, weight_decay=0.05)
-    average = MovingAverage(model, 0.99)
-    weights = performance_weights(windows, rows)
-    n_steps, step, losses = epochs * (len(rows) // batch_size), 0, []
-    with StopBetweenSteps() as stop, tqdm(total=n_steps, disable=not progress) as bar:
-        for _ in range(epochs):
-            drawn, found = rows[torch.multinomial(weights, len(rows), True)], []
-            for batch in _batches(drawn, tables[2].sum(1), batch_size):
-                ids, steps, real = (table[batch] for table in tables)
-                longest = int(real.sum(1).max())
-                real = real & (torch.rand(real.shape) >= missing)
-                parts = (part[:, :longest] for part in (ids, steps, real))
-                rate = peak_rate * min(1, 10 * (step + 1) / n_steps)
-                rate *= (1 + math.cos(math.pi * step / n_steps)) / 2
-                model.train()
-                loss = F.cross_entropy(model(*parts), windows.genres[batch], label_smoothing=0.1)
-                _update(model, made, loss, rate)
-                step += 1
-                average.update(step)
-                bar.update()
-                found.append(loss.item())
-                if stop.asked:
-                    break
-            losses.append(sum(found) / len(found))
-            bar.set_postfix(loss=f"{losses[-1]:.3f}")
-            if stop.asked:
-                break
-    model.load_state_dict(average.weights)
-    model.eval()
-    return losses
-
-
-def _batches(rows, lengths, batch_size):
-    """Make batches of windows of similar length, in random order; what is left over is dropped."""
-    found = []
-    for several in rows.split(8 * batch_size):
-        alike = several[lengths[several].argsort()]
-        found += [part for part in alike.split(batch_size) if len(part) == batch_size]
-    return [found[i] for i in torch.randperm(len(found))]
-
-
-def _update(model, made, loss, rate):
-    """Take one training step."""
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    for optimizer in made:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        optimizer.step()
-        optimizer.zero_grad()

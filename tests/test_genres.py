@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from helpers import genres
+from helpers import genre_training, genres
 from helpers.data import drum_kit
 from helpers.exercises.lesson_17 import stroke_grid as by_hand
 from helpers.pretrained.measured import measured
@@ -74,15 +74,17 @@ def test_another_seed_draws_another_split_and_the_same_seed_the_same(windows):
 def test_padding_and_the_order_of_the_list_change_nothing(windows, model):
     ids, steps, real = genres.tokenized(windows.at([52]))
     n = int(real.sum())
-    alone = genres.logits_of(model, (ids[:, :n], steps[:, :n], real[:, :n]), torch.arange(1))
-    padded = genres.logits_of(model, (ids, steps, real), torch.arange(1))
+    alone = genre_training.logits_of(
+        model, (ids[:, :n], steps[:, :n], real[:, :n]), torch.arange(1)
+    )
+    padded = genre_training.logits_of(model, (ids, steps, real), torch.arange(1))
     torch.testing.assert_close(alone, padded)
     order = torch.randperm(n)
-    mixed = genres.logits_of(
+    mixed = genre_training.logits_of(
         model, (ids[:, order], steps[:, order], real[:, order]), torch.arange(1)
     )
     torch.testing.assert_close(alone, mixed)
-    later = genres.logits_of(model, (ids, (steps + 1) % 32, real), torch.arange(1))
+    later = genre_training.logits_of(model, (ids, (steps + 1) % 32, real), torch.arange(1))
     assert (later - padded).abs().max() > 1e-3
 
 
@@ -103,7 +105,7 @@ def test_the_linear_model_learns_what_is_linear():
     grids, w = torch.randn(300, 6), torch.randn(6, 4)
     labels, rows = (grids @ w).argmax(-1), torch.arange(300)
     windows = genres.Windows([None] * 300, labels, rows, rows, rows)
-    logits = genres.linear_logits(grids, windows, rows[:200], rows[200:], decay=0.1)
+    logits = genre_training.linear_logits(grids, windows, rows[:200], rows[200:], decay=0.1)
     assert genres.accuracy(logits, labels[200:]) > 0.85
 
 
@@ -114,7 +116,7 @@ def test_training_lowers_the_loss_and_repeats_exactly(windows):
         torch.manual_seed(3)
         small = genres.GenreClassifier(d_model=16, d_ff=16)
         runs.append(
-            genres.train_genres(
+            genre_training.train_genres(
                 small, tables, windows, rows, epochs=6, batch_size=20, progress=False
             )
         )

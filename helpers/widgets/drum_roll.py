@@ -5,7 +5,8 @@ import traitlets
 
 from helpers.data import drum_kit
 from helpers.data.drums import VOICES
-from helpers.genres import GENRES, LONGEST, N_STEPS, logits_of, tokenized, weight_per_beat
+from helpers.genre_training import logits_of
+from helpers.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_per_beat
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number

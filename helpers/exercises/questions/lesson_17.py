@@ -165,7 +165,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_is_funk",
-        "Four performances, and all play at the tempo of the first. Each is from another genre. Which one is funk?",
+        "Four pieces by the same drummer, at the same tempo. Each is from another genre. Which one is funk?",
         options={
             "1": ("the first", "Listen again to how the bass drum and the snare share the beat."),
             "2": ("the second", "Listen again to how the bass drum and the snare share the beat."),
@@ -221,7 +221,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "encoder_or_linear",
-        "Three splits by performance. The linear model reads 288 numbers per window, the encoder about 40 tokens. Who is ahead on average?",
+        "The linear model reads 288 numbers per window, the encoder about 40 tokens. On average over three splits by performance, which of them is more accurate?",
         options={
             "linear": (
                 "the linear model, by more than two points",

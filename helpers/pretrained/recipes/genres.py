@@ -6,6 +6,7 @@ trains one model per way itself, and shows these results beside it.
 
 import torch
 
+from helpers.genre_training import linear_logits, logits_of, train_genres
 from helpers.genres import (
     GENRES,
     N_LEVELS,
@@ -14,13 +15,10 @@ from helpers.genres import (
     accuracy,
     balanced_accuracy,
     genre_windows,
-    linear_logits,
-    logits_of,
     seen_share,
     split,
     stroke_grid,
     tokenized,
-    train_genres,
 )
 from helpers.pretrained.measured import store
 
@@ -28,7 +26,7 @@ WAYS = ("windows", "performances", "drummers")
 SEEDS = (0, 1, 2)
 
 
-def without(part, tables):
+def _without(part, tables):
     """Make one part of every token the same: "loudness", "voice" or "time"."""
     ids, steps, real = tables
     if part == "time":
@@ -37,17 +35,17 @@ def without(part, tables):
     return (level if part == "voice" else voice * N_LEVELS), steps, real
 
 
-def scores(logits, labels):
+def _scores(logits, labels):
     """Return accuracy and balanced accuracy, rounded."""
     return [round(float(f(logits, labels)), 4) for f in (accuracy, balanced_accuracy)]
 
 
-def train_and_test(tables, windows, train, test, seed):
-    """Train a classifier and return its `scores`."""
+def _train_and_test(tables, windows, train, test, seed):
+    """Train a classifier and return its scores."""
     torch.manual_seed(seed)
     model = GenreClassifier()
     train_genres(model, tables, windows, train, seed=seed, progress=False)
-    return scores(logits_of(model, tables, test), windows.genres[test])
+    return _scores(logits_of(model, tables, test), windows.genres[test])
 
 
 def main():
@@ -60,18 +58,18 @@ def main():
         for seed in SEEDS:
             train, test = split(windows, way, seed)
             labels, here = windows.genres[test], found[way]
-            here["linear"].append(scores(linear_logits(grids, windows, train, test), labels))
-            here["encoder"].append(train_and_test(tables, windows, train, test, seed))
+            here["linear"].append(_scores(linear_logits(grids, windows, train, test), labels))
+            here["encoder"].append(_train_and_test(tables, windows, train, test, seed))
             seen = seen_share(windows.performances[train], windows.performances[test])
             here["seen"].append(round(seen.item(), 4))
             here["most frequent"].append(round((labels == 0).float().mean().item(), 4))
             print(way, seed, {name: values[-1] for name, values in here.items()}, flush=True)
     less = {part: [] for part in ("loudness", "voice", "time")}
     for part, values in less.items():
-        poorer = without(part, tables)
+        poorer = _without(part, tables)
         for seed in SEEDS:
             train, test = split(windows, "performances", seed)
-            values.append(train_and_test(poorer, windows, train, test, seed))
+            values.append(_train_and_test(poorer, windows, train, test, seed))
             print("without", part, seed, values[-1], flush=True)
     counts = windows.genres.bincount().tolist()
     results = {"seeds": list(SEEDS), "ways": found, "without": less}
