@@ -169,7 +169,7 @@ print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
 exercises.quiz("tokens_of_a_drummer")
 
 # %% [markdown]
-# A drummer can play two strokes in a window or eighty, so the windows have different lengths. To compute with
+# A drummer can play four strokes in a window or a hundred, so the windows have different lengths. To compute with
 # many of them at once, put them into tables with padding, and keep a mask that says what is real.
 
 # %%
@@ -206,8 +206,8 @@ assert cut_off < 0.06
 #
 # The encoder treats its input as a set, so each token needs something that says when it sounds. Somebody has
 # written the function below, in which the class token of lesson 15 comes first, and then the strokes. It runs,
-# and even learns something. But look at what it does to two windows with the same three strokes, in which the
-# third comes at once or a bar later.
+# and even learns something. But look at what it does to two windows with the same three strokes. They differ in
+# when the third stroke sounds, in the first bar or in the second.
 
 # %%
 exercises.heading("timed_tokens")
@@ -427,7 +427,7 @@ seen_share = own_or_tested("seen_share", seen_share)
 print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
 
 # %% [markdown]
-# Now write a split that can't have this problem. What has to be drawn at random is not windows.
+# Now write a split that can't have this problem, because it draws whole performances instead of windows.
 
 # %%
 exercises.heading("split_by_performance")
@@ -588,7 +588,7 @@ notebook.figure(
 # %% [markdown]
 # Each black dot is one run, and the orange lines show what you'd get by always answering "rock".
 #
-# One caveat belongs into the report. The groups also differ in what they play. The first group, for instance,
+# One caveat belongs in the report. The groups also differ in what they play. The first group, for instance,
 # plays most of the jazz, so a model that is tested on it has had little jazz to train on. With only ten
 # drummers, we can't separate that from being new.
 

@@ -127,7 +127,7 @@ QUESTIONS = [
     ),
     Question(
         "a_tie_with_the_baseline",
-        "Three splits: your encoder has 0.68, 0.74 and 0.66, a linear model 0.66, 0.71 and 0.67. What can you report?",
+        "On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?",
         "single",
         [
             wrong(
@@ -167,12 +167,24 @@ PREDICTIONS = [
         "which_is_funk",
         "Four pieces by the same drummer, at the same tempo. Each is from another genre. Which one is funk?",
         options={
-            "1": ("the first", "Listen again to how the bass drum and the snare share the beat."),
-            "2": ("the second", "Listen again to how the bass drum and the snare share the beat."),
-            "3": ("the third", "Listen again to how the bass drum and the snare share the beat."),
-            "4": ("the fourth", "Listen again to how the bass drum and the snare share the beat."),
+            "1": (
+                "the first",
+                "That's jazz. In the second bar, the ride cymbal keeps the time and the bass drum stays in the background.",
+            ),
+            "2": (
+                "the second",
+                "Right. Soft strokes of the snare fill the gaps between the loud ones.",
+            ),
+            "3": (
+                "the third",
+                "That's rock, with a roll on the snare in the first bar.",
+            ),
+            "4": (
+                "the fourth",
+                "That's latin. The hi-hat runs through, and most strokes of the bass drum are off the beat.",
+            ),
         },
-        explain="In funk the bass drum often comes off the beat, with soft strokes of the snare in between. But two bars are little to go by, for you and for the model.",
+        explain="Two bars are little to go by, for you and for the model.",
         ask_why=True,
     ),
     Prediction(
