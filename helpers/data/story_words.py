@@ -1,0 +1,122 @@
+"""Words of the fairy tales, sorted, some of them kept away from every training; their sentences."""
+
+import functools
+import random
+import re
+from collections import defaultdict
+
+from helpers.data.stories import stories
+
+CATEGORIES = {
+    "animals": (
+        "fox wolf bear cat dog horse goat hen goose duck frog mouse lion eagle raven crow owl dove "
+        "cow ox pig donkey sheep hare rabbit hedgehog snake dragon fish monkey"
+    ),
+    "people": (
+        "king queen prince princess witch fairy giant dwarf miller tailor soldier fisherman "
+        "shepherd hunter merchant beggar farmer smith cook servant maiden wizard ogre thief robber "
+        "peasant knight shoemaker gardener bride"
+    ),
+    "things": (
+        "ring crown sword cup key lamp apple rose shoe cloak mirror book box chest stone bell "
+        "knife cake egg feather bag purse carpet needle stick spoon pot kettle basket harp"
+    ),
+    "places": (
+        "castle forest wood palace garden house hut mill village town cave tower kitchen church "
+        "field hill lake meadow stable cellar"
+    ),
+}
+# Of the names of villages.
+FIRST_HALVES = "Ash Oak Elm Birch Thorn Stone Wolf Raven Mill Brook Moss Fern"
+SECOND_HALVES = "ham ford ton ley field bury wick stead dale worth"
+EVERY = 5  # of so many words one is unseen
+# One whole sentence without speech, brackets or a stop inside.
+SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[A-Z][^.!?'\"‘’“”()\[\]_*;:\n]{15,140}\.(?= |$)", re.M)
+
+
+def category(name, part="all"):
+    """List the words of a category.
+
+    Parameters
+    ----------
+    name : {"animals", "people", "things", "places"}
+    part : {"all", "train", "unseen"}, default="all"
+        Every fifth word is unseen: no instruction of the training part contains it.
+
+    Returns
+    -------
+    words : list of str
+    """
+    words = CATEGORIES[name].split()
+    unseen = words[EVERY - 1 :: EVERY]
+    return {"all": words, "unseen": unseen, "train": [w for w in words if w not in unseen]}[part]
+
+
+def words_of(text):
+    """List the `text`'s words in small letters, without punctuation."""
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def mentions(text, word):
+    """Tell whether a `text` has a `word`, in the singular or with an s."""
+    return not {word, word + "s"}.isdisjoint(words_of(text))
+
+
+@functools.cache
+def sentences():
+    """Find the simple sentences of the fairy tales, each a list with what follows it.
+
+    Returns
+    -------
+    runs : tuple of tuples of str
+        A sentence and up to three more that follow it directly in its paragraph.
+    """
+    runs = []
+    for paragraph in stories("train").split("\n"):
+        found = list(SENTENCE.finditer(paragraph))
+        for i, first in enumerate(found):
+            run = [first]
+            for after in found[i + 1 : i + 4]:
+                if after.start() != run[-1].end() + 1:
+                    break
+                run.append(after)
+            runs.append(tuple(match.group() for match in run))
+    return tuple(runs)
+
+
+@functools.cache
+def runs_about():
+    """Sort the runs of `sentences` by the nouns among the first seven words.
+
+    Returns
+    -------
+    runs : dict of str to list of tuples of str
+    """
+    nouns = {word for name in CATEGORIES for word in category(name)}
+    sorted_ = defaultdict(list)
+    for run in sentences():
+        for noun in nouns.intersection(words_of(run[0])[:7]):
+            sorted_[noun].append(run)
+    return sorted_
+
+
+@functools.cache
+def sentences_ending():
+    """Sort the sentences by their last word, where that is one of our nouns; dict of lists."""
+    nouns = {word for name in CATEGORIES for word in category(name)}
+    sorted_ = defaultdict(list)
+    for run in sentences():
+        last = words_of(run[0])[-1]
+        if last in nouns:
+            sorted_[last].append(run[0])
+    return sorted_
+
+
+def village(draw):
+    """Invent the name of a village; `draw` is a random.Random."""
+    return draw.choice(FIRST_HALVES.split()) + draw.choice(SECOND_HALVES.split())
+
+
+def seeded(*parts):
+    """Make a random.Random that the `parts`, strings and numbers, decide."""
+    return random.Random(" ".join(map(str, parts)))

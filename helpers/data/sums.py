@@ -1,0 +1,157 @@
+"""Small sums with their working, for sampling several answers, and larger ones for a tool."""
+
+import re
+from dataclasses import dataclass
+
+from helpers.data.story_words import seeded
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of several one-digit numbers.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+    """
+
+    numbers: tuple
+
+    @property
+    def prompt(self):
+        """The question whose answer shows its working."""
+        return f"Add {'+'.join(map(str, self.numbers))}."
+
+    @property
+    def at_once(self):
+        """The question whose answer is the total alone."""
+        return self.prompt[:-1] + " at once."
+
+    @property
+    def working(self):
+        """Every step: ``3+5=8;8+9=17``."""
+        steps, total = [], self.numbers[0]
+        for number in self.numbers[1:]:
+            steps.append(f"{total}+{number}={total + number}")
+            total += number
+        return ";".join(steps)
+
+    @property
+    def total(self):
+        """The right answer, an int."""
+        return sum(self.numbers)
+
+    def steps_right(self, text):
+        """Tell what share of the steps in a `text` is right, from 0 to 1: a checker's score.
+
+        A step has to go on from the result before it with the next number of the sum.
+        """
+        right = sum(
+            given == step
+            for given, step in zip(text.split(";"), self.working.split(";"), strict=False)
+        )
+        return right / max(len(self.numbers) - 1, text.count(";") + 1)
+
+
+def final_number(text):
+    """Read the answer of a `text`: its last number, or None if it has none."""
+    numbers = re.findall(r"\d+", text)
+    return int(numbers[-1]) if numbers else None
+
+
+def sums(part, n=None, terms=(2, 3, 4, 5, 6), seed=1):
+    """Draw sums.
+
+    Parameters
+    ----------
+    part : {"train", "unseen"}
+        No sum of one part is in the other. The single steps, such as ``17+4``, are in both.
+    n : int, default: 6,000 for training and 200 unseen
+    terms : sequence of int, default=(2, 3, 4, 5, 6)
+        How many numbers a sum has; one of these each time.
+    seed : int, default=1
+
+    Returns
+    -------
+    sums : list of Sum
+
+    Raises
+    ------
+    ValueError
+        If the part is unknown.
+    """
+    if part not in ("train", "unseen"):
+        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
+    n = n or {"train": 6000, "unseen": 200}[part]
+    draw, found = seeded("sums", part, seed), []
+    while len(found) < n:
+        numbers = tuple(draw.randint(1, 9) for _ in range(draw.choice(terms)))
+        weighted = sum((i + 1) * number for i, number in enumerate(numbers))
+        if (weighted % 5 == 0) == (part == "unseen"):  # a fifth of all sums
+            found.append(Sum(numbers))
+    return found
+
+
+@dataclass(frozen=True)
+class LargeSum:
+    """A sum of two three-digit numbers, which the small model can only hand to a tool.
+
+    Parameters
+    ----------
+    a, b : int
+    """
+
+    a: int
+    b: int
+
+    @property
+    def prompt(self):
+        """The question."""
+        return f"What is {self.a}+{self.b}?"
+
+    @property
+    def call(self):
+        """The text that asks for the tool."""
+        return f"CALL add({self.a}, {self.b})"
+
+    @property
+    def total(self):
+        """The right answer, an int."""
+        return self.a + self.b
+
+    @property
+    def messages(self):
+        """The conversation up to the tool's result."""
+        return [
+            {"role": "user", "content": self.prompt},
+            {"role": "assistant", "content": self.call},
+            {"role": "user", "content": f"RESULT {self.total}"},
+        ]
+
+
+def large_sums(part, n=None, seed=1):
+    """Draw sums of two three-digit numbers; those that a multiple of 5 starts are unseen.
+
+    Parameters
+    ----------
+    part : {"train", "unseen"}
+    n : int, default: 2,000 for training and 100 unseen
+    seed : int, default=1
+
+    Returns
+    -------
+    sums : list of LargeSum
+
+    Raises
+    ------
+    ValueError
+        If the part is unknown.
+    """
+    if part not in ("train", "unseen"):
+        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
+    draw, found = seeded("large sums", part, seed), []
+    while len(found) < (n or {"train": 2000, "unseen": 100}[part]):
+        a, b = draw.randint(100, 999), draw.randint(100, 999)
+        if (a % 5 == 0) == (part == "unseen"):
+            found.append(LargeSum(a, b))
+    return found

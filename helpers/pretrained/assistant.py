@@ -1,0 +1,194 @@
+"""The course's assistants: the story model, each with an adapter that taught it one thing more."""
+
+import random
+
+import torch
+
+from helpers import decoding
+from helpers.assistant import MARKS, chat_prompt, supervised_pair
+from helpers.lora import add_lora, merge_lora
+from helpers.pretrained.adapters import load_adapter
+from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.storyteller import load_storyteller
+
+ADAPTERS = ("instructed", "preferred", "gamed", "sums")
+RANK, ALPHA = 16, 32.0
+RECIPE = "python -m helpers.pretrained.recipes.assistant"
+
+
+class Assistant:
+    """A GPT that answers: a question or a conversation in, a text out.
+
+    Parameters
+    ----------
+    model : GPT
+    teller : Storyteller
+        For its tokenizer.
+    card : dict, default=None
+        What is known of the training.
+    """
+
+    def __init__(self, model, teller, card=None):
+        self.model, self.teller, self.card = model.eval(), teller, card or {}
+        self.tokenizer = teller.tokenizer
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        return f"Assistant({n_parameters:,} parameters)"
+
+    def prompt_ids(self, messages):
+        """Put `messages`, a text or a conversation, into the template; a list of ids."""
+        return chat_prompt(messages, self.teller.encode)
+
+    def pair(self, messages, answer, mask_prompt=True):
+        """Make a training example of a conversation and its answer; see `supervised_pair`."""
+        answer_ids = self.teller.encode(answer).tolist() if answer else []
+        return supervised_pair(self.prompt_ids(messages), answer_ids, mask_prompt=mask_prompt)
+
+    def reply(self, messages, temperature=0.0, max_tokens=100, seed=None):
+        """Answer one question or continue one conversation.
+
+        Parameters
+        ----------
+        messages : str or list of dict
+            As in `helpers.assistant.chat_prompt`.
+        temperature : float, default=0.0
+            0 chooses the likeliest piece every time.
+        max_tokens : int, default=100
+            An answer that doesn't end by itself is cut here.
+        seed : int, default=None
+            The same seed gives the same answer.
+
+        Returns
+        -------
+        answer : str
+
+        Raises
+        ------
+        ValueError
+            If the conversation is malformed or leaves no room for the answer.
+        """
+        return self.replies([messages], temperature, max_tokens, seed)[0]
+
+    def replies(self, conversations, temperature=0.0, max_tokens=100, seed=None):
+        """Answer many questions; prompts of one length are answered together.
+
+        Parameters
+        ----------
+        conversations : list of (str or list of dict)
+        temperature, max_tokens, seed
+            As in `reply`.
+
+        Returns
+        -------
+        answers : list of str
+        """
+        prompts = [self.prompt_ids(messages) for messages in conversations]
+        answers = [None] * len(prompts)
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        by_length = {}
+        for i, ids in enumerate(prompts):
+            by_length.setdefault(len(ids), []).append(i)
+        for length, rows in sorted(by_length.items()):
+            self._check_room(length, max_tokens)
+            for start in range(0, len(rows), 32):
+                some = rows[start : start + 32]
+                ids = torch.tensor([prompts[i] for i in some])
+                found = self._generate(ids, temperature, max_tokens, generator)
+                for i, answer in zip(some, found, strict=True):
+                    answers[i] = answer
+        return answers
+
+    def _check_room(self, length, max_tokens):
+        room = self.model.config.max_len
+        if length + max_tokens > room:
+            raise ValueError(
+                f"the prompt of {length} tokens and an answer of up to {max_tokens} don't fit into "
+                f"the model's {room}. Shorten the conversation or lower max_tokens."
+            )
+
+    def _generate(self, ids, temperature, max_tokens, generator):
+        step = self.model.decoder_step(ids)
+        settings = (len(ids), MARKS.assistant, MARKS.end, max_tokens)
+        if temperature == 0:
+            answers = decoding.greedy(step, *settings)
+        else:
+            answers = decoding.sample(step, *settings, temperature, generator=generator)
+        return [
+            self.teller.decode(answer[:-1] if answer[-1] == MARKS.end else answer)
+            for answer in answers
+        ]
+
+
+@torch.no_grad()
+def separate_marks(model):
+    """Give the four reserved pieces of a story `model` vectors of their own, in place.
+
+    No story contains them. So the training only ever pushed their vectors away from what was
+    likely, all four the same way, and they ended up nearly equal (cosine 0.996). As rows of random
+    signs they can be told apart.
+    """
+    draw = random.Random(18)
+    for mark in MARKS:
+        signs = [draw.choice((-0.08, 0.08)) for _ in range(model.config.d_model)]
+        model.embedding.weight[mark] = torch.tensor(signs)
+    return model
+
+
+def adapt(teller, rank=RANK, alpha=ALPHA):
+    """Prepare a story model for fine-tuning: marks that differ, and fresh LoRA layers.
+
+    Parameters
+    ----------
+    teller : Storyteller
+        Its model is changed in place. Only the LoRA layers are trainable afterwards.
+    rank, alpha : int and float
+        See `helpers.lora.add_lora`.
+
+    Returns
+    -------
+    assistant : Assistant
+    """
+    return Assistant(add_lora(separate_marks(teller.model), rank, alpha), teller)
+
+
+def adapter_path(adapter):
+    """Say where the file of a bundled `adapter` is."""
+    return WEIGHTS / f"assistant_{adapter}.safetensors"
+
+
+def load_assistant(adapter="instructed", base=None, merged=True):
+    """Load the story model with one of the bundled adapters.
+
+    Parameters
+    ----------
+    adapter : {"instructed", "preferred", "gamed", "sums"} or path, default="instructed"
+        Taught to follow instructions; to prefer short answers; to please a reward that can be
+        gamed; to add.
+    base : Storyteller, default: the bundled story model
+        Changed in place.
+    merged : bool, default=True
+        Merge the corrections into the weights. False leaves them trainable.
+
+    Returns
+    -------
+    assistant : Assistant
+
+    Raises
+    ------
+    ValueError
+        If there is no such adapter, its file is damaged, or it was trained on another base.
+    FileNotFoundError
+        If there is no such file.
+    """
+    if isinstance(adapter, str) and adapter not in ADAPTERS:
+        raise ValueError(f"the adapters are {', '.join(ADAPTERS)}; got {adapter!r}.")
+    path = adapter_path(adapter) if isinstance(adapter, str) else adapter
+    if not path.exists():
+        raise FileNotFoundError(f"no adapter at {path}. To train the assistants: {RECIPE}")
+    check_file(path)
+    assistant = adapt(base or load_storyteller())
+    assistant.card = load_adapter(assistant.model, path)
+    if merged:
+        merge_lora(assistant.model)
+    return assistant

@@ -1,0 +1,323 @@
+"""The recipe of the assistants: four adapters for the story model.
+
+``python -m helpers.pretrained.recipes.assistant`` makes all four, measures them and stores what the
+lesson shows. With names, such as ``instructed sums``, it makes only these. The preferred and the
+gamed one go on from the instructed one.
+"""
+
+import argparse
+import copy
+import random
+import time
+
+import torch
+from torch import nn
+
+from helpers.assistant import IGNORE, answer_log_probs, dpo_loss, drift, pad_pairs
+from helpers.data.instructions import (
+    instructions,
+    kind_words,
+    story_points,
+)
+from helpers.data.sums import large_sums, sums
+from helpers.lora import trainable_state
+from helpers.pretrained.adapters import save_adapter
+from helpers.pretrained.assistant import ADAPTERS, adapt, adapter_path, load_assistant
+from helpers.pretrained.storyteller import load_storyteller
+
+BETA = 0.1
+
+
+def arguments(argv=None):
+    """Read the command line `argv`; the defaults made the bundled adapters."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.assistant", description=__doc__
+    )
+    add = parser.add_argument
+    add("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
+    add("--passes", type=int, default=10, help="over the instructions")
+    add("--sum-passes", type=int, default=10)
+    add("--examples", type=int, default=None, help="fewer, to try it out")
+    add("--rate", type=float, default=4e-3)
+    add("--dpo-rate", type=float, default=5e-4)
+    add("--rounds", type=int, default=5, help="of the gamed one")
+    add("--seed", type=int, default=1)
+    add("--precision", choices=("fp32", "bf16"), default="bf16")
+    add("--name", default="", help="put behind the files' names, to keep the bundled ones")
+    return parser.parse_args(argv)
+
+
+def batches(pairs, passes, seed, tokens=2048):
+    """Sort training examples of similar length into batches, anew in every pass.
+
+    Parameters
+    ----------
+    pairs : list of (ids, targets)
+        As `supervised_pair` makes them.
+    passes, seed : int
+    tokens : int, default=2048
+        Most tokens in a batch, filling included.
+
+    Returns
+    -------
+    batches : list of (ids, targets)
+        Integer Tensors of shape (B, T).
+    """
+    draw, made = random.Random(seed), []
+    for _ in range(passes):
+        # Almost sorted, so that other examples meet in every pass.
+        ordered = sorted(pairs, key=lambda pair: len(pair[0]) + draw.uniform(0, 6))
+        batch, some = [], []
+        for pair in ordered:
+            longest = max(len(ids) for ids, _ in [*batch, pair])
+            if longest * (len(batch) + 1) > tokens:
+                some.append(pad_pairs(batch))
+                batch = []
+            batch.append(pair)
+        some.append(pad_pairs(batch))
+        draw.shuffle(some)
+        made += some
+    return made
+
+
+def train(model, steps, loss_of, rate, precision="bf16"):
+    """Train what is trainable in a model, without dropout.
+
+    Parameters
+    ----------
+    model : nn.Module
+    steps : list
+        One batch per step, handed to `loss_of`.
+    loss_of : function (batch) -> scalar Tensor
+    rate : float
+        Peak learning rate, after a warm-up of 30 steps; from there a straight line to zero.
+    precision : {"fp32", "bf16"}
+
+    Returns
+    -------
+    losses : list of float
+    """
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, rate, betas=(0.9, 0.98), weight_decay=0.0)
+    losses, start = [], time.perf_counter()
+    for step, batch in enumerate(steps, 1):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * min(step / 30, (len(steps) - step + 1) / len(steps))
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            loss = loss_of(batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(trainable, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+        if step % 50 == 0 or step == len(steps):
+            seconds = time.perf_counter() - start
+            recent = sum(losses[-50:]) / len(losses[-50:])
+            print(f"step {step} of {len(steps)}: {recent:.3f}, {seconds:.0f} s", flush=True)
+    return losses
+
+
+def supervised_loss(model):
+    """Make the loss of a batch: `answer_loss`, with logits for the scored positions only."""
+
+    def loss_of(batch):
+        ids, targets = batch
+        scored = targets != IGNORE
+        logits = model.output_proj(model.decode(ids)[scored])
+        return nn.functional.cross_entropy(logits.float(), targets[scored])
+
+    return loss_of
+
+
+def instruct(args):
+    """Teach the story model to follow instructions."""
+    assistant = adapt(load_storyteller())
+    made = instructions("train", args.examples, seed=args.seed)
+    pairs = [assistant.pair(one.prompt, one.answer) for one in made]
+    steps = batches(pairs, args.passes, args.seed)
+    losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
+    return assistant, {"losses": losses}
+
+
+def teach_sums(args):
+    """Teach the story model to add: with its working, at once, and with a tool."""
+    assistant = adapt(load_storyteller())
+    pairs = []
+    for one in sums("train", args.examples, seed=args.seed):
+        pairs.append(assistant.pair(one.prompt, one.working))
+    for one in sums("train", args.examples and args.examples // 4 or 1500, seed=args.seed + 1):
+        pairs.append(assistant.pair(one.at_once, str(one.total)))
+    for one in large_sums("train", args.examples and args.examples // 8 or 750, seed=args.seed):
+        pairs.append(assistant.pair(one.prompt, one.call))
+        pairs.append(assistant.pair(one.messages, str(one.total)))
+    steps = batches(pairs, args.sum_passes, args.seed)
+    losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
+    return assistant, {"losses": losses}
+
+
+def story_prompts(part, n, seed):
+    """Draw `n` requests for a story; some occur more than once."""
+    return instructions(part, n, kinds=["story"], seed=seed)
+
+
+def rank_pairs(assistant, asked, score, samples, seed):
+    """Sample several answers to every request and pair high scores with low ones.
+
+    Parameters
+    ----------
+    assistant : Assistant
+    asked : list of Instruction
+    score : function (text, Instruction) -> float
+    samples, seed : int
+
+    Returns
+    -------
+    pairs : list of (prompt, better answer, worse answer)
+    scores : list of float
+        Of all samples.
+    """
+    prompts = [one.prompt for one in asked for _ in range(samples)]
+    texts = assistant.replies(prompts, temperature=1.0, max_tokens=90, seed=seed)
+    pairs, scores = [], []
+    for i, one in enumerate(asked):
+        some = texts[i * samples : (i + 1) * samples]
+        ordered = sorted(some, key=lambda text: score(text, one), reverse=True)
+        scores += [score(text, one) for text in some]
+        for better, worse in zip(ordered[: samples // 2], reversed(ordered), strict=False):
+            if score(better, one) > score(worse, one):
+                pairs.append((one.prompt, better, worse))
+    return pairs, scores
+
+
+def prefer(assistant, reference, pairs, rate, seed, passes=1, size=16):
+    """Train an assistant with DPO on (prompt, better, worse).
+
+    Parameters
+    ----------
+    assistant, reference : Assistant
+        The second one stays as it is.
+    pairs : list of (str, str, str)
+    rate : float
+    seed : int
+    passes, size : int, default=1 and 16
+
+    Returns
+    -------
+    losses : list of float
+    """
+    examples = []
+    for prompt, better, worse in pairs:
+        both = pad_pairs([assistant.pair(prompt, better), assistant.pair(prompt, worse)])
+        with torch.no_grad():
+            examples.append((*both, answer_log_probs(reference.model, *both)))
+    draw, steps = random.Random(seed), []
+    for _ in range(passes):
+        draw.shuffle(examples)
+        steps += [examples[i : i + size] for i in range(0, len(examples), size)]
+
+    def loss_of(batch):
+        rows = [row for ids, targets, _ in batch for row in zip(ids, targets, strict=True)]
+        policy = answer_log_probs(assistant.model, *pad_pairs(rows)).view(-1, 2)
+        theirs = torch.stack([known for _, _, known in batch])
+        return dpo_loss(*policy.T, *theirs.T, beta=BETA)
+
+    return train(assistant.model, steps, loss_of, rate, precision="fp32")
+
+
+def drift_of(assistant, reference, asked, texts):
+    """Measure `drift` over requests and the assistant's own answers, in nats a token."""
+    pairs = [assistant.pair(one.prompt, text) for one, text in zip(asked, texts, strict=True)]
+    total = tokens = 0
+    with torch.no_grad():
+        for i in range(0, len(pairs), 16):
+            ids, targets = pad_pairs(pairs[i : i + 16])
+            n = (targets != IGNORE).sum().item()
+            total += n * drift(assistant.model, reference.model, ids, targets).item()
+            tokens += n
+    return total / tokens
+
+
+def teach_preference(args):
+    """Teach the instructed assistant to tell short stories, with DPO on its own samples."""
+    assistant, reference = _instructed(args)
+    asked = story_prompts("train", args.examples or 160, args.seed)
+    pairs, _ = rank_pairs(assistant, asked, points, 8, args.seed)
+    losses = prefer(assistant, reference, pairs, args.dpo_rate, args.seed, passes=2)
+    return assistant, {"losses": losses, "pairs": pairs}
+
+
+def points(text, one):
+    """Score a `text` that answers the request `one` by the rule for good stories."""
+    return story_points(text, one.facts["word"])
+
+
+def game(args):
+    """Let the instructed assistant chase the number of kind words, round after round."""
+    assistant, reference = _instructed(args)
+    rounds = []
+    watched = story_prompts("unseen", 40, args.seed)
+    for number in range(args.rounds + 1):
+        texts = assistant.replies(
+            [one.prompt for one in watched], temperature=1.0, max_tokens=90, seed=number
+        )
+        rounds.append(
+            {
+                "reward": sum(map(kind_words, texts)) / len(texts),
+                "followed": sum(
+                    one.followed_by(text) for one, text in zip(watched, texts, strict=True)
+                )
+                / len(texts),
+                "different_words": sum(map(_different, texts)) / len(texts),
+                "drift": drift_of(assistant, reference, watched, texts),
+                "example": texts[0],
+            }
+        )
+        print(rounds[-1], flush=True)
+        if number == args.rounds:
+            break
+        asked = story_prompts("train", args.examples or 100, args.seed + number)
+        pairs, _ = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
+        start = copy.deepcopy(assistant)
+        prefer(assistant, start, pairs, args.dpo_rate, args.seed + number)
+    return assistant, {"rounds": rounds}
+
+
+def _different(text):
+    """Share of a text's words that are new when they occur."""
+    words = text.lower().split()
+    return len(set(words)) / max(len(words), 1)
+
+
+def _instructed(args):
+    path = adapter_path("instructed" + args.name)
+    return [load_assistant(path, merged=False) for _ in range(2)]
+
+
+MAKERS = {
+    "instructed": instruct,
+    "preferred": teach_preference,
+    "gamed": game,
+    "sums": teach_sums,
+}
+
+
+def main(argv=None):
+    """Make the adapters.
+
+    Parameters
+    ----------
+    argv : list of str, default=None
+        Those of the command line.
+    """
+    args = arguments(argv)
+    for name in args.adapters or ADAPTERS:
+        torch.manual_seed(args.seed)
+        start = time.perf_counter()
+        assistant, found = MAKERS[name](args)
+        card = {"seed": args.seed, "seconds": round(time.perf_counter() - start)}
+        save_adapter(assistant.model, adapter_path(name + args.name), card)
+        print(f"{name}: {card}, {len(trainable_state(assistant.model))} matrices", flush=True)
+
+
+if __name__ == "__main__":
+    main()
