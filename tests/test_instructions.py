@@ -7,6 +7,7 @@ import pytest
 from helpers.data.instructions import (
     KINDS,
     Instruction,
+    facts,
     instructions,
     kind_words,
     scene,
@@ -160,6 +161,17 @@ def test_nobody_knows_what_the_text_does_not_say():
             text, question = re.match(r"(.*\.) (.*\?)", one.prompt).groups()
             nouns = {word for name in CATEGORIES for word in category(name)}
             assert (nouns & set(words_of(question))).isdisjoint(words_of(text))
+
+
+def test_facts_are_each_about_another_village_and_name_it():
+    made = facts("unseen", 100)
+    assert len({text.split(".")[0] for text, _ in made}) == 100
+    for text, asked in made:
+        where = text.split(".")[0].removeprefix("This is ")
+        assert asked.prompt.endswith(f" in {where}?")
+        assert mentions(text, asked.facts["right"])
+        assert asked.followed_by(asked.answer)
+    assert made == facts("unseen", 100)
 
 
 def test_sentences_are_plain_and_sorted_by_their_nouns():

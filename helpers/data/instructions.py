@@ -7,10 +7,13 @@ no instruction of the training part contains.
 
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from helpers.data.story_words import (
     CATEGORIES,
+    FIRST_HALVES,
+    SECOND_HALVES,
     category,
     mentions,
     runs_about,
@@ -200,7 +203,7 @@ class Scene:
         return [*self.owners, *self.owners.values(), *self.homes, *self.homes.values()]
 
 
-def scene(part, draw):
+def scene(part, draw, where=None):
     """Make up a scene of two to four facts.
 
     Parameters
@@ -208,6 +211,8 @@ def scene(part, draw):
     part : {"train", "unseen"}
         Unseen scenes mix unseen nouns with those of the training; the mixture is new.
     draw : random.Random
+    where : str, default: drawn
+        Name of the village.
 
     Returns
     -------
@@ -224,7 +229,7 @@ def scene(part, draw):
     facts = [f"The {being} has {with_article(thing)}." for being, thing in owners.items()]
     facts += [f"The {being} lives in the {place}." for being, place in homes.items()]
     draw.shuffle(facts)
-    where = village(draw)
+    where = where or village(draw)
     return Scene(where, owners, homes, " ".join([f"This is {where}.", *facts]))
 
 
@@ -235,11 +240,45 @@ def read_prompt(text, question):
 
 def _question(part, draw):
     place = scene(part, draw)
+    asked = _ask(place, draw, named=draw.random() < 0.5)
+    return replace(asked, prompt=read_prompt(place.text, asked.prompt))
+
+
+def _ask(place, draw, named):
+    """Draw a question about a scene, with the village's name if `named`."""
     question, right, answer = draw.choice(place.questions())
-    named = question.replace("?", f" in {place.village}?") if draw.random() < 0.5 else question
     others = [n for n in place.nouns() if n != right and n not in words_of(question)]
-    facts = {"right": right, "others": others}
-    return Instruction(read_prompt(place.text, named), answer, "question", facts)
+    prompt = question.replace("?", f" in {place.village}?") if named else question
+    return Instruction(prompt, answer, "question", {"right": right, "others": others})
+
+
+class Fact(NamedTuple):
+    """A made-up `text`, and a question about it, `asked`, an Instruction without the text."""
+
+    text: str
+    asked: Instruction
+
+
+def facts(part="unseen", n=100, seed=1):
+    """Make up texts, each about another village, with one question each.
+
+    Only the text can know the answer, so they show what a finder adds to a generator.
+
+    Parameters
+    ----------
+    part : {"train", "unseen"}, default="unseen"
+    n : int, default=100
+        Up to 120, as many as there are names of villages.
+    seed : int, default=1
+
+    Returns
+    -------
+    facts : list of Fact
+    """
+    draw = seeded("facts", part, seed)
+    names = draw.sample([a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()], n)
+    scenes = [scene(part, draw, name) for name in names]
+    return [Fact(place.text, _ask(place, draw, named=True)) for place in scenes]
 
 
 def _unknown(part, draw):

@@ -118,7 +118,7 @@ def train(model, steps, loss_of, rate, precision="bf16"):
 
 
 def supervised_loss(model):
-    """Make the loss of a batch: `answer_loss`, with logits for the scored positions only."""
+    """Make the loss of a batch for a `model`: `answer_loss`, at the scored positions only."""
 
     def loss_of(batch):
         ids, targets = batch

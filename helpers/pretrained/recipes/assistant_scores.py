@@ -1,0 +1,258 @@
+"""What the assistants reach, measured on instructions, facts and sums that no training had.
+
+``python -m helpers.pretrained.recipes.assistant_scores`` measures all bundled adapters and stores
+the results for the lesson; with names, such as ``sums``, only those.
+"""
+
+import argparse
+
+import torch
+
+from helpers.assistant import answer_log_probs, answer_with_tools, best_of, majority, pad_pairs
+from helpers.data.instructions import KINDS, facts, instructions, read_prompt, story_points
+from helpers.data.sums import final_number, large_sums, sums
+from helpers.pretrained.assistant import ADAPTERS, Assistant, load_assistant
+from helpers.pretrained.measured import RESULTS, measured, store
+from helpers.pretrained.recipes.assistant import drift_of
+from helpers.pretrained.storyteller import load_storyteller
+from helpers.retrieval import bm25
+
+TERMS = (4, 6, 8)  # how many numbers the sums have that are sampled
+SAMPLES = 16
+
+
+class PlainTeller(Assistant):
+    """The story model as it is: it continues the prompt's text, up to the next paragraph."""
+
+    def prompt_ids(self, messages):
+        """Encode the prompt as a paragraph; a list of ids."""
+        return self.teller.encode(f"\n{messages}\n").tolist()
+
+    def replies(self, conversations, *settings, **more):
+        """Continue every prompt; arguments and results as in `Assistant.replies`."""
+        answers = super().replies(conversations, *settings, **more)
+        return [answer.split("\n")[0] for answer in answers]
+
+
+class WithoutEnd(Assistant):
+    """An assistant whose template forgets the end piece behind the user's message."""
+
+    def prompt_ids(self, messages):
+        """Put `messages` into the wrong template; a list of ids."""
+        *ids, _, assistant = super().prompt_ids(messages)
+        return [*ids, assistant]
+
+
+def share(values):
+    """Compute the mean of `values`, numbers or truth values, rounded."""
+    values = list(values)
+    return round(sum(values) / len(values), 4)
+
+
+def followed(assistant, asked, max_tokens=60):
+    """Measure per kind what share of the instructions `asked` is followed, most likely answers.
+
+    Parameters
+    ----------
+    assistant : Assistant
+    asked : list of Instruction
+    max_tokens : int, default=60
+
+    Returns
+    -------
+    shares : dict of str to float
+        Per kind, and ``all``.
+    """
+    texts = assistant.replies([one.prompt for one in asked], max_tokens=max_tokens)
+    right = [one.followed_by(text) for one, text in zip(asked, texts, strict=True)]
+    shares = {
+        kind: share(ok for one, ok in zip(asked, right, strict=True) if one.kind == kind)
+        for kind in KINDS
+    }
+    return shares | {"all": share(right)}
+
+
+def score_instructed():
+    """Measure the instructed adapter: kinds, the template, facts with and without a finder."""
+    assistant, teller = load_assistant("instructed"), load_storyteller()
+    unseen = instructions("unseen")
+    seen = instructions("train", 160)
+    return {
+        "followed": followed(assistant, unseen),
+        "followed_seen": followed(assistant, seen),
+        "story_model_alone": followed(PlainTeller(teller.model, teller), unseen[:160]),
+        "story_model_in_template": followed(Assistant(teller.model, teller), unseen[:160]),
+        "template_without_end": followed(
+            WithoutEnd(assistant.model, assistant.teller), unseen[:160]
+        ),
+        "facts": score_facts(assistant),
+    }
+
+
+def score_facts(assistant):
+    """Measure questions about made-up texts: alone, with the text found, the right, a wrong one."""
+    known = facts("unseen", 100)
+    texts = [text for text, _ in known]
+    questions = [asked.prompt for _, asked in known]
+    found = bm25(questions, texts).argmax(-1).tolist()
+    shown = {
+        "alone": questions,
+        "with_finder": [read_prompt(texts[i], q) for i, q in zip(found, questions, strict=True)],
+        "with_right_text": [read_prompt(t, q) for t, q in zip(texts, questions, strict=True)],
+        "with_wrong_text": [read_prompt(texts[i - 1], q) for i, q in enumerate(questions)],
+    }
+    scores = {"finder": share(i == j for i, j in enumerate(found)), "n": len(known)}
+    for name, prompts in shown.items():
+        answers = assistant.replies(prompts, max_tokens=30)
+        pairs = list(zip(known, answers, strict=True))
+        right = [fact.asked.followed_by(text) for fact, text in pairs]
+        scores[name] = {
+            "right": share(right),
+            "does_not_know": share("do not know" in text for text in answers),
+        }
+        scores[name]["made_up"] = round(1 - sum(scores[name].values()), 4)
+        scores[name]["examples"] = answers[:3]
+    return scores
+
+
+def score_preferred():
+    """Measure the preferred adapter against the instructed one: wins, words, drift."""
+    policy, reference = load_assistant("preferred"), load_assistant("instructed")
+    asked = instructions("unseen", 160, kinds=["story"])
+    prompts = [one.prompt for one in asked]
+    texts, theirs = (
+        one.replies(prompts, temperature=1.0, max_tokens=90, seed=seed)
+        for seed, one in enumerate((policy, reference))
+    )
+    wins = []
+    for one, ours, other in zip(asked, texts, theirs, strict=True):
+        a, b = (story_points(text, one.facts["word"]) for text in (ours, other))
+        wins.append(0.5 if a == b else float(a > b))
+    return {
+        "win_rate": share(wins),
+        "n": len(wins),
+        "drift": round(drift_of(policy, reference, asked, texts), 4),
+        "words": [share(len(text.split()) for text in some) for some in (theirs, texts)],
+        "followed": [
+            share(one.followed_by(text) for one, text in zip(asked, some, strict=True))
+            for some in (theirs, texts)
+        ],
+        "instructions_followed": followed(policy, instructions("unseen"))["all"],
+        "examples": list(zip(theirs[:4], texts[:4], strict=True)),
+    }
+
+
+def score_sums():
+    """Measure the adding adapter: accuracy against samples, at once, and with a tool."""
+    assistant = load_assistant("sums")
+    return {
+        "by_samples": {str(terms): accuracy_by_samples(assistant, terms) for terms in TERMS},
+        "tool": score_tool(assistant),
+    }
+
+
+def accuracy_by_samples(assistant, terms, n=60):
+    """Measure voting and best of n on sums of so many `terms`.
+
+    Parameters
+    ----------
+    assistant : Assistant
+    terms : int
+    n : int, default=60
+        Sums.
+
+    Returns
+    -------
+    scores : dict
+        ``samples`` and a list of shares for each way to choose: ``vote``, ``likeliest``,
+        ``checker`` and ``any``; and single numbers for greedy answers and those at once.
+    """
+    asked = sums("unseen", n, terms=(terms,))
+    length = 12 * terms
+    texts = assistant.replies(
+        [one.prompt for one in asked for _ in range(SAMPLES)], 1.0, length, seed=1
+    )
+    groups = [texts[i * SAMPLES : (i + 1) * SAMPLES] for i in range(len(asked))]
+    likelihood = [_likelihoods(assistant, one, some) for one, some in zip(asked, groups)]  # noqa: B905
+    numbers = [2**i for i in range(SAMPLES.bit_length())]
+    scores = {"samples": numbers, "vote": [], "likeliest": [], "checker": [], "any": []}
+    for k in numbers:
+        tries = {name: [] for name in scores if name != "samples"}
+        for one, some, likely in zip(asked, groups, likelihood, strict=True):
+            for start in range(0, SAMPLES, k):
+                part = range(start, start + k)
+                totals = [final_number(some[i]) for i in part]
+                best = best_of(part, lambda i, likely=likely: likely[i])
+                checked = best_of(part, lambda i, one=one, some=some: one.steps_right(some[i]))
+                tries["vote"].append(majority(totals) == one.total)
+                tries["likeliest"].append(final_number(some[best]) == one.total)
+                tries["checker"].append(final_number(some[checked]) == one.total)
+                tries["any"].append(one.total in totals)
+        for name, right in tries.items():
+            scores[name].append(share(right))
+    greedy = assistant.replies([one.prompt for one in asked], max_tokens=length)
+    at_once = assistant.replies([one.at_once for one in asked], max_tokens=8)
+    every = [one.total for one in asked]
+    return scores | {
+        "n": n,
+        "greedy": share(final_number(t) == one.total for t, one in zip(greedy, asked, strict=True)),
+        "at_once": share(
+            final_number(t) == one.total for t, one in zip(at_once, asked, strict=True)
+        ),
+        "always_the_commonest": share(total == majority(every) for total in every),
+        "same_format": share(len(t.split(";")) == terms - 1 for t in texts),
+    }
+
+
+def _likelihoods(assistant, one, texts):
+    pairs = [assistant.pair(one.prompt, text) for text in texts]
+    with torch.no_grad():
+        return answer_log_probs(assistant.model, *pad_pairs(pairs)).tolist()
+
+
+def score_tool(assistant, n=60):
+    """Measure sums of three-digit numbers: asked to do it at once, and with ``add`` to call."""
+    asked = large_sums("unseen", n)
+    at_once = assistant.replies([f"Add {one.a}+{one.b} at once." for one in asked], max_tokens=8)
+    calls = assistant.replies([one.prompt for one in asked], max_tokens=30)
+    talks = [
+        answer_with_tools(assistant.reply, {"add": lambda a, b: a + b}, one.prompt)
+        for one in asked[:30]
+    ]
+    return {
+        "at_once": share(
+            final_number(t) == one.total for t, one in zip(at_once, asked, strict=True)
+        ),
+        "calls_right": share(t == one.call for t, one in zip(calls, asked, strict=True)),
+        "with_tool": share(
+            final_number(talk[-1]["content"]) == one.total
+            for talk, one in zip(talks, asked[:30], strict=True)
+        ),
+        "example": talks[0],
+    }
+
+
+MEASURES = {"instructed": score_instructed, "preferred": score_preferred, "sums": score_sums}
+
+
+def main(argv=None):
+    """Measure and store.
+
+    Parameters
+    ----------
+    argv : list of str, default=None
+        Those of the command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.pretrained.recipes.assistant_scores", description=__doc__
+    )
+    parser.add_argument("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
+    results = measured("assistant") if (RESULTS / "assistant.json").exists() else {}
+    for name in parser.parse_args(argv).adapters or MEASURES:
+        results[name] = MEASURES[name]()
+        print(name, results[name], flush=True)
+        store("assistant", results)
+
+
+if __name__ == "__main__":
+    main()
