@@ -1,8 +1,8 @@
 """Instructions that a small story model can follow, each with a rule that checks the answer.
 
 Everything is made by a seeded generator: nouns and sentences come from the fairy tales, the short
-texts with questions from the grammar below. The unseen part uses nouns, and for lists numbers, that
-no instruction of the training part contains.
+texts with questions from the grammar below. The unseen part uses words that no prompt of the
+training part contains.
 """
 
 import functools
@@ -12,22 +12,24 @@ from typing import NamedTuple
 
 from helpers.data.story_words import (
     CATEGORIES,
+    EVERY,
     FIRST_HALVES,
     SECOND_HALVES,
     category,
     mentions,
     runs_about,
     seeded,
-    sentences_ending,
+    sentences,
     village,
+    vocabulary,
     words_of,
 )
 
-KINDS = ("repeat", "list", "question", "unknown", "begin", "sentence", "finish", "story")
-UNKNOWN = "I do not know."
+KINDS = ("copy", "repeat", "choose", "who", "begin", "sentence", "story")
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+NAME_STARTS = "Al Bar Dor El Fen Gor Han Il Jor Kel Lor Mar Nel Ol Per Ros Sil Tor Ul Wil"
+NAME_ENDS = "bert da dric ena fred gar ina lin mund na nor o ric sa tin vin wen"
 LONGEST = 20  # words of a sentence in an answer
-UNSEEN_LISTS = {("animals", "three"), ("people", "four"), ("things", "two"), ("places", "five")}
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,17 @@ def _is_repeat(text, word, times):
     return words_of(text) == [word] * times
 
 
-def _is_list(text, name, length):
-    listed = [word for word in words_of(text) if word != "and"]
-    singular = {word.removesuffix("s") for word in CATEGORIES[name].split()}
-    given = {word.removesuffix("s") for word in listed}
-    return len(listed) == len(given) == length and given <= singular
+def _is_copy(text, words):
+    return words_of(text) == words
+
+
+def _is_choice(text, options, length):
+    chosen = [word for word in words_of(text) if word != "and"]
+    return len(chosen) == len(set(chosen)) == length and set(chosen) <= set(options)
 
 
 def _is_answer(text, right, others):
     return mentions(text, right) and not any(mentions(text, other) for other in others)
-
-
-def _is_unknown(text):
-    return words_of(text) == words_of(UNKNOWN)
 
 
 def _is_sentence(text):
@@ -85,22 +85,17 @@ def _is_about(text, word):
     return _is_sentence(text) and mentions(text, word)
 
 
-def _finishes(text, word):
-    return _is_sentence(text) and words_of(text)[-1] == word
-
-
 def _is_story(text, word):
     return bool(text) and text[-1] in ".!?" and len(words_of(text)) > 3 and mentions(text, word)
 
 
 _RULES = {
+    "copy": _is_copy,
     "repeat": _is_repeat,
-    "list": _is_list,
-    "question": _is_answer,
-    "unknown": _is_unknown,
+    "choose": _is_choice,
+    "who": _is_answer,
     "begin": _begins,
     "sentence": _is_about,
-    "finish": _finishes,
     "story": _is_story,
 }
 
@@ -136,120 +131,63 @@ def instructions(part, n=None, kinds=KINDS, seed=1):
     return made
 
 
-def _noun(part, draw, *names):
-    """Draw a noun of a category of those `names`, or of any."""
-    return draw.choice(category(draw.choice(names or list(CATEGORIES)), part))
-
-
-def with_article(noun):
-    """Write *a* or *an* before a `noun`."""
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+def _copy(part, draw):
+    words = draw.sample(vocabulary(part), draw.randint(3, 6))
+    return Instruction(f"Say: {' '.join(words)}.", " ".join(words), "copy", {"words": words})
 
 
 def _repeat(part, draw):
-    word, (name, times) = _noun(part, draw), draw.choice(list(NUMBERS.items()))
+    word, (name, times) = draw.choice(vocabulary(part)), draw.choice(list(NUMBERS.items()))
     prompt = draw.choice([f"Say {word} {name} times.", f"Write the word {word} {name} times."])
     answer = " ".join([word] * times)
     return Instruction(prompt, answer, "repeat", {"word": word, "times": times})
 
 
-def _list(part, draw):
-    every = [(name, number) for name in CATEGORIES for number in NUMBERS]
-    wanted = [pair for pair in every if (pair in UNSEEN_LISTS) == (part == "unseen")]
-    name, number = draw.choice(wanted)
-    chosen = draw.sample(category(name), NUMBERS[number])
-    prompt = draw.choice([f"Name {number} {name}.", f"Write a list of {number} {name}."])
+def _choose(part, draw):
+    nouns = [noun for name in CATEGORIES for noun in category(name, part)]
+    options = draw.sample(nouns, draw.randint(4, 6))
+    name, number = draw.choice([(name, n) for name, n in NUMBERS.items() if n < len(options)])
+    chosen = options[:number]  # any would do
+    prompt = f"Choose {name} of these: {', '.join(options)}."
     answer = ", ".join(chosen[:-1]) + " and " + chosen[-1]
-    return Instruction(prompt, answer, "list", {"name": name, "length": NUMBERS[number]})
+    return Instruction(prompt, answer, "choose", {"options": options, "length": number})
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A short made-up text: who has what, and who lives where.
-
-    Parameters
-    ----------
-    village : str
-    owners : dict of str to str
-        Thing per person or animal.
-    homes : dict of str to str
-        Place per person or animal.
-    text : str
-    """
-
-    village: str
-    owners: dict
-    homes: dict
-    text: str
-
-    def questions(self):
-        """List every (question, right answer's noun, answer) about this scene."""
-        found = []
-        for being, thing in self.owners.items():
-            a_thing = with_article(thing)
-            found.append((f"Who has the {thing}?", being, f"The {being} has the {thing}."))
-            found.append((f"What does the {being} have?", thing, f"The {being} has {a_thing}."))
-        for being, place in self.homes.items():
-            found.append(
-                (f"Who lives in the {place}?", being, f"The {being} lives in the {place}.")
-            )
-            found.append(
-                (f"Where does the {being} live?", place, f"The {being} lives in the {place}.")
-            )
-        return found
-
-    def nouns(self):
-        """List every noun of the text."""
-        return [*self.owners, *self.owners.values(), *self.homes, *self.homes.values()]
+@functools.cache
+def names(part):
+    """List made-up names for people; every fifth is unseen, `part` as in `instructions`."""
+    every = [first + second for first in NAME_STARTS.split() for second in NAME_ENDS.split()]
+    return [name for i, name in enumerate(every) if (i % EVERY == 0) == (part == "unseen")]
 
 
-def scene(part, draw, where=None):
-    """Make up a scene of two to four facts.
+def _household(part, draw, where):
+    """Make up who lives in a village: a text, and the name of everybody in it."""
+    nouns = category("people", "all" if part == "unseen" else "train")
+    people = draw.sample(nouns, draw.randint(2, 4))
+    called = dict(zip(people, draw.sample(names(part), len(people)), strict=True))
+    *most, last = [f"the {noun} {name}" for noun, name in called.items()]
+    return f"In {where} live {', '.join(most)} and {last}.", called
 
-    Parameters
-    ----------
-    part : {"train", "unseen"}
-        Unseen scenes mix unseen nouns with those of the training; the mixture is new.
-    draw : random.Random
-    where : str, default: drawn
-        Name of the village.
 
-    Returns
-    -------
-    scene : Scene
-    """
-    nouns = "all" if part == "unseen" else "train"
-    n = draw.randint(2, 4)
-    beings = draw.sample(category("people", nouns) + category("animals", nouns), n)
-    n_owners = draw.randint(1, n)
-    owners = dict(zip(beings, draw.sample(category("things", nouns), n_owners), strict=False))
-    homes = dict(
-        zip(beings[n_owners:], draw.sample(category("places", nouns), n - n_owners), strict=True)
-    )
-    facts = [f"The {being} has {with_article(thing)}." for being, thing in owners.items()]
-    facts += [f"The {being} lives in the {place}." for being, place in homes.items()]
-    draw.shuffle(facts)
-    where = where or village(draw)
-    return Scene(where, owners, homes, " ".join([f"This is {where}.", *facts]))
+def _ask(called, draw, where):
+    """Draw a question about a household, with the village's name if there is one."""
+    noun = draw.choice(list(called))
+    others = [name.lower() for other, name in called.items() if other != noun]
+    prompt = f"Who is the {noun} of {where}?" if where else f"Who is the {noun}?"
+    rule = {"right": called[noun].lower(), "others": others}
+    return Instruction(prompt, f"The {noun} {called[noun]}.", "who", rule)
+
+
+def _who(part, draw):
+    where = village(draw)
+    text, called = _household(part, draw, where)
+    asked = _ask(called, draw, where if draw.random() < 0.5 else None)
+    return replace(asked, prompt=read_prompt(text, asked.prompt))
 
 
 def read_prompt(text, question):
     """Put a `question` behind the `text` that may answer it."""
     return f"{text} {question}"
-
-
-def _question(part, draw):
-    place = scene(part, draw)
-    asked = _ask(place, draw, named=draw.random() < 0.5)
-    return replace(asked, prompt=read_prompt(place.text, asked.prompt))
-
-
-def _ask(place, draw, named):
-    """Draw a question about a scene, with the village's name if `named`."""
-    question, right, answer = draw.choice(place.questions())
-    others = [n for n in place.nouns() if n != right and n not in words_of(question)]
-    prompt = question.replace("?", f" in {place.village}?") if named else question
-    return Instruction(prompt, answer, "question", {"right": right, "others": others})
 
 
 class Fact(NamedTuple):
@@ -275,33 +213,44 @@ def facts(part="unseen", n=100, seed=1):
     -------
     facts : list of Fact
     """
-    draw = seeded("facts", part, seed)
-    names = draw.sample([a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()], n)
-    scenes = [scene(part, draw, name) for name in names]
-    return [Fact(place.text, _ask(place, draw, named=True)) for place in scenes]
-
-
-def _unknown(part, draw):
-    place = scene(part, draw)
-    asked = [q for q, _, _ in scene(part, draw).questions()]
-    # Asked about a noun that this text doesn't have.
-    strange = [q for q in asked if set(words_of(q)).isdisjoint(place.nouns())]
-    if not strange:
-        return _unknown(part, draw)
-    question = draw.choice(strange)
-    named = question.replace("?", f" in {place.village}?") if draw.random() < 0.5 else question
-    return Instruction(read_prompt(place.text, named), UNKNOWN, "unknown")
+    draw, found = seeded("facts", part, seed), []
+    villages = [a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()]
+    for where in draw.sample(villages, n):
+        text, called = _household(part, draw, where)
+        found.append(Fact(text, _ask(called, draw, where)))
+    return found
 
 
 def _begin(part, draw):
-    unseen = {noun for name in CATEGORIES for noun in category(name, "unseen")}
+    unseen = _words("unseen")
     while True:
-        sentence = draw.choice(runs_about()[draw.choice(_told_of(part))])[0]
+        sentence = draw.choice(_short())
         start = " ".join(sentence.split()[: draw.randint(2, 4)]).rstrip(",")
-        has_unseen = not unseen.isdisjoint(words_of(start))
-        if has_unseen == (part == "unseen") and 6 < len(words_of(sentence)) < LONGEST:
+        if unseen.isdisjoint(words_of(start)) == (part == "train"):
             prompt = f"Write a sentence that begins with: {start}"
             return Instruction(prompt, sentence, "begin", {"start": start})
+
+
+def _sentence(part, draw):
+    known = _words(part)
+    while True:
+        sentence = draw.choice(_short())
+        fitting = [word for word in words_of(sentence)[:4] if word in known]
+        if fitting:
+            word = draw.choice(fitting)
+            prompt = f"Write a sentence with the word {word}."
+            return Instruction(prompt, sentence, "sentence", {"word": word})
+
+
+@functools.cache
+def _short():
+    """List the sentences of 7 to 19 words."""
+    return [run[0] for run in sentences() if 6 < len(words_of(run[0])) < LONGEST]
+
+
+@functools.cache
+def _words(part):
+    return frozenset(vocabulary(part))
 
 
 @functools.cache
@@ -309,28 +258,6 @@ def _told_of(part):
     """List the nouns that at least four sentences of the fairy tales have near their beginning."""
     runs = runs_about()
     return [w for name in CATEGORIES for w in category(name, part) if len(runs.get(w, ())) >= 4]
-
-
-def _sentence(part, draw):
-    noun = draw.choice(_told_of(part))
-    prompt = draw.choice(
-        [f"Write one sentence about the {noun}.", f"Tell me in one sentence about the {noun}."]
-    )
-    answer = draw.choice(_short([run[0] for run in runs_about()[noun]]))
-    return Instruction(prompt, answer, "sentence", {"word": noun})
-
-
-def _short(texts):
-    """Keep the short ones of some sentences, or all if none is."""
-    return [text for text in texts if 3 < len(words_of(text)) < LONGEST] or texts
-
-
-def _finish(part, draw):
-    nouns = [noun for name in CATEGORIES for noun in category(name, part)]
-    noun = draw.choice([noun for noun in nouns if sentences_ending().get(noun)])
-    prompt = f"Write a sentence that ends with the word {noun}."
-    answer = draw.choice(_short(sentences_ending()[noun]))
-    return Instruction(prompt, answer, "finish", {"word": noun})
 
 
 def _story(part, draw):
@@ -343,13 +270,12 @@ def _story(part, draw):
 
 
 _MAKERS = {
+    "copy": _copy,
     "repeat": _repeat,
-    "list": _list,
-    "question": _question,
-    "unknown": _unknown,
+    "choose": _choose,
+    "who": _who,
     "begin": _begin,
     "sentence": _sentence,
-    "finish": _finish,
     "story": _story,
 }
 

@@ -3,7 +3,7 @@
 import functools
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from helpers.data.stories import stories
 
@@ -101,15 +101,26 @@ def runs_about():
 
 
 @functools.cache
-def sentences_ending():
-    """Sort the sentences by their last word, where that is one of our nouns; dict of lists."""
-    nouns = {word for name in CATEGORIES for word in category(name)}
-    sorted_ = defaultdict(list)
-    for run in sentences():
-        last = words_of(run[0])[-1]
-        if last in nouns:
-            sorted_[last].append(run[0])
-    return sorted_
+def vocabulary(part="all"):
+    """List the words that the fairy tales use at least eight times in small letters.
+
+    Parameters
+    ----------
+    part : {"all", "train", "unseen"}, default="all"
+        The nouns of the categories keep the part they have there; of the rest every fifth is
+        unseen.
+
+    Returns
+    -------
+    words : list of str
+        Three to ten letters each, the hundred commonest left out.
+    """
+    counts = Counter(re.findall(r"\b[a-z]{3,10}\b", stories("train")))
+    words = [word for word, n in counts.most_common() if n >= 8][100:]
+    unseen = {word for name in CATEGORIES for word in category(name, "unseen")}
+    seen = {word for name in CATEGORIES for word in category(name, "train")}
+    unseen |= set(words[EVERY - 1 :: EVERY]) - seen
+    return [word for word in words if part == "all" or (word in unseen) == (part == "unseen")]
 
 
 def village(draw):

@@ -8,7 +8,7 @@ from helpers.data.story_words import seeded
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of several one-digit numbers.
+    """A sum of several small numbers.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ class Sum:
 
     @property
     def working(self):
-        """Every step: ``3+5=8;8+9=17``."""
+        """Every step: ``3+5 is 8;8+9 is 17``."""
         steps, total = [], self.numbers[0]
         for number in self.numbers[1:]:
-            steps.append(f"{total}+{number}={total + number}")
+            steps.append(f"{total}+{number} is {total + number}")
             total += number
         return ";".join(steps)
 
@@ -59,16 +59,18 @@ def final_number(text):
     return int(numbers[-1]) if numbers else None
 
 
-def sums(part, n=None, terms=(2, 3, 4, 5, 6), seed=1):
+def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1):
     """Draw sums.
 
     Parameters
     ----------
     part : {"train", "unseen"}
         No sum of one part is in the other. The single steps, such as ``17+4``, are in both.
-    n : int, default: 6,000 for training and 200 unseen
-    terms : sequence of int, default=(2, 3, 4, 5, 6)
+    n : int, default: 9,000 for training and 200 unseen
+    terms : sequence of int, default=(2, 3, 4, 5)
         How many numbers a sum has; one of these each time.
+    largest : sequence of int, default=(9, 49)
+        The largest number that a sum may have; one of these each time.
     seed : int, default=1
 
     Returns
@@ -82,10 +84,11 @@ def sums(part, n=None, terms=(2, 3, 4, 5, 6), seed=1):
     """
     if part not in ("train", "unseen"):
         raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
-    n = n or {"train": 6000, "unseen": 200}[part]
+    n = n or {"train": 9000, "unseen": 200}[part]
     draw, found = seeded("sums", part, seed), []
     while len(found) < n:
-        numbers = tuple(draw.randint(1, 9) for _ in range(draw.choice(terms)))
+        limit = draw.choice(largest)
+        numbers = tuple(draw.randint(1, limit) for _ in range(draw.choice(terms)))
         weighted = sum((i + 1) * number for i, number in enumerate(numbers))
         if (weighted % 5 == 0) == (part == "unseen"):  # a fifth of all sums
             found.append(Sum(numbers))

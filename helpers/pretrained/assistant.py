@@ -9,6 +9,7 @@ from helpers.assistant import MARKS, chat_prompt, supervised_pair
 from helpers.lora import add_lora, merge_lora
 from helpers.pretrained.adapters import load_adapter
 from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
 
 ADAPTERS = ("instructed", "preferred", "gamed", "sums")
@@ -38,11 +39,19 @@ class Assistant:
 
     def prompt_ids(self, messages):
         """Put `messages`, a text or a conversation, into the template; a list of ids."""
-        return chat_prompt(messages, self.teller.encode)
+        return chat_prompt(messages, self.encode)
+
+    def encode(self, text):
+        """Turn a message's `text` into ids of shape (T,), a space first.
+
+        Most of the vocabulary's words begin with a space. With one, a word at the beginning of an
+        answer is the same piece as inside the question, so that it can be copied.
+        """
+        return self.teller.encode(f" {text}")
 
     def pair(self, messages, answer, mask_prompt=True):
         """Make a training example of a conversation and its answer; see `supervised_pair`."""
-        answer_ids = self.teller.encode(answer).tolist() if answer else []
+        answer_ids = self.encode(answer).tolist() if answer else []
         return supervised_pair(self.prompt_ids(messages), answer_ids, mask_prompt=mask_prompt)
 
     def reply(self, messages, temperature=0.0, max_tokens=100, seed=None):
@@ -115,7 +124,7 @@ class Assistant:
         else:
             answers = decoding.sample(step, *settings, temperature, generator=generator)
         return [
-            self.teller.decode(answer[:-1] if answer[-1] == MARKS.end else answer)
+            self.teller.decode(answer[:-1] if answer[-1] == MARKS.end else answer).strip()
             for answer in answers
         ]
 
@@ -155,6 +164,18 @@ def adapt(teller, rank=RANK, alpha=ALPHA):
 def adapter_path(adapter):
     """Say where the file of a bundled `adapter` is."""
     return WEIGHTS / f"assistant_{adapter}.safetensors"
+
+
+def preference_pairs():
+    """Read the pairs on which the preferred adapter was trained, as many as were kept.
+
+    Returns
+    -------
+    pairs : list of (prompt, better, worse)
+        Two of the instructed assistant's own answers to a request for a story, ranked by
+        `helpers.data.instructions.story_points`.
+    """
+    return [tuple(pair) for pair in measured("assistant_pairs")]
 
 
 def load_assistant(adapter="instructed", base=None, merged=True):

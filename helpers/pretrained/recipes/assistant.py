@@ -9,6 +9,7 @@ import argparse
 import copy
 import random
 import time
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -20,9 +21,9 @@ from helpers.data.instructions import (
     story_points,
 )
 from helpers.data.sums import large_sums, sums
-from helpers.lora import trainable_state
 from helpers.pretrained.adapters import save_adapter
 from helpers.pretrained.assistant import ADAPTERS, adapt, adapter_path, load_assistant
+from helpers.pretrained.measured import store
 from helpers.pretrained.storyteller import load_storyteller
 
 BETA = 0.1
@@ -35,12 +36,13 @@ def arguments(argv=None):
     )
     add = parser.add_argument
     add("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
-    add("--passes", type=int, default=10, help="over the instructions")
-    add("--sum-passes", type=int, default=10)
+    add("--instructions", type=int, default=72_000, help="how many; each is seen once")
+    add("--start", default=None, help="an adapter from which the instructed one goes on")
+    add("--sum-passes", type=int, default=3)
     add("--examples", type=int, default=None, help="fewer, to try it out")
     add("--rate", type=float, default=4e-3)
     add("--dpo-rate", type=float, default=5e-4)
-    add("--rounds", type=int, default=5, help="of the gamed one")
+    add("--rounds", type=int, default=4, help="of the gamed one")
     add("--seed", type=int, default=1)
     add("--precision", choices=("fp32", "bf16"), default="bf16")
     add("--name", default="", help="put behind the files' names, to keep the bundled ones")
@@ -90,7 +92,8 @@ def train(model, steps, loss_of, rate, precision="bf16"):
         One batch per step, handed to `loss_of`.
     loss_of : function (batch) -> scalar Tensor
     rate : float
-        Peak learning rate, after a warm-up of 30 steps; from there a straight line to zero.
+        Peak learning rate, after a warm-up over a tenth of the steps, at most 30; from there a
+        straight line to zero.
     precision : {"fp32", "bf16"}
 
     Returns
@@ -100,9 +103,10 @@ def train(model, steps, loss_of, rate, precision="bf16"):
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, rate, betas=(0.9, 0.98), weight_decay=0.0)
     losses, start = [], time.perf_counter()
+    warmup = min(30, len(steps) // 10 + 1)
     for step, batch in enumerate(steps, 1):
         for group in optimizer.param_groups:
-            group["lr"] = rate * min(step / 30, (len(steps) - step + 1) / len(steps))
+            group["lr"] = rate * min(step / warmup, (len(steps) - step + 1) / len(steps))
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
             loss = loss_of(batch)
         loss.backward()
@@ -130,17 +134,19 @@ def supervised_loss(model):
 
 
 def instruct(args):
-    """Teach the story model to follow instructions."""
-    assistant = adapt(load_storyteller())
-    made = instructions("train", args.examples, seed=args.seed)
+    """Teach the story model to follow instructions, with the settings `args`."""
+    assistant = (
+        load_assistant(Path(args.start), merged=False) if args.start else adapt(load_storyteller())
+    )
+    made = instructions("train", args.examples or args.instructions, seed=args.seed)
     pairs = [assistant.pair(one.prompt, one.answer) for one in made]
-    steps = batches(pairs, args.passes, args.seed)
+    steps = batches(pairs, 1, args.seed)
     losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
-    return assistant, {"losses": losses}
+    return assistant, losses, {}
 
 
 def teach_sums(args):
-    """Teach the story model to add: with its working, at once, and with a tool."""
+    """Teach the story model to add, with the settings `args`: in steps, at once, with a tool."""
     assistant = adapt(load_storyteller())
     pairs = []
     for one in sums("train", args.examples, seed=args.seed):
@@ -152,11 +158,11 @@ def teach_sums(args):
         pairs.append(assistant.pair(one.messages, str(one.total)))
     steps = batches(pairs, args.sum_passes, args.seed)
     losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
-    return assistant, {"losses": losses}
+    return assistant, losses, {}
 
 
 def story_prompts(part, n, seed):
-    """Draw `n` requests for a story; some occur more than once."""
+    """Draw `n` requests for a story from a `part` with a `seed`; some occur more than once."""
     return instructions(part, n, kinds=["story"], seed=seed)
 
 
@@ -177,7 +183,7 @@ def rank_pairs(assistant, asked, score, samples, seed):
         Of all samples.
     """
     prompts = [one.prompt for one in asked for _ in range(samples)]
-    texts = assistant.replies(prompts, temperature=1.0, max_tokens=90, seed=seed)
+    texts = assistant.replies(prompts, temperature=0.8, max_tokens=90, seed=seed)
     pairs, scores = [], []
     for i, one in enumerate(asked):
         some = texts[i * samples : (i + 1) * samples]
@@ -225,7 +231,20 @@ def prefer(assistant, reference, pairs, rate, seed, passes=1, size=16):
 
 
 def drift_of(assistant, reference, asked, texts):
-    """Measure `drift` over requests and the assistant's own answers, in nats a token."""
+    """Measure `drift` over many answers.
+
+    Parameters
+    ----------
+    assistant, reference : Assistant
+    asked : list of Instruction
+    texts : list of str
+        The assistant's own answers, sampled at temperature 1.
+
+    Returns
+    -------
+    nats : float
+        Per token.
+    """
     pairs = [assistant.pair(one.prompt, text) for one, text in zip(asked, texts, strict=True)]
     total = tokens = 0
     with torch.no_grad():
@@ -238,12 +257,13 @@ def drift_of(assistant, reference, asked, texts):
 
 
 def teach_preference(args):
-    """Teach the instructed assistant to tell short stories, with DPO on its own samples."""
+    """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
     assistant, reference = _instructed(args)
     asked = story_prompts("train", args.examples or 160, args.seed)
     pairs, _ = rank_pairs(assistant, asked, points, 8, args.seed)
     losses = prefer(assistant, reference, pairs, args.dpo_rate, args.seed, passes=2)
-    return assistant, {"losses": losses, "pairs": pairs}
+    store("assistant_pairs", pairs[:400])
+    return assistant, losses, {"pairs": len(pairs)}
 
 
 def points(text, one):
@@ -252,9 +272,9 @@ def points(text, one):
 
 
 def game(args):
-    """Let the instructed assistant chase the number of kind words, round after round."""
+    """Let the instructed assistant chase kind words, round after round; `args`: settings."""
     assistant, reference = _instructed(args)
-    rounds = []
+    rounds, losses = [], []
     watched = story_prompts("unseen", 40, args.seed)
     for number in range(args.rounds + 1):
         texts = assistant.replies(
@@ -275,11 +295,12 @@ def game(args):
         print(rounds[-1], flush=True)
         if number == args.rounds:
             break
-        asked = story_prompts("train", args.examples or 100, args.seed + number)
+        asked = story_prompts("train", args.examples or 80, args.seed + number)
         pairs, _ = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
         start = copy.deepcopy(assistant)
-        prefer(assistant, start, pairs, args.dpo_rate, args.seed + number)
-    return assistant, {"rounds": rounds}
+        losses += prefer(assistant, start, pairs, 2 * args.dpo_rate, args.seed + number)
+    store("assistant_gamed", rounds)
+    return assistant, losses, {"rounds": args.rounds}
 
 
 def _different(text):
@@ -313,10 +334,14 @@ def main(argv=None):
     for name in args.adapters or ADAPTERS:
         torch.manual_seed(args.seed)
         start = time.perf_counter()
-        assistant, found = MAKERS[name](args)
-        card = {"seed": args.seed, "seconds": round(time.perf_counter() - start)}
+        assistant, losses, card = MAKERS[name](args)
+        card |= {
+            "seed": args.seed,
+            "seconds": round(time.perf_counter() - start),
+            "losses": [round(loss, 3) for loss in losses[:: max(len(losses) // 100, 1)]],
+        }
         save_adapter(assistant.model, adapter_path(name + args.name), card)
-        print(f"{name}: {card}, {len(trainable_state(assistant.model))} matrices", flush=True)
+        print(f"{name}: {len(losses)} steps, {card['seconds']} s", flush=True)
 
 
 if __name__ == "__main__":

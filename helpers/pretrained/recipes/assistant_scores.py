@@ -17,7 +17,7 @@ from helpers.pretrained.recipes.assistant import drift_of
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.retrieval import bm25
 
-TERMS = (4, 6, 8)  # how many numbers the sums have that are sampled
+TERMS = (3, 4, 5)  # how many numbers of up to 49 the sums have that are sampled
 SAMPLES = 16
 
 
@@ -75,22 +75,22 @@ def followed(assistant, asked, max_tokens=60):
 def score_instructed():
     """Measure the instructed adapter: kinds, the template, facts with and without a finder."""
     assistant, teller = load_assistant("instructed"), load_storyteller()
-    unseen = instructions("unseen")
-    seen = instructions("train", 160)
+    unseen = instructions("unseen", 280)
+    seen = instructions("train", 140)
     return {
         "followed": followed(assistant, unseen),
         "followed_seen": followed(assistant, seen),
-        "story_model_alone": followed(PlainTeller(teller.model, teller), unseen[:160]),
-        "story_model_in_template": followed(Assistant(teller.model, teller), unseen[:160]),
+        "story_model_alone": followed(PlainTeller(teller.model, teller), unseen[:140]),
+        "story_model_in_template": followed(Assistant(teller.model, teller), unseen[:140]),
         "template_without_end": followed(
-            WithoutEnd(assistant.model, assistant.teller), unseen[:160]
+            WithoutEnd(assistant.model, assistant.teller), unseen[:140]
         ),
         "facts": score_facts(assistant),
     }
 
 
 def score_facts(assistant):
-    """Measure questions about made-up texts: alone, with the text found, the right, a wrong one."""
+    """Ask an `assistant` about made-up texts: alone, with the text found, right or wrong ones."""
     known = facts("unseen", 100)
     texts = [text for text, _ in known]
     questions = [asked.prompt for _, asked in known]
@@ -106,19 +106,14 @@ def score_facts(assistant):
         answers = assistant.replies(prompts, max_tokens=30)
         pairs = list(zip(known, answers, strict=True))
         right = [fact.asked.followed_by(text) for fact, text in pairs]
-        scores[name] = {
-            "right": share(right),
-            "does_not_know": share("do not know" in text for text in answers),
-        }
-        scores[name]["made_up"] = round(1 - sum(scores[name].values()), 4)
-        scores[name]["examples"] = answers[:3]
+        scores[name] = {"right": share(right), "examples": answers[:3]}
     return scores
 
 
 def score_preferred():
     """Measure the preferred adapter against the instructed one: wins, words, drift."""
     policy, reference = load_assistant("preferred"), load_assistant("instructed")
-    asked = instructions("unseen", 160, kinds=["story"])
+    asked = instructions("unseen", 128, kinds=["story"])
     prompts = [one.prompt for one in asked]
     texts, theirs = (
         one.replies(prompts, temperature=1.0, max_tokens=90, seed=seed)
@@ -137,7 +132,7 @@ def score_preferred():
             share(one.followed_by(text) for one, text in zip(asked, some, strict=True))
             for some in (theirs, texts)
         ],
-        "instructions_followed": followed(policy, instructions("unseen"))["all"],
+        "instructions_followed": followed(policy, instructions("unseen", 140))["all"],
         "examples": list(zip(theirs[:4], texts[:4], strict=True)),
     }
 
@@ -151,14 +146,14 @@ def score_sums():
     }
 
 
-def accuracy_by_samples(assistant, terms, n=60):
+def accuracy_by_samples(assistant, terms, n=40):
     """Measure voting and best of n on sums of so many `terms`.
 
     Parameters
     ----------
     assistant : Assistant
     terms : int
-    n : int, default=60
+    n : int, default=40
         Sums.
 
     Returns
@@ -167,8 +162,8 @@ def accuracy_by_samples(assistant, terms, n=60):
         ``samples`` and a list of shares for each way to choose: ``vote``, ``likeliest``,
         ``checker`` and ``any``; and single numbers for greedy answers and those at once.
     """
-    asked = sums("unseen", n, terms=(terms,))
-    length = 12 * terms
+    asked = sums("unseen", n, terms=(terms,), largest=(49,))
+    length = 14 * terms
     texts = assistant.replies(
         [one.prompt for one in asked for _ in range(SAMPLES)], 1.0, length, seed=1
     )
@@ -211,7 +206,7 @@ def _likelihoods(assistant, one, texts):
 
 
 def score_tool(assistant, n=60):
-    """Measure sums of three-digit numbers: asked to do it at once, and with ``add`` to call."""
+    """Ask an `assistant` for `n` sums of three-digit numbers: at once, and with a tool to call."""
     asked = large_sums("unseen", n)
     at_once = assistant.replies([f"Add {one.a}+{one.b} at once." for one in asked], max_tokens=8)
     calls = assistant.replies([one.prompt for one in asked], max_tokens=30)
