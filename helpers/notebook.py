@@ -228,6 +228,42 @@ def tell(text):
     display(Markdown(inspect.cleandoc(text)))
 
 
+def table(rows, columns):
+    """Show rows as a table.
+
+    Parameters
+    ----------
+    rows : list of lists
+        Of anything that can be printed.
+    columns : list of str
+        Their heads.
+    """
+    lines = [columns, ["---"] * len(columns), *rows]
+    tell("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines))
+
+
+def seconds(function, *inputs, repeats=3):
+    """Time a function: the shortest of several calls, by `clock`, after one that does not count.
+
+    Parameters
+    ----------
+    function : callable
+        Called with `inputs`.
+    repeats : int, default=3
+
+    Returns
+    -------
+    seconds : float
+    """
+    function(*inputs)  # the first call is always slower
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        function(*inputs)
+        times.append(clock() - start)
+    return min(times)
+
+
 def show_source(thing, docstring=False):
     """Show the course's own code where the lesson talks about it.
 

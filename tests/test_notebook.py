@@ -135,6 +135,22 @@ def test_what_a_cell_tells_is_markdown_without_the_indentation_it_has_in_the_cod
     assert [text.data for text in shown] == ["*Two* layers,\nand no norm.\n\n- $x$"]
 
 
+def test_a_table_has_its_heads_a_rule_and_its_rows(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    notebook.table([["a", 1], ["b", 2.5]], ["letter", "number"])
+    lines = ["| letter | number |", "| --- | --- |", "| a | 1 |", "| b | 2.5 |"]
+    assert shown[0].data.splitlines() == lines
+
+
+def test_seconds_are_those_of_the_shortest_call_but_the_first(monkeypatch):
+    ticks = iter([0.0, 5.0, 10.0, 12.0, 20.0, 23.0])
+    monkeypatch.setattr(notebook, "clock", lambda: next(ticks))
+    calls = []
+    assert notebook.seconds(calls.append, "x") == 2.0
+    assert calls == ["x"] * 4
+
+
 def test_show_source_leaves_the_docstring_out_unless_asked():
     short = notebook.show_source(masks.padding_mask).data
     assert short.startswith("From `helpers/masks.py`:\n\n```python\ndef padding_mask(")

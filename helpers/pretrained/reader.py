@@ -14,7 +14,7 @@ from helpers.pretrained.checksums import WEIGHTS
 
 READER = WEIGHTS / "reader.safetensors"
 RANK, ALPHA = 16, 32.0
-WINDOW, STRIDE = 256, 128
+WINDOW, STRIDE = 384, 128
 LONGEST = 20  # tokens of an answer, chosen on validation
 
 

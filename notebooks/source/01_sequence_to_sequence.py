@@ -29,7 +29,7 @@ print(gru.translate("le chat touche le lapin ."))
 import random
 from collections import Counter, defaultdict
 
-from IPython.display import Markdown, display
+from IPython.display import display
 from matplotlib import pyplot
 
 from helpers import metrics, plots
@@ -37,12 +37,6 @@ from helpers.batches import pad_batch
 
 splits = toy_models.toy_data()
 test = splits.test
-
-
-def table(rows, columns):
-    """Show rows as a table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
 
 
 # %% [markdown] tags=["notes"]
@@ -101,7 +95,7 @@ rows = [
     (f"{len(f.split())}", right, got)
     for (f, right), got in zip(growing, (first, second, third), strict=True)
 ]
-table(rows, ["French words", "right", "what the network writes"])
+notebook.table(rows, ["French words", "right", "what the network writes"])
 
 short = [p for p in test if len(p.source) <= 8]
 
@@ -316,7 +310,7 @@ for shortest, longest in groups:
     )
     exact = 100 * sum(right[i] for i in chosen) / len(chosen)
     rows.append((f"{shortest}–{longest}", len(chosen), f"{exact:.0f}%", f"{bleu:.0f}"))
-table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
+notebook.table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
 assert curve[0] > 95 and curve[-1] < 5 and 10 < half < 22
 
 notebook.tell(
@@ -403,7 +397,7 @@ unseen = [p for p in test if len(p.source) <= 6][:20]
 by_us, by_them = (toy.translate([p.source for p in unseen]) for toy in (ours, theirs))
 repeats = sum(len(set(text.split())) == 1 for text in by_them) / len(unseen)
 exercises.reveal("too_good_a_loss", "repeats" if repeats > 0.8 else "unrelated")
-table(
+notebook.table(
     [
         (p.source_text, us, " ".join(them.split()[:8]) + " …")
         for p, us, them in zip(unseen[:3], by_us, by_them, strict=False)
@@ -554,7 +548,7 @@ rows = []
 for text in questions:
     best = list(next_token(text).items())[:3]
     rows.append((text, ", ".join(f"{word} {chance:.0%}" for word, chance in best)))
-table(rows, ["what it reads", "its next token"])
+notebook.table(rows, ["what it reads", "its next token"])
 plural, singular = (list(next_token(text))[0] for text in questions[3:])
 assert verdict == "good" and not plural.endswith("s") and singular.endswith("s")
 
@@ -718,7 +712,7 @@ example = next(
     ).total()
     >= 4
 )
-table(
+notebook.table(
     [(" ".join(french), gru.translate(" ".join(french))) for french in example],
     ["French", "what the network writes"],
 )
@@ -1041,7 +1035,7 @@ for name, toy in models:
     rows.append(
         (name, f"{n_right / len(longest_ones):.0%}", f"{kept} of {of}", f"{lost[name]:.1f}")
     )
-table(
+notebook.table(
     rows,
     [
         "model",

@@ -30,16 +30,6 @@ from helpers.widgets.softmax_scale import ScaleExplorer
 torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
 
 
-def seconds(function, *inputs, repeats=5):
-    function(*inputs)  # the first call is always slower
-    times = []
-    for _ in range(repeats):
-        start = notebook.clock()
-        function(*inputs)
-        times.append(notebook.clock() - start)
-    return min(times)
-
-
 # %% [markdown] tags=["notes"]
 # **49 minutes.** Hook, warm-up and the first prediction 6 · 1 matrices 12 · 2 the square root 10 ·
 # 3 masks 17 · 4 cost 4. The rest of the exercises are for home.
@@ -80,9 +70,11 @@ times = {"loop": [], "matrix": [], "fused operator": []}
 for length in lengths:
     inputs = torch.randn(3, 1, 1, length, 64).unbind(0)  # (B, H, T, K): what fused kernels want
     flat = [tensor[0, 0] for tensor in inputs]
-    times["loop"].append(seconds(attend_in_a_loop, *flat, repeats=2))
-    times["matrix"].append(seconds(by_three_lines, *inputs))
-    times["fused operator"].append(seconds(F.scaled_dot_product_attention, *inputs))
+    times["loop"].append(notebook.seconds(attend_in_a_loop, *flat, repeats=2))
+    times["matrix"].append(notebook.seconds(by_three_lines, *inputs, repeats=5))
+    times["fused operator"].append(
+        notebook.seconds(F.scaled_dot_product_attention, *inputs, repeats=5)
+    )
 torch.testing.assert_close(attend_in_a_loop(*flat), by_three_lines(*flat))
 faster = times["loop"][-1] / times["matrix"][-1]
 assert faster > 20
@@ -656,11 +648,13 @@ long_lengths = [32, 128, 512, 2048, 4096]
 w = torch.randn(d, d) / 8
 with torch.inference_mode():
     attention_times = [
-        seconds(lambda x: attention.scaled_dot_product_attention(x, x, x)[0], torch.randn(n, d))
+        notebook.seconds(
+            lambda x: attention.scaled_dot_product_attention(x, x, x)[0], torch.randn(n, d)
+        )
         for n in long_lengths
     ]
     recurrent_times = [
-        seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in long_lengths
+        notebook.seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in long_lengths
     ]
 slower = [
     n for n, a, r in zip(long_lengths, attention_times, recurrent_times, strict=True) if a > r

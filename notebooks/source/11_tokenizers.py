@@ -32,7 +32,7 @@ import json
 from statistics import median
 
 import torch.nn.functional as F
-from IPython.display import Markdown, display
+from IPython.display import display
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -46,17 +46,6 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
 
 torch.set_num_threads(1)
-
-
-def table(rows, columns):
-    """Show rows as a table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
-
-
-def tell(text):
-    """Show what a measurement means, in the cell that reveals it, so that nobody reads it before."""
-    display(Markdown(" ".join(text.split())))
 
 
 # %% [markdown] tags=["notes"]
@@ -92,11 +81,11 @@ exercises.reveal(
     "pieces_of_strawberry",
     {1: "one", 2: "two", 3: "three", 10: "letters"}[len(pieces_of["strawberry"])],
 )
-table(
+notebook.table(
     [(w, " · ".join(pieces_of[w]), ", ".join(map(str, numbers_of[w]))) for w in berries],
     ["word", "MiniLM's pieces", "what the model gets"],
 )
-tell(
+notebook.tell(
     """*Strawberry* is a single piece, so the model gets a single number, and nothing in that number says how the
     word is spelled. *Blueberry* is cut into two pieces and *raspberry* into three. (`##` marks a piece that
     continues a word.) Nobody decided this by hand, and no rule of English explains it."""
@@ -158,7 +147,7 @@ new_words = [word for word in words_of(unseen) if word not in known_words]
 per_word = 100 * len(new_words) / len(words_of(unseen))
 once = 100 * sum(count == 1 for count in known_words.values()) / len(known_words)
 print("some of them:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
-tell(
+notebook.tell(
     f"""Only {per_word:.0f}% of the words are new, but an average sentence has {len(words_of(unseen)) / len(sentences):.0f}
     words, and so a quarter of all sentences has a hole in it. All the new words would share a single number, “unknown”.
     Besides, {once:.0f}% of the words in our list occurred just once, so a model could hardly learn what they mean."""
@@ -205,7 +194,7 @@ length = {
 cost = {size: length[size] * per_token[size][0] / 1e6 for size in sizes}
 cheapest = min(cost, key=cost.get)
 exercises.reveal("cheapest_vocabulary", str(cheapest))
-table(
+notebook.table(
     [
         (
             f"{size:,}",
@@ -224,7 +213,7 @@ table(
         "multiplications per word",
     ],
 )
-tell(
+notebook.tell(
     """From 500 pieces to 2,000 the text becomes a third shorter. From 8,000 to 16,000 its length hardly changes, while
     the output layer doubles. That's why the multiplications per word have their minimum in the middle. In a
     larger model the other layers cost more, so the output layer matters less and a longer list pays off: GPT-2
@@ -268,7 +257,7 @@ four_words = ["hat"] * 5 + ["that"] * 4 + ["chat"] * 3 + ["cat"] * 2
 first_two = list(BytePairs.train(four_words, 258).ranks)
 assert first_two[0] == (b"a", b"t")
 exercises.reveal("second_merge", "_".join(piece.decode() for piece in first_two[1]))
-tell(
+notebook.tell(
     """After the first merge there's no *a* left that stands alone, so h + a doesn't exist any more. The pairs have to be
     counted again after every merge. Step through the rest, then try words of your own. A word that you type
     twice counts twice."""
@@ -413,7 +402,7 @@ for word in (" the", " wolf", " princess", " mother"):
             " · ".join(pieces.vocabulary[i].decode().replace(" ", "▁") for i in hasty),
         )
     )
-table(hasty_rows, ["word", "as in training", "the function above"])
+notebook.table(hasty_rows, ["word", "as in training", "the function above"])
 
 # %% tags=["hide-input"]
 exercises.check("impatient_cut", impatient_cut)
@@ -431,7 +420,7 @@ exercises.predict("smiling_face")
 smile = pieces.encode("🙂")
 exercises.reveal("smiling_face", {0: "none", 1: "unknown", 4: "four"}[len(smile)])
 print("tokens:", pieces.cut("🙂"), "→ ids:", smile, "→ decoded:", pieces.decode(smile))
-tell(
+notebook.tell(
     """A byte-level vocabulary never says “unknown”. Whatever you type, it's made of bytes, all 256 bytes are in the
     list, and decoding gives the same text back. The price is length: four tokens for one smile."""
 )
@@ -456,7 +445,7 @@ outcome = {("[UNK]",): "all", ("great",): "great", ("great", "[UNK]"): "both"}
 exercises.reveal("great_smile", outcome.get(tuple(joined), "bytes"))
 print("with a space:   ", apart)
 print("without a space:", joined)
-tell(
+notebook.tell(
     """Without the space, the praise is gone, because *great🙂* gets the same number as any other word that MiniLM's
     tokenizer can't cut. That happens easily, since people often type an emoji without a space in front of it."""
 )
@@ -531,7 +520,7 @@ exercises.reveal(
 print(
     f"{ids.shape[1]} positions → 512 positions: {times_as_long:.0f} times as long on this machine"
 )
-tell(
+notebook.tell(
     """The results are the same, since the mask hides the padding. But every padded position runs through every matrix
     of every layer, and its result is thrown away. Pad to the longest text *of the batch*."""
 )
@@ -590,7 +579,7 @@ unknown = {
 }
 ratio = counted["Hindi"]["tales"] / counted["English"]["tales"]
 exercises.reveal("hindi_tokens", ratio)
-table(
+notebook.table(
     [
         (
             language,
@@ -608,7 +597,7 @@ table(
         "unknown to MiniLM",
     ],
 )
-tell(
+notebook.tell(
     """The content is the same in every row, so we divide by the number of *English* words everywhere. Look at the
     pieces of the tales first. English needs little more than one token per word, and the other languages in
     Latin letters need two or three times as many as English. Greek and Russian need about eight times as many

@@ -17,7 +17,6 @@ import math
 import random
 
 import torch
-from IPython.display import Markdown, display
 
 from helpers import exercises, plots
 from helpers.data.questions import squad, xquad
@@ -27,17 +26,6 @@ from helpers.pretrained.reader import load_reader
 from helpers.retrieval import bm25, ranks, standardised, word_overlap
 from helpers.widgets.model_map import model_map
 from helpers.widgets.span_explorer import SpanExplorer
-
-
-def table(rows, heads):
-    """Show rows of text as a table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
-
-
-def tell(text):
-    """Show what a measurement means, in the cell that reveals it, so that nobody reads it before."""
-    display(Markdown(" ".join(text.split())))
 
 
 reader = load_reader()
@@ -114,7 +102,7 @@ def recall(scores, k, right=right):
 
 
 exercises.reveal("words_alone", measured=100 * recall(shared, 1))
-tell(
+notebook.tell(
     f"""The right one comes first for {recall(shared, 1):.0%} of the questions, and for {recall(shared, 5):.0%} it's
     among the first five. These two numbers are called **recall at 1** and **recall at 5**."""
 )
@@ -175,7 +163,7 @@ found_by = {
     "MiniLM": similarity,
     "BM25 + MiniLM": together,
 }
-table(
+notebook.table(
     [[name, f"{recall(s, 1):.1%}", f"{recall(s, 5):.1%}"] for name, s in found_by.items()],
     ["", "right one first", "among the first five"],
 )
@@ -183,7 +171,7 @@ missed = {
     name: set((ranks(s, right) > 0).nonzero().flatten().tolist()) for name, s in found_by.items()
 }
 in_both = len(missed["BM25"] & missed["MiniLM"])
-tell(
+notebook.tell(
     f"""BM25 and MiniLM are about equally good, and they fail on different questions: BM25 misses
     {len(missed["BM25"])}, MiniLM {len(missed["MiniLM"])}, and only {in_both} questions are missed by both. That's why their sum
     is better than either. (Both scores are brought to mean 0 and spread 1 per question before we add them.)"""
@@ -238,7 +226,7 @@ by_meaning, by_words = (
 exercises.reveal("in_other_words", measured=by_meaning)
 our_sum = standardised(our_similarity) + standardised(our_rare)
 by_both = (ranks(our_sum, our_right) == 0).sum().item()
-tell(
+notebook.tell(
     f"""MiniLM puts the right paragraph first for {by_meaning} of our 21 questions, and BM25 for {by_words}. Here the sum is
     worse than MiniLM alone ({by_both}), because BM25 now contributes little but noise. We chose the questions to be
     hard for BM25, so this isn't a fair contest either. But it shows what a vector can do and a word count
@@ -348,7 +336,7 @@ for number in sample:
     careful.append(answer_f1(answered(number, place)[0], q.answers))
 exercises.reveal("two_argmaxes", measured=100 * len(invalid) / len(sample))
 backwards = [row for row in invalid if row[2] < row[1]]
-tell(
+notebook.tell(
     f"""{len(invalid)} of {len(sample)} pairs aren't an answer at all: {len(backwards)} end before they start, and
     {len(invalid) - len(backwards)} are longer than {LONGEST} tokens. Here's one of them."""
 )
@@ -452,7 +440,7 @@ pieces = [minilm.tokenizer.encode(a, add_special_tokens=False).tokens for a in t
 same = [glued(p) == a for p, a in zip(pieces, true_answers)]
 nearly = [normalise_answer(glued(p)) == normalise_answer(a) for p, a in zip(pieces, true_answers)]
 exercises.reveal("glued_pieces", measured=100 * sum(same) / len(same))
-tell(
+notebook.tell(
     f"""Of the {len(same)} true answers, {sum(same) / len(same):.0%} come back as they were. Even if we forgive small
     letters and punctuation, {sum(not n for n in nearly)} answers stay broken, such as these."""
 )
@@ -540,7 +528,7 @@ def sentence_around(text, start):
 
 lazy = [answer_f1(sentence_around(q.text, q.starts[0]), q.answers) for q in questions]
 exercises.reveal("the_whole_sentence", measured=100 * sum(lazy) / len(lazy))
-tell(
+notebook.tell(
     """All true words are there, so the recall is 1. What pulls F1 down is the precision, because a sentence has many
     words that aren't in the answer. A harmonic mean stays near the smaller of its two numbers."""
 )
@@ -585,12 +573,12 @@ for name, places in given.items():
     f1[name] = sum(answer_f1(*p) for p in pairs) / len(pairs)
     exact[name] = sum(answer_exact_match(*p) for p in pairs) / len(pairs)
 exercises.reveal("a_wrong_paragraph", measured=100 * f1["most similar wrong"])
-table(
+notebook.table(
     [[name, f"{100 * f1[name]:.1f}", f"{100 * exact[name]:.1f}"] for name in given],
     ["paragraph", "F1", "exact match"],
 )
 hits = sum(found[n] == right[n] for n in sample)
-tell(
+notebook.tell(
     f"""With the paragraph that we found, the pipeline loses {100 * (f1["right"] - f1["found"]):.1f} points of F1, since the
     right paragraph was found for {hits} of {len(sample)} questions. So here the reader is the weaker part. Given a wrong
     paragraph, it answers all the same: it points at *something*, and what little F1 it gets is made of chance
@@ -728,7 +716,7 @@ right_scores, wrong_scores = (
     torch.tensor([score for _, score in answers[name]]) for name in ("right", "most similar wrong")
 )
 easy = how_often_higher(right_scores, wrong_scores)
-tell(
+notebook.tell(
     f"""These questions were written to fool a reader, and ours is too small to see through many of them. A paragraph that's
     simply the wrong one is easier to notice: the score of the right one is higher in {easy:.0%} of the pairs."""
 )
@@ -765,16 +753,16 @@ print(reader.answer("Who painted the Mona Lisa?", nonsense, threshold=0.5))
 #
 # ## Longer than a window
 #
-# Our reader takes up to 256 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
+# Our reader takes up to 384 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
 # the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
-# put the five paragraphs of an article together and ask 30 questions whose answer is in its last paragraph.
+# put the five paragraphs of an article together and ask 20 questions whose answer is in its last paragraph.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 articles = {}
 for number, q in enumerate(questions):
     articles.setdefault(q.article, {}).setdefault(q.text, []).append(number)
 late = [(list(ps), n) for ps in articles.values() for n in list(ps.values())[-1]]
-late = random.Random(2).sample(late, 30)
+late = random.Random(2).sample(late, 20)
 whole = ["\n".join(paragraphs) for paragraphs, _ in late]
 late_asked = [asked[n] for _, n in late]
 windowed = reader.answer(late_asked, whole)
@@ -797,7 +785,9 @@ rows = {
     "the whole article, in windows": mean_f1(windowed, late_numbers),
     "the article's first 200 tokens": mean_f1(truncated, late_numbers),
 }
-table([[name, f"{100 * score:.1f}"] for name, score in rows.items()], ["the reader gets", "F1"])
+notebook.table(
+    [[name, f"{100 * score:.1f}"] for name, score in rows.items()], ["the reader gets", "F1"]
+)
 assert rows["the paragraph alone"] > rows["the whole article, in windows"]
 assert rows["the whole article, in windows"] > rows["the article's first 200 tokens"] + 0.15
 assert min(n_windows) > 2
@@ -825,10 +815,12 @@ means = {w: sum(s) / len(s) for w, s in by_word.items()}
 candidates = {w: means[w] for w in ("when", "who", "how", "what")}
 exercises.reveal("the_easiest_word", measured=max(candidates, key=candidates.get))
 order = sorted(means, key=means.get, reverse=True)
-table([[w, len(by_word[w]), f"{100 * means[w]:.0f}"] for w in order], ["word", "questions", "F1"])
+notebook.table(
+    [[w, len(by_word[w]), f"{100 * means[w]:.0f}"] for w in order], ["word", "questions", "F1"]
+)
 total = sum(map(sum, by_word.values())) / len(questions)
 total_exact = sum(answer_exact_match(a, q.answers) for a, q in zip(all_answers, questions))
-tell(
+notebook.tell(
     f"""All together: F1 {100 * total:.1f}, exact match {100 * total_exact / len(questions):.1f}. With so few questions per word, a difference of ten
     points can be chance."""
 )

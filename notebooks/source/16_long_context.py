@@ -33,16 +33,6 @@ from helpers.widgets.attention_patterns import AttentionPatterns
 torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
 
 
-def seconds(function, *inputs, repeats=3):
-    function(*inputs)  # the first call is always slower
-    times = []
-    for _ in range(repeats):
-        start = notebook.clock()
-        function(*inputs)
-        times.append(notebook.clock() - start)
-    return min(times)
-
-
 def multiplications(function, *inputs):
     with FlopCounterMode(display=False) as counter:
         function(*inputs)
@@ -66,13 +56,6 @@ def largest_tensor(function, *inputs):
     with LargestTensor() as memory:
         function(*inputs)
     return memory.size
-
-
-def tell(text):
-    """Show a sentence as it would stand in the lesson."""
-    from IPython.display import Markdown, display
-
-    display(Markdown(text))
 
 
 # %% [markdown] tags=["notes"]
@@ -151,9 +134,9 @@ lengths = [128, 256, 512, 1024, 2048]
 inputs = {n: torch.randn(3, 1, 1, n, 64).unbind(0) for n in lengths}
 widen, narrow = torch.randn(64, 256), torch.randn(256, 64)
 with torch.inference_mode():
-    full_times = [seconds(full_attention, *inputs[n]) for n in lengths]
+    full_times = [notebook.seconds(full_attention, *inputs[n]) for n in lengths]
     forward_times = [
-        seconds(lambda q, k, v: (q @ widen).relu() @ narrow, *inputs[n]) for n in lengths
+        notebook.seconds(lambda q, k, v: (q @ widen).relu() @ narrow, *inputs[n]) for n in lengths
     ]
     full_memory = {n: largest_tensor(full_attention, *inputs[n]) for n in lengths}
 print(
@@ -234,7 +217,7 @@ def window_attention(query, key, value):
 
 contenders = (full_attention, masked_attention, window_attention)
 with torch.inference_mode():
-    rounds = [[seconds(f, *inputs[2048], repeats=1) for f in contenders] for _ in range(5)]
+    rounds = [[notebook.seconds(f, *inputs[2048], repeats=1) for f in contenders] for _ in range(5)]
     plain_time, masked_time, block_time = numpy.median(rounds, axis=0)
     counted = [multiplications(f, *inputs[2048]) for f in contenders]
     small = [x[..., :256, :] for x in inputs[2048]]
@@ -247,7 +230,7 @@ exercises.reveal(
     "what_a_mask_saves", measured="little" if ratio < 0.2 else "half" if ratio < 0.7 else "more"
 )
 print(f"with the mask, {ratio:.1f} times as long as without")
-tell(
+notebook.tell(
     "A mask hides scores that have already been computed. To save the work, we must not compute them "
     "at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
     f"queries only with its own block of keys and the one before. It gives the same result {plain_time / block_time:.0f} "
@@ -381,7 +364,7 @@ axes = plots.labelled_lines(
 )
 axes.set_ylim(0, 105)
 axes.axhline(12.5, color=plots.GREY, linewidth=1, linestyle=":")
-tell(
+notebook.tell(
     "Two layers with a window of 8 reach 14 positions, and there the accuracy drops to chance, one in "
     "eight. No amount of training can change that, because the gradient beyond it is exactly zero. The "
     "strided and the global pattern compute hardly more pairs, and any two of their positions meet "
@@ -482,7 +465,7 @@ exercises.reveal("what_tiles_save", measured="same" if plain == tiled else "fewe
 print(
     f"largest tensor at 2048 tokens: {full_memory[2048] / tile_memory:.0f} times smaller in tiles of 128"
 )
-tell(
+notebook.tell(
     "Nothing is left out and nothing is approximated. On a GPU, tiling is nevertheless several times as "
     "fast, because reading and writing the weights takes longer there than computing them. "
     "`F.scaled_dot_product_attention` does it for you."
@@ -530,9 +513,9 @@ with torch.inference_mode():
     torch.testing.assert_close(
         efficient.causal_linear_attention(q, k, v), causal, atol=1e-6, rtol=0
     )
-    linear_times = [seconds(efficient.linear_attention, *inputs[n]) for n in lengths]
-    fused_times = [seconds(F.scaled_dot_product_attention, *inputs[n]) for n in lengths]
-    chunk_times = [seconds(efficient.causal_linear_attention, *inputs[n]) for n in lengths]
+    linear_times = [notebook.seconds(efficient.linear_attention, *inputs[n]) for n in lengths]
+    fused_times = [notebook.seconds(F.scaled_dot_product_attention, *inputs[n]) for n in lengths]
+    chunk_times = [notebook.seconds(efficient.causal_linear_attention, *inputs[n]) for n in lengths]
     few = torch.randn(3, 1, 1, 32, 64).unbind(0)
     small_ratio = multiplications(efficient.linear_attention, *few) / multiplications(
         full_attention, *few
@@ -645,7 +628,7 @@ axes.set_ylim(0, 105)
 if (mine := exercises.guess("pairs_from_a_matrix")) is not None:
     axes.plot(512, mine, marker="D", color=plots.ORANGE, markersize=9)
     axes.annotate("your guess", (512, mine), xytext=(-78, 6), textcoords="offset points")
-tell(
+notebook.tell(
     "Softmax attention with sharp scores reads back all 512, because it keeps keys and values apart. That's "
     "the price of linear attention: not the distant past as such, but exact look-up among many things."
 )
