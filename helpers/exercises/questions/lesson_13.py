@@ -205,7 +205,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "two_argmaxes",
-        "How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 30 tokens?",
+        "How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 20 tokens?",
         slider=True,
         low=0,
         high=100,
