@@ -1,7 +1,5 @@
 """What Sphinx is told; `build.py` prepares the pages, puts this file beside them and calls it."""
 
-from notebooks.build import address, is_published
-
 project = "Attention and Transformers, by hand"
 author = "the course's authors"
 html_title = "Attention and Transformers"
@@ -30,11 +28,6 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False  # the licences are in the repository
 html_theme_options = {"navigation_with_keys": False}  # arrow keys belong to the widgets
-if is_published():
-    html_theme_options |= {
-        "source_repository": address(), "source_branch": "main", "top_of_page_buttons": [],
-        "footer_icons": [],
-    }  # fmt: skip
 mathjax_path = "mathjax.js"
 # Without its menu a formula is no stop for the Tab key.
 mathjax3_config = {"options": {"enableMenu": False}}

@@ -12,12 +12,18 @@ from notebooks.build import (
     PREDICT,
     REVEAL,
     ROOT,
+    address,
     colab_address,
     is_published,
     predictions,
 )
 
 STILL = "<p>Run this cell to play.</p>"
+OF_THE_TRANSLATOR = '"model":"the translator"'  # in the state of a map
+OWN_SENTENCE = (
+    '<p class="course-elsewhere"><a href="index.html#try-it">Type a sentence of your own</a> '
+    "and see its map.</p>"
+)
 # Code that only shows a question or a verdict, which the page shows anyway.
 NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^\n]*\)")
 LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^)\s]*(?:\([^)]*\))?[^)\s]*))?\)")
@@ -124,6 +130,8 @@ def _shown(cell, stem):
         data = output.get("data", {})
         if "text/html" in data:
             data["text/html"] = data["text/html"].replace(STILL, alive_where(stem))
+            if OF_THE_TRANSLATOR in data["text/html"]:
+                data["text/html"] += OWN_SENTENCE
         if "text/markdown" in data:
             data["text/markdown"] = linked(data["text/markdown"])
     cell.outputs = [out for out in cell.outputs if out.get("data", {}).get("text/html", "-")]
@@ -208,8 +216,9 @@ def front_page(first_map, weights):
     stems = sorted(path.stem for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
     entries = "\n".join(f"{stem[:2]} {title_of(stem)} <{stem}>" for stem in stems)
     named = html.escape(json.dumps(weights))
+    where = f"\n\n[Get the course]({address()})" if is_published() else ""
     return (
-        f"# Attention and Transformers, by hand\n\n{about}\n\n## Try it\n\n"
+        f"# Attention and Transformers, by hand\n\n{about}{where}\n\n## Try it\n\n"
         f'<div id="course-translator" data-weights="{named}"></div>\n'
         f'<div id="course-map">\n{_one_block(first_map)}\n</div>\n\n'
         f"## Lessons\n\n{table}\n\n"

@@ -126,6 +126,14 @@ def test_an_output_of_nothing_is_left_out(cells):
     assert len(widget.outputs) == 1
 
 
+def test_a_map_of_the_translator_leads_to_the_one_that_takes_any_sentence():
+    maps = [
+        pages._shown(code("model_map(…)", shown(f'{{"model":"{name}"}}')), "07")[0]
+        for name in ("the translator", "MiniLM")
+    ]
+    assert ["index.html#try-it" in told([one]) for one in maps] == [True, False]
+
+
 def test_the_front_page_names_every_lesson_once_in_the_table_and_once_in_the_menu():
     page = pages.front_page("<i>map</i>\n\n<b></b>", {"model": "a.safetensors"})
     stems = [path.stem for path in build.SOURCES.glob("*.py")]
