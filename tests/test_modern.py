@@ -135,13 +135,13 @@ def test_none_of_them_equals_the_first_gpt():
             attn_pdrop=0.0,
         )  # fmt: skip
     ).double()
-    model.norm = nn.LayerNorm(24)  # so that its names can be read as GPT-2's
+    last, model.norm = model.norm, nn.LayerNorm(24)  # so that its names can be read as GPT-2's
     renamed = {}
     for name, weight in gpt2_state(model).items():
         if "ln_f" not in name:
             name = name.replace("wte", "tokens_embed").replace("wpe", "positions_embed")
             renamed[name] = weight
-    model.norm = nn.Identity()
+    model.norm = last
     theirs.load_state_dict(renamed)
     ids = torch.randint(50, (3, 17))
     with torch.no_grad():
