@@ -204,8 +204,11 @@ assert cut_off < 0.06
 # %% [markdown]
 # ## 2. When does it sound?
 #
-# The encoder treats its input as a set, so each token needs something that says when it sounds. Somebody has
-# written the function below, in which the class token of lesson 15 comes first, and then the strokes. It runs,
+# The encoder treats its input as a set, so each token needs something that says when it sounds.
+#
+# ### Your turn: find the bug (4 min)
+#
+# Somebody has written the function below, in which the class token of lesson 15 comes first, and then the strokes. It runs,
 # and even learns something. But look at what it does to two windows with the same three strokes. They differ in
 # when the third stroke sounds, in the first bar or in the second.
 
