@@ -6,19 +6,21 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 SLIDES_STAMP := $(VENV)/.slides-installed
 COLAB_STAMP := .venv-colab/.installed
+HUB := .venv-hub
 SITE_STAMP := .venv-site/.installed
 LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab teach class class-view grade quick test notebooks minutes images site bench colab format clean
+.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images site bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
 	@echo "make teach LESSON=04        a lesson's slides, with its notes and a countdown beside it"
 	@echo "make class                  learner's and teacher's copies of every lesson"
 	@echo "make class-view             where everybody is, from pasted progress lines"
+	@echo "make class-test             try a class on one server, for real (LEARNERS=4)"
 	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
 	@echo "make quick                  code style, the package and the exercises: a minute"
 	@echo "make test                   everything that CI checks: a few minutes"
@@ -47,6 +49,11 @@ class: $(STAMP)
 class-view: $(STAMP)
 	$(PY) class/view.py
 
+# The proxy comes from npm, so node has to be there.
+class-test: $(HUB)/.installed
+	OMP_NUM_THREADS=1 $(HUB)/bin/python class/hub/trial.py --learners $(or $(LEARNERS),4) \
+		--proxy $(HUB)/node_modules/.bin/configurable-http-proxy
+
 grade: $(STAMP)
 	@[ -n "$(FOLDER)" ] || { echo "Say where the submissions are: make grade FOLDER=submissions"; exit 1; }
 	$(PY) class/grade.py "$(FOLDER)"
@@ -58,7 +65,7 @@ test: $(STAMP) $(COLAB_STAMP) $(SITE_STAMP)
 	$(PY) tests/stages.py
 
 notebooks: $(STAMP)
-	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force)
+	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force) $(if $(ADDRESS),--address=$(ADDRESS))
 
 minutes: $(STAMP)
 	$(PY) -m notebooks.minutes $(ONLY)
@@ -117,4 +124,14 @@ $(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
 $(SITE_STAMP): $(STAMP) site/requirements.txt
 	$(PY) -m venv .venv-site
 	.venv-site/bin/python -m pip install --quiet -r site/requirements.txt
+	@touch $@
+
+# A server's environment on top of the course's, which is found by a path and not installed twice.
+$(HUB)/.installed: $(STAMP) class/hub/requirements.txt
+	$(PY) -m venv $(HUB)
+	$(HUB)/bin/python -m pip install --quiet -r class/hub/requirements.txt \
+		$$(grep -o '^jupyterlab==[^ ]*' requirements.txt)
+	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> $$($(HUB)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/course.pth
+	npm install --silent --prefix $(HUB) configurable-http-proxy@5.3.0
 	@touch $@

@@ -1,8 +1,9 @@
 """Turn ``notebooks/source/NN_name.py`` into executed ``notebooks/NN_name.ipynb``.
 
 ``make notebooks`` rebuilds what changed, ``make notebooks ONLY=03`` one lesson,
-``make notebooks FORCE=1`` all of them. Where only text has changed, nothing is run again. For
-maintainers only: learners write in copies, see `copies.py`.
+``make notebooks FORCE=1`` all of them, and ``make notebooks ADDRESS=https://github.com/NAME/COURSE``
+writes the address of a published copy into them. Where only text has changed, nothing is run again.
+For maintainers only: learners write in copies, see `copies.py`.
 
 A source is Python text in jupytext's percent format. Its cells carry tags; besides nbval's own
 (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this script knows:
@@ -96,6 +97,27 @@ def address():
     """
     with open(ROOT / "pyproject.toml", "rb") as file:
         return tomllib.load(file)["project"]["urls"]["Repository"].removesuffix("/")
+
+
+def set_address(new):
+    """Write down where the course is published.
+
+    Parameters
+    ----------
+    new : str
+        A repository on GitHub, as a browser shows it.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", new.removesuffix("/")):
+        raise ValueError(f"expected https://github.com/NAME/REPOSITORY; got {new!r}")
+    place = ROOT / "pyproject.toml"
+    text = place.read_text(encoding="utf-8").replace(f'"{address()}"', f'"{new.removesuffix("/")}"')
+    with whole_file(place) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def is_published():
@@ -342,7 +364,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
     parser.add_argument("--force", action="store_true", help="build unchanged notebooks too")
+    parser.add_argument("--address", help="where you publish the course; every notebook gets it")
     options = parser.parse_args(arguments)
+    if options.address:
+        set_address(options.address)
     sources = sorted(SOURCES.glob("*.py"))
     chosen = [s for s in sources if not options.only or s.name.startswith(tuple(options.only))]
     if not chosen:

@@ -1,0 +1,488 @@
+"""Try the hub for real on this machine: ``make class-test``.
+
+A hub on the loopback, learners who open a lesson by its link, run its first cells, answer an
+exercise and save; a class view that counts them; a lesson that changes while they work; a server
+that is culled and comes back; a hub that is killed and started again. Every step asserts what a
+teacher counts on. At the end stands a table of seconds and memory. Nothing stays behind: all
+processes end, and all files are in a temporary folder.
+
+The learners here are processes of one user, so isolation is the one thing that this can't try.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+import requests
+import websocket
+from invite import BRANCH, code, link
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from notebooks.build import SOURCES, assemble  # noqa: E402
+from notebooks.copies import learners_copy  # noqa: E402
+
+LESSON = "04_self_attention_matrices"
+EXERCISE = "scaled_scores"
+RIGHT = "def scaled_scores(query, key):\n    return query @ key.mT / math.sqrt(query.shape[-1])"
+WRONG = RIGHT.replace(" / math.sqrt(query.shape[-1])", "")
+FIRST_CELLS = 9
+NEW_TEXT = "We have mended this lesson since this morning."
+PATIENCE = 240  # seconds for a step; a busy machine is slow, and a trial no race
+
+
+class Machine:
+    """The processes of a hub, and the folder that they work in.
+
+    Parameters
+    ----------
+    folder : Path
+    proxy : str
+        The command of the proxy.
+    """
+
+    def __init__(self, folder, proxy):
+        self.folder, self.state = folder, folder / "state"
+        self.state.mkdir()
+        ports = [_free_port() for _ in range(4)]
+        self.address = f"http://127.0.0.1:{ports[0]}"
+        self.hub_api = f"http://127.0.0.1:{ports[2]}"
+        self.secret = secrets.token_hex()
+        self.environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(),
+            "COURSE_SECRET": self.secret,
+            "COURSE_TEACHERS": "teacher",
+            "COURSE_STATE": str(self.state),
+            "COURSE_SPAWNER": "local",
+            "COURSE_FOLDER": str(ROOT),
+            "COURSE_PROXY": self.address,
+            "COURSE_PROXY_API": f"http://127.0.0.1:{ports[1]}",
+            "COURSE_VIEW": f"http://127.0.0.1:{ports[3]}",
+            "HOME": str(folder),
+        }
+        self.proxy_command = [
+            *(proxy, "--ip=127.0.0.1", f"--port={ports[0]}"),
+            *("--api-ip=127.0.0.1", f"--api-port={ports[1]}"),
+            *(f"--default-target={self.hub_api}", f"--error-target={self.hub_api}/hub/error"),
+        ]
+        self.hub_command = [
+            *(sys.executable, "-m", "jupyterhub", f"--config={HERE / 'jupyterhub_config.py'}"),
+            *(f"--JupyterHub.bind_url={self.address}", f"--JupyterHub.hub_port={ports[2]}"),
+        ]
+        self.proxy = self.hub = None
+
+    def start_proxy(self):
+        """Start the proxy, which stays for the whole trial."""
+        self.proxy = self._start(self.proxy_command, "proxy.log")
+
+    def start_hub(self):
+        """Start the hub and wait until it and its class view answer."""
+        self.hub = self._start(self.hub_command, "hub.log")
+        for path in ("/hub/health", "/services/class-view/data"):
+            address = f"{self.address}{path}"  # the class view sends strangers to the login
+            wait_for(lambda address=address: requests.get(address, timeout=5).ok, address)
+
+    def _start(self, command, log):
+        with open(self.folder / log, "ab") as file:
+            return subprocess.Popen(
+                command,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                cwd=self.state,
+                start_new_session=True,
+            )
+
+    def kill_hub(self):
+        """Kill the hub as a power cut would, with the services that it started."""
+        services = self.processes("service.py", "jupyterhub_idle_culler")
+        for pid in [self.hub.pid, *services]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.hub.wait()
+
+    def processes(self, *words):
+        """Find this trial's processes whose command holds one of some words."""
+        mark = self.secret.encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                mine = mark in (folder / "environ").read_bytes() or str(self.state).encode() in (
+                    (folder / "environ").read_bytes()
+                )
+                command = (folder / "cmdline").read_text(errors="replace")
+                if mine and any(word in command for word in words):
+                    found.append(int(folder.name))
+        return found
+
+    def stop(self):
+        """End everything that this trial has started."""
+        for pid in self.processes(""):
+            if pid != os.getpid():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+class Learner:
+    """Somebody with a browser, as far as a hub can tell.
+
+    Parameters
+    ----------
+    machine : Machine
+    name : str
+    """
+
+    def __init__(self, machine, name):
+        self.machine, self.name = machine, name
+        self.web = requests.Session()
+        self.kernel, self.socket = None, None
+
+    def log_in(self):
+        """Type the name and the code into the hub's form."""
+        page = f"{self.machine.address}/hub/login"
+        self.web.get(page, timeout=PATIENCE)
+        answer = self.web.post(
+            page,
+            data={
+                "username": self.name,
+                "password": code(self.machine.secret, self.name),
+                "_xsrf": self.web.cookies.get("_xsrf", path="/hub/"),
+            },
+            timeout=PATIENCE,
+        )
+        assert answer.status_code == 200, f"{self.name} can't log in: {answer.status_code}"
+
+    def open(self, address):
+        """Follow the link: a server starts, and the lesson is fetched or brought up to date."""
+        wait_for(lambda: self._is_at_home(address), f"{self.name}'s server")
+        with self.web.get(
+            self.at("git-pull/api"),
+            params={
+                "repo": self.machine.lessons,
+                "branch": BRANCH,
+                "targetPath": "lessons",
+                "_xsrf": self._token(),
+            },
+            headers={"X-XSRFToken": self._token(), "Accept": "text/event-stream"},
+            timeout=PATIENCE,
+        ) as answer:
+            assert '"phase": "finished"' in answer.text, answer.text[-2000:]
+
+    def _is_at_home(self, address):
+        return f"/user/{self.name}/git-pull" in self.web.get(address, timeout=PATIENCE).url
+
+    def at(self, path):
+        return f"{self.machine.address}/user/{self.name}/{path}"
+
+    def _token(self):
+        return self.web.cookies.get("_xsrf", path=f"/user/{self.name}/")
+
+    def ask(self, method, path, **what):
+        """Call an interface of the own server."""
+        headers = {"X-XSRFToken": self._token()}
+        answer = self.web.request(method, self.at(path), headers=headers, timeout=PATIENCE, **what)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def read(self):
+        """Open the lesson."""
+        model = self.ask("GET", f"api/contents/lessons/{LESSON}.ipynb")
+        return nbformat.from_dict(model["content"])
+
+    def save(self, notebook):
+        """Save the lesson."""
+        body = {"type": "notebook", "content": notebook}
+        self.ask("PUT", f"api/contents/lessons/{LESSON}.ipynb", json=body)
+
+    def start_kernel(self):
+        """Start a kernel for the lesson."""
+        body = {"name": "python3", "path": f"lessons/{LESSON}.ipynb"}
+        self.kernel = self.ask("POST", "api/kernels", json=body)["id"]
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
+        self.socket = websocket.create_connection(
+            self.at(f"api/kernels/{self.kernel}/channels").replace("http", "ws", 1),
+            cookie=cookies,
+            timeout=PATIENCE,
+        )
+
+    def run(self, source):
+        """Run a cell; raise what it raises, return what it shows."""
+        number = uuid.uuid4().hex
+        header = {"msg_id": number, "msg_type": "execute_request", "username": self.name}
+        header |= {"session": self.name, "version": "5.3", "date": ""}
+        content = {"code": source, "silent": False, "store_history": True}
+        content |= {"user_expressions": {}, "allow_stdin": False, "stop_on_error": True}
+        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+        self.socket.send(json.dumps(message | {"channel": "shell", "buffers": []}))
+        shown = []
+        while True:
+            said = json.loads(text_of(self.socket.recv()))
+            if said["parent_header"].get("msg_id") != number:
+                continue
+            content = said["content"]
+            if said["msg_type"] == "error":
+                raise AssertionError(f"{self.name}: {content['ename']}: {content['evalue']}")
+            shown += [str(content.get("text", "")) + str(content.get("data", ""))]
+            if said["msg_type"] == "status" and content["execution_state"] == "idle":
+                return "".join(shown)
+
+    def work(self, answer):
+        """Run the first cells, then answer the exercise, check it and save."""
+        notebook = self.read()
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        start = time.monotonic()
+        self.start_kernel()
+        for cell in cells[:FIRST_CELLS]:
+            self.run(cell.source)
+        seconds = time.monotonic() - start
+        gap = next(cell for cell in cells if f"def {EXERCISE}(" in cell.source)
+        gap.source = answer
+        self.run(gap.source)
+        self.run(f'exercises.check("{EXERCISE}", {EXERCISE})')
+        self.save(notebook)
+        return seconds
+
+
+def text_of(received):
+    """Find the JSON in a kernel's message; one with a widget's bytes begins with a table."""
+    if isinstance(received, str):
+        return received
+    n_parts = int.from_bytes(received[:4], "big")
+    starts = [int.from_bytes(received[4 * i : 4 * i + 4], "big") for i in range(1, n_parts + 1)]
+    return received[starts[0] : [*starts, len(received)][1]]
+
+
+def wait_for(condition, what):
+    """Ask until something holds, or say what didn't come."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(requests.RequestException):
+            if condition():
+                return
+        assert time.monotonic() < end, f"waited {PATIENCE} s for {what}"
+        time.sleep(0.5)
+
+
+def _free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def git(folder, *arguments):
+    """Run git as nobody in particular."""
+    name = ["-c", "user.name=course", "-c", "user.email=course@localhost"]
+    subprocess.run(["git", *name, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def publish(folder, notebook):
+    """Commit a learner's copy to the branch that learners pull."""
+    if not (folder / ".git").exists():
+        folder.mkdir()
+        git(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
+    nbformat.write(notebook, folder / f"{LESSON}.ipynb")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=a version of the lesson")
+
+
+def proportional(pid):
+    """Tell a process's share of memory in MB: what others use too counts in parts."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)[1]) * 1024 / 1e6
+
+
+def seen(teacher, **query):
+    """Ask the class view."""
+    answer = teacher.web.get(
+        f"{teacher.machine.address}/services/class-view/data", params=query, timeout=PATIENCE
+    )
+    answer.raise_for_status()
+    return answer.json()
+
+
+def trial(machine, n_learners, say):
+    """Play the class.
+
+    Parameters
+    ----------
+    machine : Machine
+    n_learners : int
+    say : function (str)
+
+    Returns
+    -------
+    figures : dict of str to str
+    """
+    figures = {}
+    lesson = learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+    machine.lessons = str(machine.folder / "lessons")
+    publish(Path(machine.lessons), lesson)
+    address = link(machine.address, machine.lessons, LESSON)
+    machine.start_proxy()
+    machine.start_hub()
+    say("the hub answers")
+
+    learners = [Learner(machine, f"learner-{i}") for i in range(n_learners)]
+    stuck, others = learners[0], learners[1:]
+    teacher = Learner(machine, "teacher")
+    teacher.log_in()
+    with ThreadPoolExecutor(n_learners) as pool:
+
+        def together(function):
+            return list(pool.map(function, learners))
+
+        start = time.monotonic()
+        together(Learner.log_in)
+        together(lambda learner: learner.open(address))
+        figures["from the link to the lesson, all at once"] = f"{time.monotonic() - start:.0f} s"
+        say("everybody has opened the lesson by its link")
+        seconds = together(lambda one: one.work(WRONG if one is stuck else RIGHT))
+        figures[f"kernel and {FIRST_CELLS} first cells, all at once"] = f"{max(seconds):.0f} s"
+        say("everybody has answered")
+
+        refused = stuck.web.get(f"{machine.address}/services/class-view/data", timeout=PATIENCE)
+        assert refused.status_code == 403, f"a learner sees the class view: {refused.status_code}"
+        part = counted(seen(teacher))
+        assert (part["passed"], part["trying"]) == (len(others), 1), part
+        assert part["mistake"], part
+        assert part["with_it"] == 1, part
+        assert not part["who"], "names without being asked"
+        assert counted(seen(teacher, names=1))["who"]["trying"] == [stuck.name]
+        say(f"the class view counts them: {part['mistake']!r} is the mistake")
+
+        changed = learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+        changed.cells[-1].source += f"\n\n{NEW_TEXT}"
+        publish(Path(machine.lessons), changed)
+        together(lambda learner: learner.open(address))
+        check_notebooks(learners, stuck)
+        say("the lesson has changed, and every answer is still there")
+
+        rest = [c.source for c in lesson.cells if c.cell_type == "code"][FIRST_CELLS:]
+        for learner in learners[: max(1, n_learners // 2)]:
+            for source in rest:
+                with contextlib.suppress(AssertionError):  # an open gap may stop a later cell
+                    learner.run(source)
+        figures |= memory(machine)
+        say("half of them have run the whole lesson")
+
+        machine.kill_hub()
+        assert "4" in learners[-1].run("2 + 2"), "a kernel has gone with the hub"
+        machine.start_hub()
+        assert "5" in learners[-1].run("2 + 3"), "a kernel has gone with the new hub"
+        teacher.log_in()
+        assert counted(seen(teacher)) == part
+        say("the hub was killed and is back; nobody has noticed")
+
+        cull(machine, learners)
+        assert counted(seen(teacher)) == part, "who has left isn't counted any more"
+        together(lambda learner: learner.open(address))
+        check_notebooks(learners, stuck)
+        stuck.work(RIGHT)
+        assert counted(seen(teacher))["passed"] == n_learners
+        say("all servers were culled and are back, with every answer")
+    return figures
+
+
+def counted(data):
+    """Find the exercise in what the class view says."""
+    return next(part for part in data["parts"] if part["name"] == EXERCISE)
+
+
+def check_notebooks(learners, stuck):
+    """Assert that each learner has their own answer and the lesson's new text."""
+    for learner in learners:
+        sources = [cell.source for cell in learner.read().cells]
+        assert (WRONG if learner is stuck else RIGHT) in sources, f"{learner.name} lost the answer"
+        assert any(NEW_TEXT in source for source in sources), f"{learner.name} has the old lesson"
+
+
+def cull(machine, learners):
+    """Let the idle culler stop every server, as it would after an hour."""
+    admin = Learner(machine, "teacher")
+    admin.log_in()
+    users = f"{machine.address}/hub/api/users"
+    xsrf = {"X-XSRFToken": admin.web.cookies.get("_xsrf", path="/hub/"), "Referer": machine.address}
+    for learner in learners:
+        learner.socket.close()
+    token = admin.web.post(f"{users}/teacher/tokens", headers=xsrf, timeout=PATIENCE)
+    token.raise_for_status()
+    environment = {**machine.environment, "JUPYTERHUB_API_TOKEN": token.json()["token"]}
+    culler = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=1", "--cull-every=2"),
+            f"--url={machine.hub_api}/hub/api",
+        ],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: not machine.processes("singleuser"), "the culler")
+    finally:
+        culler.terminate()
+        culler.wait()
+
+
+def memory(machine):
+    """Measure what a learner costs."""
+    server = statistics.median(map(proportional, machine.processes("singleuser")))
+    kernels = sorted(map(proportional, machine.processes("ipykernel")))
+    return {
+        "a learner's server, proportional": f"{server:.0f} MB",
+        "kernels, proportional": ", ".join(f"{size:.0f}" for size in kernels) + " MB",
+        "server and largest kernel": f"{server + kernels[-1]:.0f} MB",
+    }
+
+
+def main(arguments=None):
+    """Run the trial and print its table.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+    """
+    parser = argparse.ArgumentParser(prog="make class-test", description=__doc__)
+    parser.add_argument("--learners", type=int, default=4)
+    parser.add_argument("--proxy", default="configurable-http-proxy")
+    options = parser.parse_args(arguments)
+    if shutil.which(options.proxy) is None:
+        parser.error("the proxy is missing: npm install configurable-http-proxy")
+    start = time.monotonic()
+
+    def say(text):
+        print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True) as folder:
+        machine = Machine(Path(folder), options.proxy)
+        try:
+            figures = trial(machine, options.learners, say)
+        except BaseException:
+            print((Path(folder) / "hub.log").read_text(errors="replace")[-6000:])
+            raise
+        finally:
+            machine.stop()
+    for what, figure in figures.items():
+        print(f"{what:45} {figure}")
+
+
+if __name__ == "__main__":
+    main()

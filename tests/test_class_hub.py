@@ -1,0 +1,184 @@
+"""A class on one server: what can be tested without the server, and the trial where it can run."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import tornado.web
+import yaml
+from tornado.testing import AsyncHTTPTestCase
+
+ROOT = Path(__file__).resolve().parent.parent
+HUB = ROOT / "class" / "hub"
+sys.path += [str(HUB), str(ROOT / "class")]
+
+import invite  # noqa: E402
+
+from helpers.exercises import model  # noqa: E402
+
+MISTAKE = model.find("causal_mask").mistakes[0].name
+
+
+def test_a_link_opens_the_lesson_in_the_learners_branch():
+    made = invite.link("https://hub.example.org/", "https://github.com/me/course.git", "04_x")
+    asked = parse_qs(urlsplit(made).query)
+    assert made.startswith("https://hub.example.org/hub/user-redirect/git-pull?")
+    assert asked["repo"] == ["https://github.com/me/course.git"]
+    assert asked["branch"] == ["learners"]
+    assert asked["urlpath"] == ["lab/tree/course/04_x.ipynb"]
+
+
+def test_a_code_belongs_to_one_name_and_one_hub():
+    codes = {invite.code(secret, name) for secret in ("a", "b") for name in ("ada", "bo")}
+    assert len(codes) == 4
+    assert invite.code("a", "Ada") == invite.code("a", "ada")
+    assert re.fullmatch(r"[0-9a-f]{10}", invite.code("a", "ada"))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"), [(" Ada Lovelace\n", "ada-lovelace"), ("bo@x.org", "bo@x.org"), ("", "")]
+)
+def test_a_line_of_a_list_becomes_a_name_to_log_in_with(line, name):
+    assert invite.login_name(line) == name
+
+
+def test_the_invitation_has_a_line_per_learner(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_SECRET", "long")
+    people = tmp_path / "people.txt"
+    people.write_text("Ada Lovelace\n\nBo\n", encoding="utf-8")
+    arguments = ["https://hub.example.org", "04", str(people), "--repository", "file:///lessons"]
+    invite.main(arguments)
+    address, *lines = capsys.readouterr().out.splitlines()
+    assert "04_self_attention_matrices.ipynb" in address
+    assert lines == [
+        f"ada-lovelace,{invite.code('long', 'ada-lovelace')}",
+        f"bo,{invite.code('long', 'bo')}",
+    ]
+
+
+def pinned(path):
+    lines = [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
+    return dict(line.split("==") for line in lines if line)
+
+
+def test_learners_at_home_install_nothing_of_a_hub():
+    hub, course = pinned(HUB / "requirements.txt"), pinned(ROOT / "requirements.txt")
+    assert {"jupyterhub", "nbgitpuller", "jupyterhub-idle-culler", "dockerspawner"} <= set(hub)
+    assert not set(hub) & set(course)
+
+
+def test_the_image_takes_folders_that_exist_and_leaves_the_maintainers_part_out():
+    text = (HUB / "Dockerfile").read_text(encoding="utf-8")
+    sources = [
+        word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()
+    ]
+    assert {"helpers", "notebooks", "class"} <= set(sources)
+    for source in sources:
+        assert (ROOT / source).exists(), source
+    learners = (ROOT / "requirements.txt").read_text("utf-8").partition("\n# Maintainers")[0]
+    assert "# Maintainers" in text
+    assert "torch==" in learners
+    assert "pytest" not in learners
+
+
+def test_both_ways_to_run_it_agree_with_each_other():
+    values = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))
+    compose = yaml.safe_load((HUB / "compose.yaml").read_text("utf-8"))
+    view, service = yaml.safe_load_all((HUB / "class_view.yaml").read_text("utf-8"))
+    config = (HUB / "jupyterhub_config.py").read_text("utf-8")
+    roles = values["hub"]["loadRoles"]
+    for scope in roles["class-view"]["scopes"] + roles["teachers"]["scopes"]:
+        assert f'"{scope}"' in config, scope
+    assert values["singleuser"]["memory"] == {"guarantee": "500M", "limit": "2G"}
+    assert "mem_guarantee = 500 * MB" in config
+    port = service["spec"]["ports"][0]["port"]
+    assert values["hub"]["services"]["class-view"]["url"] == f"http://class-view:{port}"
+    assert compose["services"]["hub"]["environment"]["COURSE_VIEW"] == f"http://hub:{port}"
+    image = view["spec"]["template"]["spec"]["containers"][0]["image"]
+    singleuser = values["singleuser"]["image"]
+    assert image == f"{singleuser['name']}:{singleuser['tag']}"
+
+
+has_hub = importlib.util.find_spec("jupyterhub") is not None
+needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (class/hub)")
+
+
+class FakeHub(AsyncHTTPTestCase):
+    """A hub with 230 users: one has passed, one is stuck, one sleeps, one sends rubbish."""
+
+    N = 230
+
+    def get_app(self):
+        files = {"u1": state("done"), "u2": state("attempted", MISTAKE), "u4": "{rubbish"}
+        asleep = self.asleep = {"u3"}
+        n_users = self.N
+
+        class Users(tornado.web.RequestHandler):
+            def get(self):
+                assert self.request.headers["Authorization"] == "token secret"
+                offset, limit = (int(self.get_argument(a)) for a in ("offset", "limit"))
+                names = ["teacher", *(f"u{i}" for i in range(1, n_users))]
+                users = [
+                    {"name": n, "servers": {"": {"ready": n not in asleep, "url": f"/user/{n}/"}}}
+                    for n in names
+                ]
+                self.write(json.dumps(users[offset : offset + limit]))
+
+        class File(tornado.web.RequestHandler):
+            def get(self, name):
+                if name not in files:
+                    raise tornado.web.HTTPError(404)
+                self.write({"content": files[name]})
+
+        return tornado.web.Application(
+            [("/hub/api/users", Users), ("/user/(.+)/api/contents/progress.json", File)]
+        )
+
+    def pull(self, hub):
+        hub.pulled = -1e9
+        return self.io_loop.run_sync(hub.pull)
+
+    @needs_hub
+    def test_everybody_is_asked_and_the_sleeping_are_counted_as_last_seen(self):
+        import service
+
+        hub = service.Hub(self.get_url("/hub/api"), self.get_url(""), "secret", {"teacher"})
+        states, note = self.pull(hub)
+        assert len(states) == self.N - 1 - 2  # without the teacher, the sleeper and the rubbish
+        assert note == "1 servers don't answer"
+        assert states["u2"]["exercises"]["causal_mask"]["mistake"] == MISTAKE
+        self.asleep.add("u1")
+        states, note = self.pull(hub)
+        assert states["u1"]["exercises"]["causal_mask"]["state"] == "done"
+        assert "1 have left and are counted as last seen" in note
+
+
+def state(word, mistake=""):
+    entry = {"state": word, "tries": 1, "mistake": mistake}
+    return json.dumps({"exercises": {"causal_mask": entry}, "questions": {}})
+
+
+def environment_with_a_hub():
+    """Find the Python of `make class-test`, and its proxy."""
+    python = ROOT / ".venv-hub" / "bin" / "python"
+    local = ROOT / ".venv-hub" / "node_modules" / ".bin" / "configurable-http-proxy"
+    proxy = local if local.exists() else shutil.which("configurable-http-proxy")
+    return (python, proxy) if python.exists() and proxy else None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    environment_with_a_hub() is None, reason="no hub here: make class-test makes one"
+)
+def test_two_learners_play_the_class():
+    python, proxy = environment_with_a_hub()
+    command = [python, HUB / "trial.py", "--learners=2", f"--proxy={proxy}"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=ROOT)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "with every answer" in done.stdout
