@@ -13,9 +13,12 @@ import torch
 from ipywidgets import embed
 
 from helpers.bert import BertConfig, BertEncoder
+from helpers.data.clothes import clothes
+from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.translator import load_translator
+from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.tokenization import BOS
 from helpers.transformer import Transformer, TransformerConfig
 from helpers.widgets.map_data import STRIP, entries, pack_recurrent, pack_trace
@@ -44,6 +47,16 @@ def translator():
 @pytest.fixture(scope="module")
 def trace(translator):
     return translator.trace(SENTENCE)
+
+
+@pytest.fixture(scope="module")
+def gpt():
+    return load_storyteller().trace("The king said to his daughter")
+
+
+@pytest.fixture(scope="module")
+def vit():
+    return load_wardrobe().trace(clothes("test", 10).images[9])
 
 
 STILL = re.compile(r'<img alt="(.*?)" [^>]*base64,([^"]*)">')
@@ -189,25 +202,32 @@ const model = readTrace(described, new DataView(bytes.buffer));
 const found = model.stacks.flatMap((stack) => stack.layers.flat().filter((one) => one.heads).map(
   ({ heads }) => heads.map((one) => [one.scores, one.weights, one.context].map((m) => [...m.data]))
 ));
-const strip = model.encoder.entered;
+const strip = model.stacks[0].entered;
 const entries = Array.from({ length: strip.cols }, (_, col) => entryOf(strip, col));
 console.log(JSON.stringify({ found, entries }));
 """
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
-def test_the_browser_computes_the_models_own_attention(trace):
+def in_node(script, trace):
+    """Let node read a trace as the browser does, and return what the script writes."""
     described, data = pack_trace(trace)
     feed = json.dumps({"described": described, "data": base64.b64encode(data).decode()})
-    script = REPLY.replace("MODULE", str(STATIC / "map_trace.js"))
+    script = script.replace("MODULE", str(STATIC / "map_trace.js"))
     done = subprocess.run(
         [NODE, "--input-type=module", "-e", script], input=feed, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["entries"] == entries(256, STRIP)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@pytest.mark.parametrize("which", ["trace", "gpt", "vit"])
+def test_the_browser_computes_the_models_own_attention(which, request):
+    trace = request.getfixturevalue(which)
+    answer = in_node(REPLY, trace)
+    assert answer["entries"] == entries(trace.stacks[0].embeddings.shape[-1], STRIP)
     found = answer["found"]
-    exact = [part for part in parts(trace.encoder) + parts(trace.decoder) if part.heads]
+    exact = [part for stack in trace.stacks for part in parts(stack) if part.heads]
     assert len(found) == len(exact)
     for theirs, part in zip(found, exact, strict=True):
         for h, (scores, weights, context) in enumerate(theirs):
@@ -316,6 +336,77 @@ def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):
     assert isinstance(view, ModelMap)
     assert view.static_html() == model_map(trace).static_html()
     assert repr(trace) == "Trace(the translator, 12 source tokens, 12 target tokens)"
+
+
+# ---- models with a single stack: a GPT and a Vision Transformer ------------------------------
+
+ANSWERS = """
+import { likeliest, readTrace, trail } from "MODULE";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { described, data } = JSON.parse(text);
+const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+const model = readTrace(described, new DataView(bytes.buffer));
+const place = `${model.stacks[0].name}/0`;
+console.log(JSON.stringify({
+  answers: model.candidates.map((_, row) => likeliest(model, row, 3)),
+  words: trail(place, model).map(({ words }) => words),
+  pixels: model.image && [...model.image.data], along: model.image && model.image.along,
+}));
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+def test_a_gpts_next_tokens_reach_the_browser_and_what_was_drawn_is_among_them(gpt):
+    found = in_node(ANSWERS, gpt)
+    assert found["words"] == ["The model: GPT, a decoder only", "GPT layer 1"]
+    late = 0
+    for row, (three, candidates) in enumerate(zip(found["answers"], gpt.candidates, strict=True)):
+        drawn = [one["share"] for one in three if one["drawn"]]
+        if row < gpt.given - 1:
+            assert not drawn
+            continue
+        exact = [c.probability for c in candidates if c.token == gpt.written[row]]
+        assert drawn == pytest.approx(exact, abs=1e-5)
+        late += exact[0] < candidates[2].probability  # not among the three likeliest
+        assert three[0]["share"] == pytest.approx(candidates[0].probability, abs=1e-5)
+    assert late  # so that one of the three gave way
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+def test_a_vits_classes_and_pixels_reach_the_browser(vit):
+    found = in_node(ANSWERS, vit)
+    (three,) = found["answers"]
+    assert [one["token"] for one in three] == [c.token for c in vit.candidates[0][:3]]
+    assert found["along"] == 7
+    assert numpy.allclose(found["pixels"], vit.image.ravel(), atol=0.1)
+
+
+def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
+    for trace, kind, good, bad in (
+        (gpt, "14", "decoder/5/masked-self-attention/5/3,2", "encoder/0"),
+        (vit, "15", "encoder/3/self-attention/0/49,0", "decoder/output"),
+    ):
+        name = good.split("/")[0]
+        view = model_map(trace, tour=kind, place=good)
+        view.place = f"{name}/output"
+        with pytest.raises(ValueError, match="there is no place"):
+            view.place = bad
+        with pytest.raises(ValueError, match="no part 'cross-attention'"):
+            model_map(trace, here="cross-attention")
+        for tour in (kind, "all", *TOURS):
+            for step in model_map(trace, tour=tour)._tour:
+                assert not re.search(r"[{}]|None|nan", step["text"])
+                assert len(step["text"]) <= 200, step["text"]
+                view.place, view.follow = step.get("place", ""), step.get("follow", "")
+        svg = base64.b64decode(STILL.search(view.static_html())[2]).decode()
+        assert trace.kind in svg
+    assert "decoder without an encoder" in STILL.search(model_map(gpt).static_html())[1]
+    assert "49 patches" in STILL.search(model_map(vit).static_html())[1]
+    texts = " ".join(step["text"] for step in model_map(gpt, tour="14")._tour)
+    assert "the first 6 tokens" in texts
+    assert "rotates" in texts
+    assert "encoder above" not in texts
 
 
 # ---- the recurrent pair of lesson 02 ---------------------------------------------------------

@@ -97,14 +97,29 @@ def test_attention_is_shown_with_its_tokens(teller):
 
 
 def test_a_trace_holds_what_the_model_computes(teller):
-    trace = teller.trace(PROMPT)
-    ids = teller.encode(PROMPT)[None]
+    text = PROMPT[:12]
+    given = teller.encode(text)
+    trace = teller.trace(text, n_tokens=4, seed=1)
+    drawn = islice(teller.choose(given, temperature=1, top_k=10, top_p=None, seed=1), 4)
+    ids = torch.cat([given, torch.tensor(list(drawn))])
+    assert trace.encoder is None
+    assert trace.given == len(given)
+    assert trace.decoder.tokens == teller.tokens(ids[:-1])
+    assert trace.written == teller.tokens(ids[1:])
     with torch.no_grad():
-        torch.testing.assert_close(trace.encoder.output, teller.model.decode(ids)[0])
-    maps = teller.model.attention_maps(ids)[0]
-    for layer, weights in zip(trace.encoder.layers, maps, strict=True):
+        torch.testing.assert_close(trace.decoder.output, teller.model.decode(ids[None, :-1])[0])
+        chances = teller.model(ids[None, :-1])[0].softmax(-1)
+    maps = teller.model.attention_maps(ids[None, :-1])[0]
+    for layer, weights in zip(trace.decoder.layers, maps, strict=True):
+        assert layer[0].kind == "masked-self-attention"
         torch.testing.assert_close(layer[0].heads.weights, weights)
         assert not layer[0].heads.mask.triu(1).any()
+    for row, candidates in zip(chances, trace.candidates, strict=True):
+        best = row.topk(10)
+        assert [one.token for one in candidates] == teller.tokens(best.indices)
+        assert [one.probability for one in candidates] == pytest.approx(best.values.tolist())
+    for row in range(trace.given - 1, len(trace.written)):
+        assert trace.written[row] in [one.token for one in trace.candidates[row]]
 
 
 def test_saved_and_loaded_it_is_the_same(teller, tmp_path):

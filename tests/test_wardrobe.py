@@ -44,6 +44,12 @@ def test_attention_and_trace_tell_the_same(wardrobe):
         torch.testing.assert_close(kept[0].heads.weights, layer)
     logits = wardrobe.model.head(trace.encoder.output[0])
     torch.testing.assert_close(logits.softmax(-1), wardrobe.probabilities(image)[0])
+    best = wardrobe.probabilities(image)[0].topk(10)
+    assert [one.token for one in trace.candidates[0]] == [CLASSES[i] for i in best.indices]
+    assert [one.probability for one in trace.candidates[0]] == pytest.approx(
+        best.values.tolist(), rel=1e-4
+    )
+    assert torch.equal(trace.image, image[0])
 
 
 def test_the_map_draws_it(wardrobe):

@@ -17,7 +17,7 @@ from helpers.language_modelling import bits_per_byte, nats_of_text
 from helpers.layers import inference
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
-from helpers.pretrained.trace import trace_gpt
+from helpers.pretrained.trace import MOST_CANDIDATES, trace_gpt
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
 RECIPE = "python -m helpers.pretrained.recipes.storyteller"
@@ -97,8 +97,9 @@ class Storyteller:
         ValueError
             If the prompt is empty or a setting is out of range.
         """
-        chosen = self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached)
-        return self.decode([*self.encode(prompt), *itertools.islice(chosen, n_tokens)])
+        ids = self.encode(prompt)
+        chosen = self.choose(ids, temperature, top_k, top_p, seed, cached)
+        return self.decode([*ids, *itertools.islice(chosen, n_tokens)])
 
     def stream(self, prompt, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
         """Continue a text without end, for a loop that stops when it likes.
@@ -198,10 +199,27 @@ class Storyteller:
         maps = {"decoder": (self.model.attention_maps(ids[None])[0], tokens, tokens)}
         return Attention(maps, [], tokens)
 
-    def trace(self, text):
-        """Read a text and keep every number on its way; a `Trace` for ``model_map(trace)``."""
+    def trace(self, text, n_tokens=6, seed=0):
+        """Read a text, go on with it, and keep every number on the way, for ``model_map(trace)``.
+
+        Parameters
+        ----------
+        text : str
+        n_tokens : int, default=6
+            How many pieces the model writes. Each is drawn from the ten likeliest, which are the
+            candidates that the map shows.
+        seed : int, default=0
+
+        Returns
+        -------
+        trace : Trace
+        """
         ids = self.encode(text)
-        return trace_gpt(self.model, ids, self.tokens(ids), "the story model")
+        drawn = self.choose(ids, temperature=1, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
+        written = torch.tensor(list(itertools.islice(drawn, n_tokens)))
+        return trace_gpt(
+            self.model, torch.cat([ids, written]), len(ids), self.tokens, "the story model"
+        )
 
     def bits_per_byte(self, text):
         """Measure how surprising a text is to the model, in bits per byte; lower is better.

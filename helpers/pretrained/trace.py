@@ -105,7 +105,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trace:
-    """One sentence on its way through a model, with every number that the map shows.
+    """One sentence or picture on its way through a model, with every number that the map shows.
 
     Parameters
     ----------
@@ -113,26 +113,42 @@ class Trace:
         Its name for people.
     norm_first : bool
         Whether layer norm comes before each sublayer (pre-norm) or after the addition.
-    encoder : Stack
-    decoder : Stack or None
-        None where there is no decoder.
+    encoder, decoder : Stack or None
+        Every model has one of them or both: BERT and a ViT an encoder, a GPT a decoder.
     candidates : list of list of Candidate
-        For every target position the likeliest next tokens, best first.
+        For every target position the likeliest next tokens, best first. A classifier has one list,
+        the likeliest classes.
     written : list of str
         The token that follows each target position.
+    kind : {"", "GPT", "ViT"}, default=""
+        What a model with a single stack is called; "" for those that are just an encoder.
+    given : int, default=1
+        How many target tokens there were before the model wrote the first one.
+    image : uint8 Tensor of shape (side, side), default=None
+        The picture that a ViT reads: a class token, then its square patches row by row.
     """
 
     model: str
     norm_first: bool
-    encoder: Stack
+    encoder: Stack | None
     decoder: Stack | None = None
     candidates: tuple = ()
     written: tuple = ()
+    kind: str = ""
+    given: int = 1
+    image: torch.Tensor | None = None
+
+    @property
+    def stacks(self):
+        """Encoder and decoder, as far as the model has them."""
+        return [stack for stack in (self.encoder, self.decoder) if stack is not None]
 
     def __repr__(self):
         """Name the model and the lengths: nothing that differs from run to run."""
-        target = f", {len(self.decoder.tokens)} target tokens" if self.decoder else ""
-        return f"Trace({self.model}, {len(self.encoder.tokens)} source tokens{target})"
+        lengths = [len(stack.tokens) for stack in self.stacks]
+        if len(lengths) == 1:
+            return f"Trace({self.model}, {lengths[0]} tokens)"
+        return f"Trace({self.model}, {lengths[0]} source tokens, {lengths[1]} target tokens)"
 
 
 def trace_translation(model, src_ids, tgt_ids, tokens_of, name):
@@ -201,7 +217,7 @@ def run_layers(layers, x, mask=None, memory=None):
     """
     kept = []
     for layer in layers:
-        own = "self-attention" if memory is None else "masked-self-attention"
+        own = "self-attention" if mask is None else "masked-self-attention"
         parts = [_attention(own, x, layer.residual_1, layer.self_attention, None, mask)]
         if memory is not None:
             residual, attention = layer.residual_2, layer.cross_attention
@@ -304,7 +320,7 @@ def trace_encoder(model, ids, tokens, name):
     return Trace(name, False, Stack(tokens, *map(_one, parts)))
 
 
-def trace_vision(model, images, tokens, name):
+def trace_vision(model, images, tokens, name, picture, classes):
     """Run a Vision Transformer on one picture and keep what it computes on the way.
 
     Parameters
@@ -315,47 +331,65 @@ def trace_vision(model, images, tokens, name):
         What the class token and the patches are called.
     name : str
         Of the model, for people.
+    picture : uint8 Tensor of shape (height, width)
+        The same picture as it is shown.
+    classes : sequence of str
+        What the model tells apart.
 
     Returns
     -------
     trace : Trace
-        Without a decoder.
+        With an encoder; its candidates are the classes.
     """
     with inference(model):
         entered = model.embed(images)
         positions = model.positions(len(tokens))[None]
         kept = run_layers(model.layers, entered)
         output = model.norm(kept[-1][-1].after)
-    parts = entered - positions, positions, entered, kept, output
-    return Trace(name, True, Stack(tokens, *map(_one, parts)))
+        logits = model.head(output[:, 0]).cpu()
+    stack = Stack(tokens, *map(_one, (entered - positions, positions, entered, kept, output)))
+    candidates = candidates_of(logits, lambda ids: [classes[i] for i in ids])
+    return Trace(name, True, stack, None, candidates, kind="ViT", image=picture)
 
 
-def trace_gpt(model, ids, tokens, name):
+def trace_gpt(model, ids, n_given, tokens_of, name):
     """Run a GPT on one text and keep what it computes on the way.
-
-    Every attention is masked, so the map's rows end at the diagonal.
 
     Parameters
     ----------
     model : GPT
         With as many heads of keys as of queries.
-    ids : integer Tensor of shape (T,)
-    tokens : list of str, length T
+    ids : integer Tensor of shape (T + 1,)
+        The given text and what the model wrote; the last token is only written, not read.
+    n_given : int
+        How many of them are the given text.
+    tokens_of : function (list of int) -> list of str
     name : str
         Of the model, for people.
 
     Returns
     -------
     trace : Trace
-        Without a decoder: a layer of a GPT is an encoder layer under a causal mask.
+        With a decoder that has no cross-attention.
     """
+    read = ids[:-1]
     with inference(model):
-        embeddings = model.embedding(ids[None])
+        embeddings = model.embedding(read[None])
         positions = torch.zeros_like(embeddings)  # rotary ones are not added
         if model.positions is not None:
-            positions = model.positions(len(ids))[None]
+            positions = model.positions(len(read))[None]
         entered = embeddings + positions
-        kept = run_layers(model.layers, entered, causal_mask(len(ids), ids.device))
+        kept = run_layers(model.layers, entered, causal_mask(len(read), read.device))
         output = model.norm(kept[-1][-1].after)
-    parts = embeddings, positions, entered, kept, output
-    return Trace(name, True, Stack(tokens, *map(_one, parts)))
+        logits = model.output_proj(output)[0].cpu()
+    parts = map(_one, (embeddings, positions, entered, kept, output))
+    return Trace(
+        name,
+        True,
+        None,
+        Stack(tokens_of(read.tolist()), *parts),
+        candidates_of(logits, tokens_of),
+        tokens_of(ids[1:].tolist()),
+        "GPT",
+        n_given,
+    )

@@ -91,10 +91,12 @@ class Wardrobe:
 
     def trace(self, image):
         """Read one picture, uint8 (28, 28), and keep every number on its way for ``model_map``."""
-        images = _checked(torch.as_tensor(image)[None])
+        image = torch.as_tensor(image)
+        images = _checked(image[None])
         grid = range(1, self.model.config.grid + 1)
         tokens = ["[CLS]", *(f"{row},{column}" for row in grid for column in grid)]
-        return trace_vision(self.model, as_input(images), tokens, "a ViT for clothes")
+        name = "a ViT for clothes"
+        return trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
 
     def save(self, path=PATH):
         """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""

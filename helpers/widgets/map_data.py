@@ -52,7 +52,7 @@ def problem_with(trace):
     if isinstance(trace, RecurrentTrace):
         lengths = [len(trace.source), len(trace.tokens)]
     else:
-        lengths = [len(stack.tokens) for stack in (trace.encoder, trace.decoder) if stack]
+        lengths = [len(stack.tokens) for stack in trace.stacks]
     for n_tokens in lengths:
         if not n_tokens:
             return "There is nothing to draw: this trace has no tokens. Trace a sentence of words."
@@ -107,18 +107,26 @@ def pack_trace(trace):
     data : bytes
     """
     packer = Packer()
-    width = trace.encoder.embeddings.shape[-1]
+    first = trace.stacks[0]
     described = {
         "model": trace.model,
+        "kind": trace.kind,
+        "given": trace.given,
         "normFirst": trace.norm_first,
-        "width": width,
-        "normalised": not _is_sum(trace.encoder),
-        "scaled": trace.decoder is not None,  # by √D before positions are added; BERT doesn't
-        "activation": "ReLU" if _hidden(trace.encoder).min() >= 0 else "GELU",
+        "width": first.embeddings.shape[-1],
+        "normalised": not _is_sum(first),
+        "scaled": len(trace.stacks) == 2,  # by √D before positions are added; BERT doesn't
+        "positions": adds_positions(trace),
+        "activation": "ReLU" if _hidden(first).min() >= 0 else "GELU",
         "encoder": _stack(trace.encoder, packer),
-        "decoder": _stack(trace.decoder, packer) if trace.decoder else None,
+        "decoder": _stack(trace.decoder, packer),
         "written": readable(trace.written),
-        "candidates": [_candidates(one) for one in trace.candidates],
+        "candidates": [_candidates(one, words=trace.kind != "ViT") for one in trace.candidates],
+        "drawn": [
+            next((i for i, one in enumerate(found) if one.token == token), -1)
+            for found, token in zip(trace.candidates, trace.written, strict=False)
+        ],
+        "image": None if trace.image is None else packer.add(trace.image),
     }
     return described, packer.bytes()
 
@@ -148,6 +156,20 @@ def pack_recurrent(trace):
         "candidates": [_candidates(one) for one in trace.candidates],
     }
     return described, packer.bytes()
+
+
+def adds_positions(trace):
+    """Tell whether vectors of positions are added to the embeddings; rotary ones are not.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    added : bool
+    """
+    return bool(trace.stacks[0].positions.any())
 
 
 def _hidden(stack):
@@ -184,6 +206,8 @@ def _strip(tensor, packer, most=STRIP):
 
 
 def _stack(stack, packer):
+    if stack is None:
+        return None
     parts = ("embeddings", "positions", "entered", "output")
     return {
         "tokens": readable(stack.tokens),
@@ -201,8 +225,9 @@ def _sublayer(part, packer):
     return described | {"hidden": _strip(part.hidden, packer, WIDE_STRIP)}
 
 
-def _candidates(found):
-    tokens = readable([one.token for one in found])
+def _candidates(found, words=True):
+    tokens = [one.token for one in found]  # of words, or names of classes
+    tokens = readable(tokens) if words else tokens
     return [
         [token, round(one.logit, 3), round(one.probability, 5)]
         for token, one in zip(tokens, found, strict=True)

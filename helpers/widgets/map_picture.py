@@ -10,9 +10,10 @@ from helpers.widgets.png import png
 from helpers.widgets.readable import readable
 
 INK, MUTED, LINE, KEY, QUERY = "#1d2733", "#56616d", "#c9d2dc", "#b25a06", "#1f6fb2"
-FILL = {"encoder": "#e9f1fa", "decoder": "#fbf1e6"}
+FILL = {"self": "#e9f1fa", "masked": "#fbf1e6"}
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 WIDTH, LEFT, STRIP_WIDTH, MODULE_GAP = 1000, 250, 38, 8
+TITLES = {"GPT": "a GPT, a decoder without an encoder,", "ViT": "a Vision Transformer", "": ""}
 STEPS = 64  # colours of a palette: enough to the eye, and few compress well
 
 
@@ -46,12 +47,26 @@ def alt_text(trace, written=0):
     -------
     text : str
     """
-    tokens = " ".join(readable(trace.encoder.tokens))
-    layers = len(trace.encoder.layers)
-    heads = len(trace.encoder.layers[0][0].heads.query)
+    first = trace.stacks[0]
+    layers, heads = len(first.layers), len(first.layers[0][0].heads.query)
+    name = TITLES[trace.kind]
+    if trace.kind == "ViT":
+        best = trace.candidates[0][0]
+        return (
+            f"Map of {name} on a picture cut into {len(first.tokens) - 1} patches, with a class "
+            f"token in front: {layers} encoder layers with {heads} heads each, then the class "
+            f"{best.token} with {_percent(best.probability)}."
+        )
+    if trace.kind == "GPT":
+        tokens, best = " ".join(readable(first.tokens)), trace.candidates[written][0]
+        return (
+            f"Map of {name} on the tokens {tokens}: {layers} layers of masked self-attention with "
+            f"{heads} heads each and feed-forward networks. The likeliest next token is "
+            f"{readable([best.token])[0]} with {_percent(best.probability)}."
+        )
     text = (
-        f"Map of the model on the tokens {tokens}: embedding plus position, then {layers} encoder "
-        f"layers with {heads} heads each"
+        f"Map of the model on the tokens {' '.join(readable(first.tokens))}: embedding plus "
+        f"position, then {layers} encoder layers with {heads} heads each"
     )
     if trace.decoder is None:
         return f"{text}, then one output vector per token."
@@ -76,24 +91,31 @@ def picture(trace, written=0):
     -------
     svg : str
     """
-    longest = max(len(s.tokens) for s in (trace.encoder, trace.decoder) if s)
-    pitch = max(8, min(18, 230 // longest))
-    right = 170 if trace.decoder else STRIP_WIDTH + 30
-    module = (WIDTH - LEFT - right) / len(trace.encoder.layers)
+    pitch = max(8, min(18, 230 // max(len(stack.tokens) for stack in trace.stacks)))
+    right = 170 if trace.candidates else STRIP_WIDTH + 30
+    first, top = trace.stacks[0], 40
+    module = (WIDTH - LEFT - right) / len(first.layers)
     sizes = {"pitch": pitch, "module": module}
-    end = LEFT + module * len(trace.encoder.layers)
-    parts, top = [_stack(trace.encoder, "encoder", 40, **sizes)], 40
-    bottom = top + pitch * len(trace.encoder.tokens)
-    parts.append(_memory(trace.encoder, end, top, pitch, bool(trace.decoder)))
-    height = bottom + 16
+    end, bottom = LEFT + module * len(first.layers), top + pitch * len(first.tokens)
+    height, parts = bottom + 16, []
+    if trace.encoder:
+        parts.append(_stack(trace.encoder, trace.kind or "Encoder", top, **sizes))
+        if trace.image is not None:
+            parts.append(_patches(trace.image, len(first.tokens) - 1, top, pitch))
+        else:
+            parts.append(_memory(trace.encoder, end, top, pitch, bool(trace.decoder)))
     if trace.decoder:
-        below = bottom + 74
-        parts.append(_stack(trace.decoder, "decoder", below, rows=written + 1, **sizes))
+        below = bottom + 74 if trace.encoder else top
+        name = trace.kind or "Decoder"
+        parts.append(_stack(trace.decoder, name, below, rows=written + 1, **sizes))
+        height = below + pitch * len(trace.decoder.tokens) + 16
+    if len(trace.stacks) == 2:
         parts.append(
             _pipes(end + STRIP_WIDTH / 2, bottom, below, module, len(trace.decoder.layers))
         )
-        parts.append(_output(trace, written, end, below, pitch))
-        height = below + pitch * len(trace.decoder.tokens) + 16
+    if trace.candidates:
+        row = written if trace.decoder else 0
+        parts.append(_output(trace, row, end, below if trace.decoder else top, pitch))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
         f'viewBox="0 0 {WIDTH} {height:g}" font-family="{FONT}" font-size="14">'
@@ -104,27 +126,30 @@ def picture(trace, written=0):
 def _stack(stack, name, top, pitch, module, rows=None):
     n = len(stack.tokens)
     rows = n if rows is None else rows
-    parts = [_text(0, top - 16, name.capitalize(), weight=600, size=16)]
-    parts.append(_text(100, top - 16, "embedding + position", MUTED, size=13))
+    parts = [_text(0, top - 16, name, weight=600, size=16)]
+    added = bool(stack.positions.any())
+    words = "embedding + position" if added else "embedding"
+    parts.append(_text(100, top - 16, words, MUTED, size=13))
     for row, token in enumerate(readable(stack.tokens)[:rows]):
         y = top + (row + 0.5) * pitch
         parts.append(f'<path d="M94 {y:g}H{WIDTH - 170}" stroke="{LINE}"/>')
-        if pitch >= 13 or row % 2 == 0:
+        if name != "ViT" and (pitch >= 13 or row % 2 == 0):
             parts.append(_text(90, y + 5, _short(token), anchor="end"))
-    vectors = (stack.embeddings, stack.positions, stack.entered)
+    vectors = (stack.embeddings, stack.positions, stack.entered) if added else (stack.entered,)
     for i, one in enumerate(vectors):
         parts.append(_strips(one, 98 + i * (STRIP_WIDTH + 12), top, pitch, rows))
     for i, layer in enumerate(stack.layers):
-        parts.append(_layer(layer, name, i, LEFT + i * module, top, pitch * n, pitch, module, rows))
+        parts.append(_layer(layer, i, LEFT + i * module, top, pitch * n, pitch, module, rows))
     return "".join(parts)
 
 
-def _layer(layer, name, i, x, top, height, pitch, module, rows):
+def _layer(layer, i, x, top, height, pitch, module, rows):
     width = module - STRIP_WIDTH - 2 * MODULE_GAP
     attentions = [part for part in layer if part.heads]
+    fill = FILL["masked" if layer[0].kind == "masked-self-attention" else "self"]
     box = (
         f'<rect x="{x:g}" y="{top - 3}" width="{width:g}" height="{height + 6:g}" rx="7" '
-        f'fill="{FILL[name]}" stroke="{LINE}"/>'
+        f'fill="{fill}" stroke="{LINE}"/>'
     )
     parts = [_text(x + 2, top - 16, f"Layer {i + 1}", MUTED, size=13), box]
     column = (width - 8) / len(attentions)
@@ -187,14 +212,33 @@ def _pipes(x, bottom, top, module, layers):
     return paths + _text(ends[0] + 10, y + 20, "keys and values", KEY, size=13)
 
 
+def _patches(image, n, top, pitch):
+    """Draw a picture, and beside each row the patch that it belongs to."""
+    along = int(n**0.5)
+    side = len(image) // along
+    levels = numpy.rint(image.float().numpy() / 255 * (STEPS - 1)).astype(numpy.uint8)
+    parts = [
+        _image(levels, GREYS, 0, top + pitch, 70, 70),
+        _text(0, top + 7, "class token", size=12),
+    ]
+    for i in range(n):
+        row, column = divmod(i, along)
+        patch = levels[row * side : (row + 1) * side, column * side : (column + 1) * side]
+        parts.append(_image(patch, GREYS, 90 - pitch, top + (i + 1) * pitch, pitch - 1, pitch - 1))
+    return "".join(parts)
+
+
 def _output(trace, written, x, top, pitch):
     y = top + (written + 0.5) * pitch
-    decoder = trace.decoder
-    parts = [_strips(decoder.output, x, top, pitch, written + 1)]
+    stack = trace.stacks[-1]
+    rows = written + 1 if trace.decoder else len(stack.tokens)
+    parts = [_strips(stack.output, x, top, pitch, rows)]
     left = x + STRIP_WIDTH + 26
-    parts.append(_text(left, top - 16, "next token", weight=600))
-    best = trace.candidates[written][: max(2, min(5, pitch * len(decoder.tokens) // 36))]
-    for i, (one, token) in enumerate(zip(best, readable([c.token for c in best]), strict=True)):
+    parts.append(_text(left, top - 16, "next token" if trace.decoder else "class", weight=600))
+    best = trace.candidates[written][: max(2, min(5, pitch * len(stack.tokens) // 36))]
+    tokens = [one.token for one in best]
+    tokens = readable(tokens) if trace.decoder else tokens
+    for i, (one, token) in enumerate(zip(best, tokens, strict=True)):
         at = top + 16 + i * 36
         parts.append(
             f'<path d="M{x + STRIP_WIDTH + 3:g} {y:g}L{left - 5:g} {at}" stroke="{QUERY}" '
@@ -235,6 +279,7 @@ def _palette(*stops):
 
 
 WEIGHTS = _palette("#f3f8fd", "#1f6fb2", "#08306b")
+GREYS = _palette("#101418", "#ffffff")
 SIGNED = _palette("#0d3b86", "#f4f5f7", "#e2631a")
 
 

@@ -8,7 +8,11 @@ HERE = (
     "add-and-norm", "decoder", "masked-self-attention", "cross-attention", "output", "decoding",
     "loss", "training",
 )  # fmt: skip
-ENCODER_ONLY = HERE[: HERE.index("add-and-norm") + 1]
+WITHOUT = {  # what a model with a single stack doesn't have
+    "": HERE[HERE.index("decoder") :],
+    "ViT": ("decoder", "masked-self-attention", "cross-attention", "decoding"),
+    "GPT": ("encoder", "self-attention", "cross-attention"),
+}
 RECURRENT = ("encoder", "cross-attention", "decoder", "output")
 
 
@@ -25,7 +29,9 @@ def parts_of(trace):
     """
     if isinstance(trace, RecurrentTrace):
         return RECURRENT
-    return HERE if trace.decoder else ENCODER_ONLY
+    if len(trace.stacks) == 2:
+        return HERE
+    return tuple(part for part in HERE if part not in WITHOUT[trace.kind])
 
 
 def is_place(trace, place):
@@ -50,7 +56,8 @@ def is_place(trace, place):
         return name == "energy" and _are_below(rest.split(","), trace.energies.shape)
     stack = _stack(trace, name)
     if stack is None or rest in ("embedding", "output"):
-        return stack is not None and (rest == "embedding" or name == "decoder")
+        answers = trace.candidates and stack is trace.stacks[-1]
+        return stack is not None and (rest == "embedding" or bool(answers))
     layer, *more = rest.split("/")
     if not _are_below([layer], [len(stack.layers)]):
         return False

@@ -3,6 +3,7 @@
 import math
 import string
 
+from helpers.widgets.map_data import adds_positions
 from helpers.widgets.readable import readable
 
 LONGEST = 18  # characters of a token inside a sentence
@@ -19,6 +20,16 @@ STEPS = {
         "one vector per token.",
         {},
     ),
+    "whole-gpt": (
+        "This is a whole GPT at work: a decoder without an encoder. It was given the first "
+        "{n_given} tokens of your text and wrote the others itself, one after the other.",
+        {},
+    ),
+    "whole-vit": (
+        "This is a whole Vision Transformer at work. The picture is cut into {n_patches} patches, "
+        "which play the part of words, and the model says what the picture shows.",
+        {},
+    ),
     "embeddings": (
         "A model can only calculate with numbers, so the sentence is cut into {n_source} tokens "
         "and each token gets a vector: {width} learned numbers, drawn as a strip of colours.",
@@ -27,6 +38,21 @@ STEPS = {
     "positions": (
         "So far the model couldn't tell “dog bites man” from “man bites dog”. That is why each "
         "position has a vector as well, and it's added to the embedding.",
+        {"parts": ["positions"]},
+    ),
+    "patches": (
+        "One linear layer turns the pixels of a patch into a vector of {width} numbers. The class "
+        "token isn't part of the picture, so it starts from a learned vector of its own.",
+        {"parts": ["embeddings"]},
+    ),
+    "positions-rotary": (
+        "Where a token stands isn't added to its vector in this model. Instead, each head rotates "
+        "its queries and keys by angles that depend on the position.",
+        {"parts": ["embeddings"]},
+    ),
+    "positions-vit": (
+        "So far the model couldn't tell where in the picture a patch lies. That is why each place "
+        "has a learned vector as well, and it's added to the patch's.",
         {"parts": ["positions"]},
     ),
     "self-attention": (
@@ -38,6 +64,11 @@ STEPS = {
         "Let's follow one token, “{source}”. The bands show where its new information comes from "
         "in each layer. The wider the band, the more weight that token gets.",
         {"follow": "{follow_source}"},
+    ),
+    "follow-class": (
+        "Let's follow the class token. The bands show how much it collects from each patch in each "
+        "layer, and the picture on the left shows where these patches are.",
+        {"follow": "encoder:0"},
     ),
     "feed-forward": (
         "After attention, a feed-forward network works on each vector by itself: it widens the "
@@ -64,6 +95,11 @@ STEPS = {
         "earlier tokens only, because the later ones aren't written yet when it translates.",
         {"parts": ["masked-self-attention"]},
     ),
+    "masked-gpt": (
+        "In masked self-attention a token collects information from itself and from earlier "
+        "tokens. Each square is one head, and above its diagonal all weights are 0.",
+        {"parts": ["masked-self-attention"]},
+    ),
     "cross": (
         "Cross-attention connects the two halves. The queries come from the decoder, the keys and "
         "values from the memory, so each target token collects information from the source.",
@@ -79,6 +115,16 @@ STEPS = {
         "scores into probabilities, and after “{read}” the token “{next}” gets {next_share}.",
         {"parts": ["output"], "written": "{written}"},
     ),
+    "classes": (
+        "Only the class token's vector goes to the last linear layer, which gives one score per "
+        "class. A softmax turns the scores into probabilities: {next_share} for “{next}”.",
+        {"parts": ["output"]},
+    ),
+    "loop-gpt": (
+        "To write, the model draws one of the likeliest tokens, here “{next}”, and reads it as "
+        "well. Press play after the tour to see the text being written token by token.",
+        {"parts": ["decoding"]},
+    ),
     "loop": (
         "What is written is read back in, and the decoder goes on with the next token until it "
         "writes <eos>. Press play after the tour to see the whole translation appear.",
@@ -87,12 +133,12 @@ STEPS = {
     "layer": (
         "This is one layer from the inside. The line above runs past each sublayer: that's the "
         "residual stream, and at ⊕ the sublayer's result is added to it.",
-        {"place": "encoder/0"},
+        {"place": "{layer}"},
     ),
     "heads": (
         "A layer has {n_heads} heads, so a token can collect information in {n_heads} different "
         "ways at once. Compare the squares: each head has learned a pattern of its own.",
-        {"place": "encoder/0"},
+        {"place": "{layer}"},
     ),
     "queries": (
         "Inside one head. Each token's vector is multiplied by three learned matrices. The first "
@@ -127,7 +173,7 @@ STEPS = {
     "logits": (
         "One logit per token of the vocabulary; these are the ten largest. Softmax turns them into "
         "probabilities, and a gap of a few points in the logits becomes a clear favourite.",
-        {"place": "decoder/output", "written": "{written}"},
+        {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
         "In training we know which token should come next. The loss is the negative logarithm of "
@@ -158,17 +204,38 @@ TOURS = {
     "07": ["layer", "add-and-norm", "feed-forward", "memory", "masked", "cross", "follow-target"],
     "08": ["follow-target", "output", "logits", "loop"],
     "09": ["output", "loss", "training"],
+    "14": [
+        "whole", "embeddings", "positions", "masked", "follow-source", "feed-forward", "output",
+        "logits", "loop",
+    ],
+    "15": ["whole", "embeddings", "positions", "self-attention", "follow-source", "output"],
     "all": [
         "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
         "add-and-norm", "memory", "masked", "cross", "follow-target", "output", "loop", "layer",
         *_HEAD, "logits", "yours",
     ],
 }  # fmt: skip
-# In a model without a decoder these take another's place, and what needs a decoder is left out.
-ENCODER_ONLY = {"whole": "whole-encoder", "feed-forward": "feed-forward-encoder"}
-NEEDS_DECODER = {
-    "memory", "masked", "cross", "follow-target", "output", "loop", "logits", "loss", "training",
+# What a model with a single stack has instead of a step, and which steps it doesn't have.
+INSTEAD = {
+    "": {"whole": "whole-encoder", "feed-forward": "feed-forward-encoder"},
+    "GPT": {
+        "whole": "whole-gpt", "positions": "positions-rotary", "masked": "masked-gpt",
+        "feed-forward": "feed-forward-encoder", "loop": "loop-gpt",
+    },
+    "ViT": {
+        "whole": "whole-vit", "embeddings": "patches", "positions": "positions-vit",
+        "follow-source": "follow-class", "feed-forward": "feed-forward-encoder",
+        "output": "classes",
+    },
 }  # fmt: skip
+_WITHOUT_DECODER = {
+    "memory", "masked", "cross", "follow-target", "loop", "logits", "loss", "training",
+}  # fmt: skip
+WITHOUT = {
+    "": {"output", *_WITHOUT_DECODER},
+    "GPT": {"memory", "self-attention", "cross", "follow-target"},
+    "ViT": _WITHOUT_DECODER,
+}
 
 
 def tour_of(trace, tour):
@@ -196,8 +263,11 @@ def tour_of(trace, tour):
     unknown = [name for name in names if name not in STEPS]
     if unknown:
         raise ValueError(f"the tour has no step {unknown[0]!r}; there are: {', '.join(STEPS)}.")
-    if trace.decoder is None:
-        names = [ENCODER_ONLY.get(name, name) for name in names if name not in NEEDS_DECODER]
+    if len(trace.stacks) == 1:
+        instead = INSTEAD[trace.kind]
+        if adds_positions(trace) and trace.kind == "GPT":
+            instead = {name: other for name, other in instead.items() if name != "positions"}
+        names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
     words = _words(trace)
     return [_filled(*STEPS[name], words) for name in names]
 
@@ -218,25 +288,54 @@ def _filled(text, state, words):
 
 def _words(trace):
     """Gather what the sentences name: this trace's own tokens and numbers."""
-    encoder = trace.encoder
-    first = encoder.layers[0]
-    layer, head, query, key = _sharpest(trace)
-    place = f"encoder/{layer}/self-attention/{head}"
-    source = _tokens(encoder.tokens)
-    row = _most_telling(source, [parts[0].heads for parts in encoder.layers])
+    stack = trace.stacks[0]
+    name = "decoder" if stack is trace.decoder else "encoder"
+    first = stack.layers[0]
+    layer, head, query, key = _sharpest(stack)
+    place = f"{name}/{layer}/{first[0].kind}/{head}"
+    source = _tokens(stack.tokens)
+    row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     words = {
         "n_source": len(source),
-        "width": encoder.embeddings.shape[-1],
+        "n_given": trace.given,
+        "n_patches": len(source) - 1,
+        "width": stack.embeddings.shape[-1],
         "hidden": first[-1].hidden.shape[-1],
-        "n_layers": len(encoder.layers),
+        "n_layers": len(stack.layers),
         "n_heads": len(first[0].heads.query),
         "d_head": first[0].heads.query.shape[-1],
         "source": source[row],
-        "follow_source": f"encoder:{row}",
+        "follow_source": f"{name}:{row}",
+        "layer": f"{name}/0",
+        "output": "decoder/output",
         "head": place,
         "number": f"{place}/{query},{key}",
     }
-    return words | (_target_words(trace, source) if trace.decoder else {})
+    if len(trace.stacks) == 2:
+        return words | _target_words(trace, source)
+    return words | (_drawn_words(trace) if trace.candidates else {})
+
+
+def _drawn_words(trace):
+    """Choose, of what a GPT wrote, the token that was likeliest; a ViT has its likeliest class."""
+    if trace.kind == "ViT":
+        best = trace.candidates[0][0]
+        return {"next": best.token, "next_share": _percent(best.probability)}
+    written = _tokens(trace.written)
+    shares = [
+        next((one.probability for one in found if one.token == token), 0)
+        for found, token in zip(trace.candidates, trace.written, strict=True)
+    ]
+    rows = [i for i in range(trace.given - 1, len(written)) if _is_word(written[i])]
+    row = max(rows or [len(written) - 1], key=lambda i: shares[i])
+    return {
+        "read": _tokens(trace.decoder.tokens)[row],
+        "next": written[row],
+        "next_share": _percent(shares[row]),
+        "next_probability": f"{shares[row]:.3f}",
+        "next_loss": f"{-math.log(shares[row] or 1):.3f}",
+        "written": row,
+    }
 
 
 def _target_words(trace, source):
@@ -282,10 +381,10 @@ def _most_telling(tokens, all_heads):
     return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
 
 
-def _sharpest(trace):
+def _sharpest(stack):
     """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
     best, found = -1.0, (0, 0, 0, 0)
-    for layer, parts in enumerate(trace.encoder.layers):
+    for layer, parts in enumerate(stack.layers):
         for head, weights in enumerate(parts[0].heads.weights):
             off = weights.clone().fill_diagonal_(0)
             score = off.max(-1).values.mean().item()

@@ -113,6 +113,8 @@ def _recurrent_html(trace, step):
 
 def _before_the_end(trace):
     """Choose how much is written at first: all but the end of the sentence."""
+    if trace.kind == "GPT":  # it never ends
+        return len(trace.written) - 1
     written = list(trace.written)
     while len(written) > 1 and not any(letter.isalnum() for letter in written[-1].strip("<eos>")):
         written.pop()
@@ -133,16 +135,16 @@ def model_map(trace, here="", tour="all", **state):
     Parameters
     ----------
     trace : Trace or RecurrentTrace
-        What ``translator.trace("…")``, ``minilm.trace("…")`` or a toy translator's ``trace("…")``
-        returned. The recurrent pair of lesson 02 gives a smaller map: states, energies, weights,
-        context.
+        What ``translator.trace("…")``, ``minilm.trace("…")``, ``storyteller.trace("…")``,
+        ``wardrobe.trace(image)`` or a toy translator's ``trace("…")`` returned. The recurrent pair
+        of lesson 02 gives a smaller map: states, energies, weights, context.
     here : str, default=""
         What the lesson builds: it is lit, and the rest is dimmed until the learner lights it. One
         of "embeddings", "positions", "encoder", "self-attention", "head", "multi-head",
         "feed-forward", "add-and-norm", "decoder", "masked-self-attention", "cross-attention",
         "output", "decoding", "loss", "training".
     tour : str or list of str, default="all"
-        A lesson's number ("00" and "03" to "09" have a tour), "all", "" for none, or names of
+        A lesson's number ("00", "03" to "09", "14" and "15" have a tour), "all", "" for none, or names of
         steps from `map_tours.STEPS`.
     **state
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,

@@ -585,13 +585,13 @@ tell(
 assert grammar >= 6
 
 # %% [markdown]
-# And here's the whole model, reading one sentence. The map writes *Encoder* above it, because a GPT layer is an
-# encoder layer with a mask. Open one of the layers, and you'll see that every head's weights stop at the diagonal.
-# The strip for positions is empty, because rotary positions aren't added to the embeddings. Instead, they rotate the
-# queries and keys.
+# And here's the whole model. We give it six tokens, and it writes six more, each drawn from its ten likeliest
+# candidates. Press play to see them being drawn one after the other. Then open one of the layers, and you'll see that
+# every head's weights stop at the diagonal. Nothing is added to the embeddings, because rotary positions rotate the
+# queries and keys instead.
 
-# %%
-model_map(story.trace("The king said to his daughter"), here="self-attention", tour="")
+# %% tags=["nbval-ignore-output"]
+model_map(story.trace("The king said to his daughter"), tour="14")
 
 # %% [markdown]
 # ### What you take with you

@@ -723,10 +723,10 @@ exercises.quiz("what_rollout_shows")
 # classifier.
 
 # %% tags=["nbval-ignore-output"]
-model_map(wardrobe.trace(test.images[0]), here="self-attention")
+model_map(wardrobe.trace(test.images[0]), tour="15")
 
 # %% [markdown]
-# In the map above, "4,3" is the patch in row 4, column 3. **Lesson 16** asks what all this attention costs
+# In the map above, click on a patch to follow it; "4,3" is the one in row 4, column 3. **Lesson 16** asks what all this attention costs
 # once a sequence is longer than 50 tokens.
 
 # %% [markdown]

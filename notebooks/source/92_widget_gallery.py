@@ -52,7 +52,8 @@ whole
 whole.here = "cross-attention"
 
 # %% [markdown]
-# The same map shows an encoder alone (`minilm.trace("…")`) and the recurrent pair of lesson 02.
+# The same map shows an encoder alone (`minilm.trace("…")`), a GPT that draws one token after the other
+# (`storyteller.trace("…")`), a Vision Transformer (`wardrobe.trace(picture)`) and the recurrent pair of lesson 02.
 
 # %% tags=["nbval-ignore-output"]
 model_map(toy_models.load_toy("additive").trace("le chat noir voit le chien ."), written=2)

@@ -5,7 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from helpers.data.clothes import clothes
+from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import load_translator
+from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.widgets.map_tours import TOURS
 from helpers.widgets.model_map import model_map
 
@@ -265,9 +268,8 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
     assert colours(page, "^Source token 2", (0.8, 0.5)) > 2 * dim
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (680, 800), (390, 844)])
-def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
-    page = offline(model_map(trace), size)
+def fits(page, size):
+    """Check every depth: nothing is cut, and nothing scrolls inside."""
     for place in (0, 1, 2, 3):
         page.locator(".mm-depths button").nth(place).click()
         expect(page.locator(".mm-depths button").nth(place)).to_have_attribute(
@@ -292,6 +294,11 @@ def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
         assert page.locator(".mm").bounding_box()["height"] <= 640
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (680, 800), (390, 844)])
+def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
+    fits(offline(model_map(trace), size), size)
+
+
 def test_hostile_tokens_are_text(offline):
     trace = load_translator().trace(SENTENCE)
     bad = "</script><script>document.title = 'hit'</script>"
@@ -301,6 +308,73 @@ def test_hostile_tokens_are_text(offline):
     assert page.title() == ""
     page.get_by_role("button", name=f"Source token 2: {bad}").hover()
     assert page.locator(".mm script").count() == 0
+
+
+# ---- a GPT and a Vision Transformer ----------------------------------------------------------
+
+
+def test_a_gpt_draws_one_token_after_the_other(offline):
+    trace = load_storyteller().trace("The king said to his daughter")
+    page = offline(model_map(trace, tour="14"), reduced_motion="reduce")
+    expect_at(page, "The model: GPT, a decoder only")
+    slider = page.get_by_label("Step of the computation")
+    token = page.get_by_role("button", name=re.compile(r"^Token \d+:"))
+    expect(token).to_have_count(len(trace.decoder.tokens))
+    first = 3 + len(trace.decoder.layers)
+    assert int(slider.get_attribute("max")) == first + len(trace.written) - trace.given
+    for row in range(trace.given - 1, len(trace.written)):
+        slider.fill(str(first + row - trace.given + 1))
+        expect(token).to_have_count(row + 1)  # what isn't drawn yet isn't there
+        word = trace.written[row].strip()
+        told = page.get_by_role("button", name=re.compile("^Next token"))
+        expect(told).to_have_attribute("aria-label", re.compile(re.escape(f"{word}, ")))
+        expect(page.locator(".mm-words")).to_contain_text(f"is drawn: “{word}”")
+    slider.fill("2")
+    expect(token).to_have_count(trace.given)
+    page.get_by_role("button", name=re.compile("^GPT layer 2: open")).click()
+    expect_at(page, "GPT layer 2", "Layer")
+    page.get_by_role("button", name=re.compile("^Head 3 of masked")).click()
+    box = page.get_by_role("button", name=re.compile("^Weights")).bounding_box()
+    n = len(trace.decoder.tokens)
+    page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 4.5 / n)
+    weight = trace.decoder.layers[1][0].heads.weights[2, 4, 0].item()
+    told = page.locator(".mm-tip").inner_text()
+    assert float(re.search(r"weight ([\d.]+)", told)[1]) == pytest.approx(weight, abs=0.005)
+
+
+def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
+    trace = load_wardrobe().trace(clothes("test", 10).images[9])
+    page = offline(model_map(trace, tour="15"))
+    best = trace.candidates[0][0]
+    answer = page.get_by_role("button", name=re.compile(f"^Class: {best.token}"))
+    expect(answer).to_have_count(1)
+    patch = page.get_by_role("button", name=re.compile("^Patch .* in the picture"))
+    expect(patch).to_have_count(49)
+    dark = int(trace.image.view(7, 4, 7, 4).sum((1, 3)).argmin())
+    bright = int(trace.image.view(7, 4, 7, 4).sum((1, 3)).argmax())
+    names = [f"^Patch {i // 7 + 1},{i % 7 + 1} in" for i in (dark, bright)]
+    far = [colours(page, name) for name in names]
+    assert far[0] > far[1]  # how far from white
+    before = page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()")
+    page.get_by_role("button", name=re.compile("^Token 1: ")).click()
+    expect(page.locator(".mm-words")).to_contain_text("Blue on the picture")
+    assert page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()") != before
+    page.keyboard.press("Escape")
+    patch.nth(24).click()
+    expect(page.locator(".mm-words")).to_contain_text("“4,4”")
+    page.keyboard.press("Escape")
+    answer.click()
+    expect_at(page, "Logits and softmax")
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
+@pytest.mark.parametrize("which", ["GPT", "ViT"])
+def test_a_single_stack_fits_as_well(offline, which, size):
+    if which == "GPT":
+        trace = load_storyteller().trace("The king said to his daughter")
+    else:
+        trace = load_wardrobe().trace(clothes("test", 10).images[9])
+    fits(offline(model_map(trace), size), size)
 
 
 # ---- in JupyterLab ---------------------------------------------------------------------------

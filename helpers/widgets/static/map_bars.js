@@ -107,14 +107,17 @@ export class Bars {
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
     const { beat, scene, stop, tour, follow, place } = this.view;
-    let words = scene.hint ? scene.hint : "Click on a layer to open it, or on a token to follow it through the model.";
-    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. Click the token again to let it go.`;
+    const { kind } = this.view.trace;
+    let words = scene.hint ? scene.hint : `${START[kind] || ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
+    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. ${kind === "ViT" ? "Blue on the picture is the last layer’s." : "Click the token again to let it go."}`;
     if (beat >= 0 && scene.beats.length) words = scene.beats[Math.min(beat, scene.beats.length - 1)].words;
     if (stop >= 0) words = tour[stop].text;
     if (this.words.textContent !== words) this.words.textContent = words || "";
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }
+
+const START = { GPT: "The model has written the blue tokens. " };
 
 const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
 

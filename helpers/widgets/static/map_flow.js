@@ -1,43 +1,75 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { KINDS, meanWeights, valueAt } from "./map_trace.js";
+import { percent } from "./map_scene.js";
+import { KINDS, likeliest, meanWeights, valueAt } from "./map_trace.js";
 
 const BEATS = {
+  "masked-self-attention": "every token attends to itself and to the tokens before it",
   "self-attention": "every token attends to every token, and adds what it collects",
   "feed-forward": "every vector goes through the same small network, by itself",
 };
 
 // How many beats come before the first target token is read: every later one writes a token.
-export const beatsBefore = (model) => (model.recurrent ? 1 : 3 + model.encoder.layers.flat().length);
+export const beatsBefore = (model) => {
+  if (model.recurrent) return 1;
+  // A GPT reads its prompt in one beat per layer; the first layer takes two.
+  return model.encoder ? 3 + model.encoder.layers.flat().length : 3 + model.decoder.layers.length;
+};
 
 export function wholeBeats(scene, model) {
   const { encoder, decoder } = model;
   const { measures: m } = scene;
-  const [{ top }] = encoder.blocks;
-  const height = encoder.n * m.pitch + 6;
-  scene.beat("The sentence is cut into tokens.", [0, top - 3, m.label + 3, height]);
-  scene.beat("Every token gets its embedding, plus a vector for its position.", [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height]);
-  encoder.layers.forEach((sublayers, i) => {
-    const block = encoder.blocks[i + 1];
+  const [stack] = model.stacks;
+  const [{ top }] = stack.blocks;
+  const height = stack.n * m.pitch + 6; // a GPT's own tokens aren't painted before it writes them
+  const what = model.kind === "ViT" ? "picture is cut into patches, and the class token comes first" : model.kind === "GPT" ? "given text is cut into tokens" : "sentence is cut into tokens";
+  scene.beat(`The ${what}.`, [0, top - 3, m.label + 3, height]);
+  const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
+  scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height]);
+  stack.layers.forEach((sublayers, i) => {
+    const block = stack.blocks[i + 1];
+    const name = `${encoder ? "Encoder layer" : "Layer"} ${i + 1}`;
+    const parts = [];
     let from = m.narrow ? 0 : block.x - 4;
     sublayers.forEach((one, k) => {
       const next = sublayers[k + 1];
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
-      scene.beat(`Encoder layer ${i + 1}, ${KINDS[one.kind].toLowerCase()}: ${BEATS[one.kind]}.`, [from, block.top - 6, to - from, height + 6]);
+      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${BEATS[one.kind]}.`, [from, block.top - 6, to - from, height + 6]]);
       from = to;
     });
+    if (encoder || !i) for (const part of parts) scene.beat(...part);
+    else scene.beat(`${name} does the same with its own weights: masked self-attention, then feed-forward.`, ...parts.map(([, rect]) => rect));
   });
+  if (encoder) encoderDone(scene, model);
+  for (let row = model.given - 1; decoder && row < decoder.n; row++) {
+    scene.beat(writes(model, row), ...rowOfStack(scene, decoder, row));
+    scene.beats[scene.beats.length - 1].now = [scene.output];
+  }
+}
+
+function encoderDone(scene, { encoder, decoder, kind, candidates }) {
+  const { measures: m } = scene;
+  if (encoder.answers) return void scene.beat(`Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`, ...rowOfStack(scene, encoder, 0), scene.output);
   const [x, y, w, h] = encoder.memory;
   const out = [m.narrow ? 0 : x - 6, y - 6, m.narrow ? m.width : w + 12, h + 12];
   if (!decoder) return void scene.beat("One vector per token comes out, and each now depends on the whole sentence.", out);
   const pipe = [0, encoder.bottom + 3, m.narrow ? 0 : x + w, decoder.blocks[0].top - encoder.bottom - 6];
   scene.beat("The encoder is done. Its output, the memory, goes to every decoder layer.", out, pipe);
-  for (let row = 0; row < decoder.n; row++) {
-    const [token] = model.candidates[row][0];
-    const said = row ? `“${decoder.tokens[row]}” is read as well` : `The decoder starts from “${decoder.tokens[0]}”`;
-    scene.beat(`${said}, and the likeliest next token is “${token}”.`, ...rowOfStack(scene, decoder, row));
-    scene.beats[scene.beats.length - 1].now = [scene.output];
+}
+
+// What happens once a target token is read.
+function writes(model, row) {
+  const { tokens } = model.decoder;
+  const [best] = likeliest(model, row, 1);
+  if (model.kind !== "GPT") {
+    const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
+    return `${said}, and the likeliest next token is “${best.token}”.`;
   }
+  const all = likeliest(model, row, model.candidates[row].length);
+  const drawn = all.find((one) => one.drawn) || best;
+  const said = row >= model.given ? `“${tokens[row]}” is read as well. Then` : "The last vector gives every token a probability. Then";
+  const beside = drawn.token === all[0].token ? "the likeliest one" : `though “${all[0].token}” has ${percent(all[0].share)}`;
+  return `${said} a token is drawn: “${drawn.token}”, with ${percent(drawn.share)}, ${beside}.`;
 }
 
 // A token's row from left to right: strips and networks at its height, heads where its row lies.
@@ -63,7 +95,7 @@ function rowOfStack(scene, stack, row) {
   });
   const last = stack.blocks.length - 1;
   if (m.narrow) band(last, 0, m.width);
-  else band(0, from, stack.name === "decoder" ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width);
+  else band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width);
   return rects;
 }
 
@@ -88,14 +120,30 @@ export function followed(scene, model, follow) {
     }
   });
   const lit = rowOfStack(scene, stack, row);
-  if (name === "decoder") lit.push(...scene.parts.loss, ...scene.parts.memory);
+  if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));
+  if (stack.image) lit.push(scene.picture.rect);
   const paint = (p) => {
     for (const { start, end, weight, cross } of ribbons) {
       p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
     }
+    if (stack.image) return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
     if (stack.pitch >= 13) return;
     p.box(0, stack.y(row) - 9, m.label, 18, { fill: p.theme.paper, radius: 3 }); // its name, where many are left out
     p.text(stack.tokens[row], m.label - 3, stack.y(row), { size: 14, weight: 650, align: "right", most: m.label - 4 });
   };
   return { lit, paint };
+}
+
+// Over the picture, how much a token collects from each patch in the last layer; its own is framed.
+function overPicture(p, { rect: [x, y, size], along }, mean, row) {
+  const cell = size / along;
+  const shares = Array.from({ length: along * along }, (_, i) => valueAt(mean, row, i + 1));
+  const most = Math.max(...shares);
+  shares.forEach((share, i) => {
+    const [left, top] = [x + (i % along) * cell, y + Math.floor(i / along) * cell];
+    p.context.globalAlpha = 0.8 * (share / most);
+    p.box(left, top, cell, cell, { fill: p.theme.query, radius: 0 });
+    p.context.globalAlpha = 1;
+    if (i === row - 1) p.box(left, top, cell, cell, { edge: p.theme.warn || p.theme.ink, line: 2, radius: 0 });
+  });
 }

@@ -2,6 +2,7 @@
 // runs past each of them.
 
 import { Scene, number, tellVector } from "./map_scene.js";
+import { patchRow } from "./map_patches.js";
 import { KINDS, title } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
@@ -16,11 +17,12 @@ const SHORT = { "self-attention": "Attention", "masked-self-attention": "Masked"
 
 export function layerScene(model, where, place, width, room) {
   const { stack, sublayers, layer } = where;
-  const name = `${title(stack.name)} layer ${layer + 1}`;
+  const name = `${stack.title} layer ${layer + 1}`;
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
   const g = layerSizes(model, width, room, stack, sublayers);
-  scene.sources = model.encoder.tokens;
+  scene.sources = model.encoder && model.encoder.tokens;
   stack.tokens.forEach((token, row) => {
+    if (stack.image && row) return patchRow(scene, stack, row, g.label - 5, g.y(row), g.pitch);
     if (row % Math.ceil(14 / g.pitch)) return;
     scene.label(token, g.label - 5, g.y(row), { size: clamp(g.pitch - 1, 12, 14), align: "right", most: g.label - 6 });
   });

@@ -21,6 +21,8 @@ export function mapTheme(dark) {
   return (themes[name] ||= { name, ...THEMES[name], ...MORE[name] });
 }
 
+const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]); // a photograph looks the same on both papers
+
 // A matrix as a picture of one pixel a number, kept as long as the matrix lives.
 const pictures = { light: new WeakMap(), dark: new WeakMap() };
 function pictureOf(one, theme) {
@@ -31,8 +33,8 @@ function pictureOf(one, theme) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(one.cols, one.rows);
   const words = new Uint32Array(image.data.buffer);
-  const name = one.weights ? "rampWords" : "signedWords";
-  const colours = (theme[name] ||= colourWords(one.weights ? theme.ramp : theme.signed));
+  const name = one.weights ? "rampWords" : one.grey ? "greyWords" : "signedWords";
+  const colours = (theme[name] ||= colourWords(one.weights ? theme.ramp : one.grey ? GREYS : theme.signed));
   one.data.forEach((value, i) => (words[i] = colours[levelOf(one, value)]));
   context.putImageData(image, 0, 0);
   pictures[theme.name].set(one, canvas);
@@ -40,7 +42,7 @@ function pictureOf(one, theme) {
 }
 
 const within = (level) => Math.max(0, Math.min(255, Math.round(level)));
-const levelOf = (one, value) => within(one.weights ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
+const levelOf = (one, value) => within(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
 export const colourOf = (one, value, theme) => (one.weights ? theme.ramp : theme.signed)[levelOf(one, value)];
 
 export class Paint {
@@ -71,6 +73,11 @@ export class Paint {
     for (let r = from; r < rows; r++) {
       this.context.drawImage(picture, 0, r, one.cols, 1, x, top + r * pitch, width, height);
     }
+  }
+
+  // A part of a picture: from column and row, so many of them, to a place on the page.
+  grey(one, col, row, cols, rows, x, y, width, height) {
+    this.context.drawImage(pictureOf(one, this.theme), col, row, cols, rows, x, y, width, height);
   }
 
   // A whole matrix, cells side by side.

@@ -59,8 +59,26 @@ export function readTrace(described, view) {
     return { ...parts, layers: one.layers.map((layer) => layer.map(sublayer)) };
   };
   const [encoder, decoder] = [stack(described.encoder, "encoder"), stack(described.decoder, "decoder")];
-  return { ...described, encoder, decoder, stacks: [encoder, decoder].filter(Boolean) };
+  const stacks = [encoder, decoder].filter(Boolean);
+  const image = described.image && pictured(numbers(described.image), described.image.shape, stacks[0].n - 1);
+  for (const one of stacks) Object.assign(one, { title: described.kind || title(one.name), image, answers: false });
+  // The stack whose output becomes tokens, or classes.
+  const last = stacks[stacks.length - 1];
+  last.answers = described.candidates.length > 0;
+  return { ...described, encoder, decoder, stacks, image };
 }
+
+// A picture of grey values, and how many patches lie along its side.
+const pictured = (data, [rows, cols], patches) => ({ data, rows, cols, most: 255, grey: true, along: Math.sqrt(patches) });
+
+// The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them.
+export function likeliest(model, row, most) {
+  const found = model.candidates[row].map(([token, logit, share], i) => ({ token, logit, share, drawn: drawnAt(model, row) === i }));
+  const drawn = found.find((one) => one.drawn);
+  const first = found.slice(0, most);
+  return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
+}
+const drawnAt = (model, row) => (model.kind === "GPT" && row >= model.given - 1 ? model.drawn[row] : -1);
 
 const numbersAt = (codes, { at, shape, scale }) =>
   Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
@@ -153,6 +171,7 @@ export function readPlace(text, model) {
   const [name, layer, kind, head, cell] = text.split("/");
   const stack = model[name];
   if (!stack || layer === undefined) return { depth: 0 };
+  if (layer === "output" && !stack.answers) return { depth: 0 };
   if (layer === "embedding" || layer === "output") return { depth: 1, stack, section: layer };
   const sublayers = stack.layers[layer];
   if (!sublayers) return { depth: 0 };
@@ -179,18 +198,20 @@ function readEnergy(text, model) {
   return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
 }
 
+const WHOLE = { "": "The model", GPT: "The model: GPT, a decoder only", ViT: "The model: a Vision Transformer" };
+
 // The same place from the model down, each with its words: what the breadcrumb shows.
 export function trail(text, model) {
   const place = readPlace(text, model);
   const parts = text.split("/");
-  const steps = [{ place: "", words: "The model" }];
+  const steps = [{ place: "", words: WHOLE[model.kind || ""] }];
   if (model.recurrent) {
     if (place.depth) steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
     return steps;
   }
-  if (place.section === "embedding") steps.push({ place: text, words: `${title(place.stack.name)}: embedding and position` });
+  if (place.section === "embedding") steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
-  else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${title(place.stack.name)} layer ${place.layer + 1}` });
+  else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
   if (place.depth > 1) steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
   if (place.depth > 2) steps.push({ place: text, words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
   return steps;

@@ -60,11 +60,13 @@ class MapView {
   }
   // How many rows of the decoder are written; while it plays, the beat says it.
   get rows() {
-    const decoder = this.trace.recurrent ? { n: this.trace.tokens.length } : this.trace.decoder;
+    const { trace } = this;
+    const decoder = trace.recurrent ? { n: trace.tokens.length } : trace.decoder;
     if (!decoder) return 0;
-    const first = beatsBefore(this.trace);
-    if (this.beat >= 0 && !this.place) return Math.max(1, Math.min(decoder.n, this.beat - first + 1));
-    return Math.max(1, Math.min(decoder.n, this.model.get("written") + 1));
+    const given = trace.given || 1;
+    const within = (rows) => Math.max(given, Math.min(decoder.n, rows));
+    if (this.beat >= 0 && !this.place) return within(this.beat - beatsBefore(trace) + given);
+    return within(this.model.get("written") + 1);
   }
 
   set(changes) {
@@ -156,7 +158,7 @@ class MapView {
     this.root.dataset.theme = dark ? "dark" : "light";
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     const [name, row] = this.follow.split(":");
-    const current = name === "decoder" && row < this.rows ? Number(row) : this.rows - 1;
+    const current = name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== width) {
       this.wholeHeight = Math.max(ROOM, sceneOf(this.trace, "", width, 1).height);

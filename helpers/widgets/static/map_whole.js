@@ -1,12 +1,15 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
-import { NARROW, Scene, percent, tellVector } from "./map_scene.js";
+import { answer, legend } from "./map_answer.js";
+import { NARROW, Scene, tellVector } from "./map_scene.js";
 import { wholeBeats } from "./map_flow.js";
-import { KINDS, title } from "./map_trace.js";
-import { clamp, shorten, textWidth } from "./text.js";
+import { KINDS } from "./map_trace.js";
+import { patchRow, picture } from "./map_patches.js";
+import { clamp, textWidth } from "./text.js";
 
 const HEAD = 22; // room for a line of words above a stack
 const GAP = 62; // between encoder and decoder, where the memory's line runs
+const PICTURE = 98; // side of the picture beside a ViT's patches
 const UNDER = 20; // room for the names of a layer's parts, below it
 
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
@@ -15,13 +18,13 @@ function measures(model, width, room) {
   const narrow = width < NARROW;
   const most = Math.max(...model.stacks.map((one) => one.n));
   const words = model.stacks.flatMap((one) => one.tokens);
-  const free = room - model.stacks.length * (HEAD + UNDER) - (model.decoder ? GAP - UNDER : 0);
-  const pitch = narrow ? 14 : clamp(Math.floor((4 * free) / model.stacks.length / most) / 4, most > 30 ? 7 : 9, 26);
-  const label = clamp(Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8, 74, width < 760 ? 74 : 96);
+  const free = room - model.stacks.length * (HEAD + UNDER) - (model.stacks.length > 1 ? GAP - UNDER : 0);
+  const pitch = narrow ? 14 : clamp(Math.floor((4 * free) / model.stacks.length / most) / 4, most > 30 ? 7 : 9, model.stacks.length > 1 ? 26 : 38);
+  const label = model.image ? PICTURE + pitch + 12 : clamp(Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8, 74, width < 760 ? 74 : 96);
   const gap = narrow ? 22 : 15;
   const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, 44);
   const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
-  const right = model.decoder ? clamp(width * 0.17, 112, 190) : strip + (width < 760 ? 14 : 110);
+  const right = model.candidates.length ? clamp(width * 0.17, 112, 190) : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
   return { narrow, width, pitch, label, strip, left, module, layers, gap };
@@ -44,16 +47,16 @@ export function wholeScene(model, width, room, rows, current = rows - 1) {
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   scene.measures = m;
-  blocks(encoder, m, HEAD);
-  stackScene(scene, model, encoder, m, encoder.n);
-  memory(scene, model, m);
-  scene.height = encoder.bottom + UNDER;
-  if (decoder) {
-    blocks(decoder, m, encoder.bottom + GAP + HEAD);
-    stackScene(scene, model, decoder, m, rows);
-    pipes(scene, model, m);
-    output(scene, model, m, rows, current);
-    scene.height = decoder.bottom + UNDER;
+  let top = HEAD;
+  for (const stack of model.stacks) {
+    const n = stack === decoder ? rows : stack.n;
+    blocks(stack, m, top);
+    stackScene(scene, model, stack, m, n);
+    if (stack === encoder && !stack.answers) memory(scene, model, m);
+    if (stack === decoder && encoder) pipes(scene, model, m);
+    if (stack.answers) answer(scene, model, stack, m, n, current);
+    scene.height = stack.bottom + UNDER;
+    top = stack.bottom + GAP + HEAD;
   }
   wholeBeats(scene, model);
   return scene;
@@ -72,22 +75,25 @@ function stackScene(scene, model, stack, m, rows) {
         p.line([[label + 4, stack.y(row, i)], [end, stack.y(row, i)]], { color, width: row < rows ? 1.5 : 1 });
       }
     });
-    tokens(scene, stack, m, top, rows, i);
+    tokens(scene, model, stack, m, top, rows, i);
   });
-  embedding(scene, stack, m, rows);
+  if (stack.image) scene.picture = picture(scene, stack, stack.blocks[0].top + m.pitch + 4, PICTURE);
+  embedding(scene, model, stack, m, rows);
   stack.layers.forEach((sublayers, i) => layerBox(scene, stack, sublayers, i, m, rows));
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1)) scene.part(stack.name, 0, top - 2, end, height + 4);
 }
 
-function tokens(scene, stack, { pitch, label }, top, rows, block) {
+function tokens(scene, model, stack, { pitch, label }, top, rows, block) {
   const every = Math.ceil(11.5 / pitch);
-  const side = stack.name === "encoder" ? "Source" : "Target";
+  const side = model.stacks.length < 2 ? "Token" : stack.name === "encoder" ? "Source token" : "Target token";
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const y = stack.y(row, block);
-    if (!block) scene.button([0, y - pitch / 2, label, pitch], `${side} token ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, every > 1 ? [token] : []);
+    if (!block) scene.button([0, y - pitch / 2, label, pitch], `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, every > 1 ? [token] : []);
+    if (stack.image && row) return patchRow(scene, stack, row, label - 4, y, pitch);
     if (row % every) return;
     const size = clamp(pitch - 1, 12, 14);
-    scene.paint((p) => p.text(token, label - 3, y + 0.5, { size, align: "right", most: label - 4 }));
+    const own = model.kind === "GPT" && row >= model.given; // written by the model itself
+    scene.paint((p) => p.text(token, label - 3, y + 0.5, { size, align: "right", most: label - 4, ...(own ? { weight: 650, color: p.theme.query } : {}) }));
   });
 }
 
@@ -97,26 +103,30 @@ const COLUMNS = [
   ["entered", "embedding plus position", ["embeddings", "positions"]],
 ];
 
-function embedding(scene, stack, { label, strip, gap, pitch }, rows) {
+function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
   const [{ top }] = stack.blocks;
   const height = stack.n * pitch;
-  const words = title(stack.name);
-  const xs = [0, 1, 2].map((i) => label + 4 + i * (strip + gap));
+  const words = stack.title;
+  const room = 3 * strip + 2 * gap;
+  // Without positions to add there is one strip, as wide as the three.
+  const columns = model.positions ? COLUMNS : [["entered", "embedding", "embeddings"]];
+  const wide = model.positions ? strip : room;
+  const xs = columns.map((_, i) => label + 4 + i * (strip + gap));
   scene.label(words, 0, top - 12, { size: 15, weight: 650 });
-  COLUMNS.forEach(([name, what, part], i) => {
+  columns.forEach(([name, what, part], i) => {
     scene.paint((p) => {
-      p.box(xs[i], top, strip, rows * pitch, { fill: p.theme.paper, radius: 2 });
-      p.strips(stack[name], xs[i], top, strip, pitch, { rows });
+      p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
+      p.strips(stack[name], xs[i], top, wide, pitch, { rows });
       if (i) p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + height / 2, { size: 16, weight: 600, align: "center", color: p.theme.muted });
     });
-    scene.part(part, xs[i] - 2, top, strip + 4, height);
-    scene.grid([xs[i], top, strip, rows * pitch], stack[name], `${words}, ${what}: ${rows} vectors`, tellVector(stack.tokens, what), null, rows);
+    scene.part(part, xs[i] - 2, top, wide + 4, height);
+    scene.grid([xs[i], top, wide, rows * pitch], stack[name], `${words}, ${what}: ${rows} vectors`, tellVector(stack.tokens, what), null, rows);
   });
-  const room = 3 * strip + 2 * gap;
   const long = textWidth("embedding + position", 12) <= room + 6;
-  scene.label(long ? "embedding + position" : "emb. + pos.", xs[0] + room / 2, top - 11, { size: 12, color: "muted", align: "center" });
+  const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
+  scene.label(name, xs[0] + room / 2, top - 11, { size: 12, color: "muted", align: "center" });
   const go = `${stack.name}/embedding`;
-  scene.button([label, top - HEAD, room + 4, HEAD + height], `${words}: embedding and position`, { go }, ["embedding + position", "click to open"]);
+  scene.button([label, top - HEAD, room + 4, HEAD + height], `${words}: embedding${model.positions ? " and position" : ""}`, { go }, [name, "click to open"]);
 }
 
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
@@ -133,7 +143,7 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
   const grid = tileGrid(attentions[0].heads.length, widest, height - 8);
   const column = Math.min(widest, Math.max(grid.width, widest * 0.5));
   const lens = Math.min(free - column * attentions.length, attentions.length > 1 ? 120 : 64);
-  const name = `${title(stack.name)} layer ${i + 1}`;
+  const name = `${stack.title} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
   scene.paint((p) => p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm, edge: p.theme.edge }));
   scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`, "click to open"]);
@@ -162,7 +172,7 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
 
 const NAMES = {
   "self-attention": ["self-attention", "attention", "attn"],
-  "masked-self-attention": ["masked", "self"],
+  "masked-self-attention": ["masked self-attention", "masked attention", "masked", "self"],
   "cross-attention": ["cross-attention", "cross"],
   "feed-forward": ["feed-forward", "feed-fwd", "ffn"],
 };
@@ -217,25 +227,6 @@ function memory(scene, model, m) {
   if (!m.narrow) legend(scene, x + width + 22, top + 8, m.width - x - width - 24);
 }
 
-function legend(scene, x, y, width) {
-  if (width < 74) return;
-  const bar = Math.min(width, 110);
-  const scale = (colours, at, words) => {
-    scene.labels.push((p) => {
-      for (let i = 0; i < bar; i++) {
-        const [r, g, b] = p.theme[colours][Math.round((255 * i) / bar)];
-        p.context.fillStyle = `rgb(${r},${g},${b})`;
-        p.context.fillRect(x + i, at, 1.5, 9);
-      }
-      words.forEach((word, i) => p.text(word, x + (bar * i) / (words.length - 1), at + 20, { size: 12, color: p.theme.muted, align: ["left", words.length > 2 ? "center" : "right", "right"][i] }));
-    });
-  };
-  scene.label("vectors", x, y, { size: 12, color: "muted" });
-  scale("signed", y + 10, ["−", "0", "+"]);
-  scene.label("attention", x, y + 54, { size: 12, color: "muted", most: width });
-  scale("ramp", y + 64, ["0", "max"]);
-}
-
 // The memory goes to the cross-attention of every decoder layer.
 function pipes(scene, model, m) {
   const { encoder, decoder } = model;
@@ -254,39 +245,4 @@ function pipes(scene, model, m) {
   const first = decoder.layers[0].find((one) => one.kind === "cross-attention").enters;
   scene.label("keys and values", first + 9, y + 15, { size: 12, color: "key" });
   scene.part("cross-attention", first - 6, encoder.bottom + 3, x - first + 12, UNDER + 8);
-}
-
-function output(scene, model, m, rows, row) {
-  const { decoder } = model;
-  const last = decoder.blocks.length - 1;
-  const { top } = decoder.blocks[last];
-  const x = decoder.blocks[last].x + 2;
-  const strip = m.narrow ? 80 : Math.min(m.strip, 26);
-  const height = decoder.n * m.pitch;
-  const found = model.candidates[row].slice(0, clamp(Math.floor(height / 34), 3, 6));
-  const left = x + strip + (m.narrow ? 40 : 26);
-  const width = m.width - left;
-  const pitch = Math.min(40, height / found.length);
-  const y0 = decoder.y(row, last);
-  const first = clamp(y0 - pitch * 0.6, top, top + height - found.length * pitch);
-  scene.label("next token", width < 84 ? m.width : left, top - 11, { size: 13, weight: 600, align: width < 84 ? "right" : "left" });
-  scene.paint((p) => {
-    p.strips(decoder.output, x, top, strip, m.pitch, { rows });
-    p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    found.forEach(([token, , share], i) => {
-      const y = first + (i + 0.5) * pitch;
-      p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
-      p.text(token, left, y - 6, { size: 14, weight: i ? 400 : 650, most: width });
-      p.text(percent(share).replace("under ", "<"), m.width, y + 8, { size: 12, align: "right", color: p.theme.muted });
-      p.box(left, y + 5, width - 40, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 5, Math.max(2, (width - 40) * share), 6, { fill: p.theme.query, radius: 3 });
-    });
-  });
-  scene.output = [x - 4, top - 4, m.width - x + 4, height + 8];
-  scene.part("loss", x + strip + 3, top - 4, m.width - x - strip - 3, height + 8);
-  scene.part(["output", "decoding"], ...scene.output);
-  scene.part("decoder", x - 4, top - 4, strip + 8, height + 8);
-  const [best, , share] = found[0];
-  const tip = [`After “${decoder.tokens[row]}”: “${shorten(best)}”, ${percent(share)}`, "click to see logits and softmax"];
-  scene.button([x, top - HEAD, m.width - x, HEAD + height], `Next token: ${best}, ${percent(share)}. Open logits and softmax`, { go: "decoder/output" }, tip);
 }
