@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from helpers import fast
+
 
 def greedy(step, n, bos_id, eos_id, max_len):
     """Choose the most likely token at every step.
@@ -81,7 +83,7 @@ def sample(
         if top_k is not None:
             logits = top_k_filter(logits, top_k)
         if top_p is not None:
-            logits = top_p_filter(logits, top_p)
+            logits = fast.top_p_filter(logits, top_p, top_p_filter)
         return torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(-1)
 
     return _generate(step, n, bos_id, eos_id, max_len, draw)

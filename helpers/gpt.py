@@ -17,7 +17,7 @@ from helpers.attention import (
     scaled_dot_product_attention,
 )
 from helpers.caches import KeyValueCache
-from helpers.fast import few_rows, fused_attention
+from helpers.fast import few_rows, fused_attention, rotated
 from helpers.layers import ACTIVATIONS, Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask
 from helpers.modern import RMSNorm, SwiGLU
@@ -132,13 +132,18 @@ class CausalSelfAttention(MultiHeadAttention):
     def project_query(self, query, start=0):
         """Apply W_Q and the rotation from position `start`, (B, T, D) -> (B, H, T, K)."""
         q = self.split_heads(self.query_proj(query))
-        return rotate_positions(q, start) if self.rotary else q
+        return self.rotate(q, start) if self.rotary else q
 
     def project_key_value(self, key, value, start=0):
         """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
         projected = self.key_proj(key), self.value_proj(value)
         k, v = (x.unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2) for x in projected)
-        return (rotate_positions(k, start) if self.rotary else k), v
+        return (self.rotate(k, start) if self.rotary else k), v
+
+    def rotate(self, x, start):
+        """Rotate queries or keys, (B, H, T, K), whose first position is `start`."""
+        precise = x.dtype in (torch.float32, torch.float64)
+        return rotated(x, start) if precise else rotate_positions(x, start)
 
 
 class GPTLayer(EncoderLayer):
@@ -246,7 +251,7 @@ class GPT(nn.Module):
         """
         start = 0 if cache is None else cache.length
         caches = [None] * len(self.layers) if cache is None else cache.layers
-        check_ids(ids, self.config.vocab_size, self.config.max_len)
+        check_ids(ids[:, start:], self.config.vocab_size, self.config.max_len, start)
         x = self.embedding(ids[:, start:])  # (B, new) -> (B, new, D)
         if self.positions is not None:
             x = x + self.positions(ids.shape[1] - start, start)

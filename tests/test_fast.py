@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import attention, fast, losses
+from helpers import attention, decoding, fast, losses, positions
 
 SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
 
@@ -186,3 +186,53 @@ def test_a_full_mask_is_none():
     assert fast.none_if_full(torch.ones(2, 3, dtype=torch.bool)) is None
     mask = torch.tensor([True, False])
     assert fast.none_if_full(mask) is mask
+
+
+@pytest.mark.parametrize(("length", "start"), [(1, 0), (5, 62), (3, 64), (70, 1)])
+def test_rotated_equals_the_readable_rotation(length, start):
+    x = torch.randn(2, length, 3, 8, dtype=torch.float64).transpose(1, 2).requires_grad_()
+    expected = positions.rotate_positions(x, start)
+    for _ in range(2):  # computed, then kept
+        found = fast.rotated(x, start)
+        torch.testing.assert_close(found, expected)
+        both = [
+            torch.autograd.grad((y**3).sum(), x, retain_graph=True)[0] for y in (found, expected)
+        ]
+        torch.testing.assert_close(*both)
+    torch.testing.assert_close(
+        fast.rotated(x, start, base=50.0), positions.rotate_positions(x, start, base=50.0)
+    )
+    single = fast.rotated(x.float(), start)
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single, expected.float())
+
+
+def test_rotated_keeps_numbers_that_a_training_can_use():
+    x = torch.randn(1, 1, 2, 6)
+    fast._turns.cache_clear()
+    with torch.inference_mode():
+        fast.rotated(x)
+    x.requires_grad_()
+    fast.rotated(x).sum().backward()
+    assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("spread", [0.01, 4.0])  # far more than 256 tokens are needed, and far less
+def test_top_p_of_the_likeliest_equals_sorting_all(spread):
+    generator = torch.Generator().manual_seed(3)
+    logits = spread * torch.randn(4, 1000, generator=generator)
+    asked = []
+
+    def plain(logits, p):
+        asked.append(p)
+        return decoding.top_p_filter(logits, p)
+
+    for p in (0.1, 0.5, 0.9):
+        found = fast.top_p_filter(logits, p, plain)
+        assert torch.equal(found, decoding.top_p_filter(logits, p))
+    assert asked == ([0.5, 0.9] if spread < 1 else [])
+    assert torch.equal(fast.top_p_filter(logits, 1.0, decoding.top_p_filter), logits)
+    with pytest.raises(ValueError, match="p is a probability"):
+        fast.top_p_filter(logits, 2.0, decoding.top_p_filter)
+    few = logits[:, :100]
+    assert torch.equal(fast.top_p_filter(few, 0.6, plain), decoding.top_p_filter(few, 0.6))

@@ -144,8 +144,8 @@ def model_map(trace, here="", tour="all", **state):
         "feed-forward", "add-and-norm", "decoder", "masked-self-attention", "cross-attention",
         "output", "decoding", "loss", "training".
     tour : str or list of str, default="all"
-        A lesson's number ("00", "03" to "09", "14" and "15" have a tour), "all", "" for none, or names of
-        steps from `map_tours.STEPS`.
+        A lesson's number ("00", "03" to "09", "14" and "15" have a tour), "all", "" for none, or
+        names of steps from `map_tours.STEPS`.
     **state
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
