@@ -22,7 +22,6 @@ from itertools import islice
 
 import torch
 import torch.nn.functional as F
-from IPython.display import Markdown, display
 from matplotlib import pyplot
 
 from helpers import exercises, plots
@@ -31,6 +30,7 @@ from helpers.copying import repeated, train_copier
 from helpers.data.stories import stories
 from helpers.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
 from helpers.letter_models import LetterModel, nats_per_letter, story_letters, train_rung, write
+from helpers.pretrained.detective import holmes_pages, load_detective
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.widgets.endless_story import EndlessStory
@@ -43,11 +43,6 @@ pairs = torch.bincount(train[:-1] * len(letters) + train[1:], minlength=len(lett
 after = pairs.view(len(letters), -1) / pairs.view(len(letters), -1).sum(-1, keepdim=True)
 by_frequency = -frequency.clamp(min=1e-7)[validation[1:]].log().mean().item()
 by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
-
-
-def tell(text):
-    """Show what a measurement means, in the cell that reveals it."""
-    display(Markdown(" ".join(text.split())))
 
 
 # %% [markdown] tags=["notes"]
@@ -64,6 +59,9 @@ def tell(text):
 # **Ask**: "Why does one training text contain as many exercises as it has letters?" (each position predicts its
 # own next letter, and the mask hides that letter) · "What would an encoder be for?" (to read a source, and here there
 # is none) · "Who decides when the story ends?" (we do; this model has no `<eos>`).
+#
+# **If there is time left**, *Going deeper* has two experiments of about ten minutes each, which don't depend on each
+# other: heads that copy, and a detective. The detective needs less explaining.
 #
 # **If you are late**: skip the pencil in section 4, and let the widget be homework.
 #
@@ -148,7 +146,7 @@ exercises.reveal(
     else "below",
 )
 print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
-tell(
+notebook.tell(
     """The average reads all letters and makes almost no use of them. At position 40 the last letter, which
     says most about the next one, is just one of 40 equal parts, and an average of 40 letters of English
     looks much the same everywhere. Reading more isn't enough. Some letters have to count more than
@@ -208,7 +206,7 @@ print(
     f"one head: {live['one head']:.2f} nats per letter; only the last letter: {by_last_letter:.2f}\n"
 )
 print(write(one_head, letters, "once upon a time "))
-tell(
+notebook.tell(
     """The loss has fallen a long way from the average's. But look at the second yardstick: all this machinery
     does about as well as a table that counts which letter follows which. A row of weights sums to 1, and
     whatever goes to the letter just read is missing for the letters before it."""
@@ -297,7 +295,7 @@ axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
 axes.set_ylabel("nats per letter")
 for rung in rungs:
     print(f"{rung:>27}: {means[rung]:.2f} (mean of three seeds), {live[rung]:.2f} (just trained)")
-tell(
+notebook.tell(
     """With every seed, each rung has a lower loss than the one before, on text that no model was trained on.
     You can hear it in the samples, too: the average writes letters and the heads write syllables. Listen
     to the last two below."""
@@ -576,7 +574,7 @@ exercises.reveal(
 for task, tries in TASKS.items():
     given, yes, no = tries[0]
     print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
-tell(
+notebook.tell(
     """Nobody gave it these tasks. It has only been predicting the next piece, and what it can do is what
     helped with that on seven megabytes of fairy tales. A larger model with more text picks up more
     of them, up to translation and question answering, which is what the title of the GPT-2 paper says:
@@ -734,7 +732,7 @@ print(
     f"  first passage: {first:.2f} → {first_off:.2f}    repetition: {again:.2f} → {again_off:.2f}"
 )
 print(f"switched off: {len(others)} other(s); repetition: {again:.2f} → {again_control:.2f}")
-tell(
+notebook.tell(
     """Copying is what suffers. The loss in the first passage can't get much worse, since nobody can predict
     it. The other heads of the same layer are the control: without them the loss changes far less."""
 )
@@ -754,7 +752,7 @@ first, again = two_losses(story.model, twice)
 found = scores_of(story.model, twice)
 print(f"loss in the first reading {first:.2f}, in the second {again:.2f} nats per piece")
 print(f"highest induction score of {found.numel()} heads: {found.max():.2f}")
-tell(
+notebook.tell(
     """There's no induction head in it. It has just read the passage and predicts it hardly better the second
     time. That fits what you saw in the widget: it forgets its king even while he's still in its window.
     Olsson et al. found that such heads form during the training of larger models, and that the loss
@@ -764,6 +762,47 @@ tell(
     else """It does copy: the second reading costs far less than the first."""
 )
 assert again < first
+
+# %% [markdown]
+# ## Can the story model become a detective?
+#
+# *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To teach
+# our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its matrices as
+# they are and trains a small correction to each. The adapter on board was trained for 150 steps on Sherlock Holmes,
+# which took about two minutes. Its file is a twentieth of the size of the model's.
+
+# %% tags=["nbval-ignore-output"]
+detective = load_detective()  # the story model with its adapter
+for seed in (0, 2):
+    for name, teller in (("before", story), ("after", detective)):
+        print(f"{name}: {teller.generate('The door opened, and', 40, seed=seed)}\n")
+
+# %% [markdown]
+# How much has it learned, and what did that cost? Holmes's last 60,000 letters weren't used in training, and neither were
+# the fairy tales that we measured above. We take 12,000 letters of each.
+
+# %%
+exercises.predict("what_the_detective_forgets")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+pages = {"Holmes": holmes_pages()[1][:12_000], "fairy tales": stories("validation")[:12_000]}
+both = {name: [t.bits_per_byte(text) for t in (story, detective)] for name, text in pages.items()}
+gain = both["Holmes"][0] - both["Holmes"][1]
+cost = both["fairy tales"][1] - both["fairy tales"][0]
+exercises.reveal(
+    "what_the_detective_forgets",
+    measured="nothing" if cost < 0.1 * gain else "less" if cost < gain else "more",
+)
+for name, (before, after) in both.items():
+    print(f"{name:>11}: {before:.3f} → {after:.3f} bits per byte")
+card = detective.card
+notebook.tell(
+    """The frozen matrices are all still there, but the model never uses them alone: each of its layers computes
+    W + BA. Losing an old skill while learning a new one is called *catastrophic forgetting*. With LoRA you can
+    undo it at any time, because without the adapter you have the old model again."""
+)
+assert gain > 0.08 and 0 < cost < gain
+assert card["after"]["holmes"] < card["before"]["holmes"] - 0.1
 
 # %% [markdown]
 # ## Myth or fact?
@@ -793,6 +832,7 @@ notebook.show_source(GPTLayer)
 # - Su et al. (2021), "RoFormer", arXiv:2104.09864: rotary positions.
 # - Olsson et al. (2022), "In-context Learning and Induction Heads", arXiv:2209.11895; Elhage et al. (2021),
 #   "A Mathematical Framework for Transformer Circuits".
+# - Hu et al. (2021), "LoRA: Low-Rank Adaptation of Large Language Models", arXiv:2106.09685.
 # - Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
 # - The path from an average over `tril` to attention is Andrej Karpathy's, in the video "Let's build GPT: from
 #   scratch, in code, spelled out" (2023).

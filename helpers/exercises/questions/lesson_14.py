@@ -314,4 +314,22 @@ PREDICTIONS = [
             ),
         },
     ),
+    Prediction(
+        "what_the_detective_forgets",
+        "The adapter has made the model better at predicting Holmes. What has it done to the fairy tales?",
+        options={
+            "nothing": (
+                "they cost as many bits as before, because the model's own matrices are frozen",
+                "LoRA doesn't change the matrices, but the adapter is added to each of them, whatever the text is.",
+            ),
+            "less": (
+                "they cost more bits than before, but by less than what Holmes has gained",
+                "That would mean that much of what was learned, such as how people talk to each other, fits both books.",
+            ),
+            "more": (
+                "they cost more bits than before, and by more than what Holmes has gained",
+                "The fairy tales were what the model knew best, so they had the most to lose.",
+            ),
+        },
+    ),
 ]

@@ -1,0 +1,58 @@
+"""The story model in another style: fairy tales below, Sherlock Holmes in a LoRA adapter on top."""
+
+from helpers.data.stories import stories
+from helpers.lora import ENCODER_LINEARS, add_lora, merge_lora
+from helpers.pretrained.adapters import load_adapter
+from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.storyteller import load_storyteller
+
+DETECTIVE = WEIGHTS / "detective.safetensors"
+RECIPE = "python -m helpers.pretrained.recipes.detective"
+RANK, ALPHA = 8, 16.0
+N_UNSEEN = 60_000  # letters at the end of the book
+
+
+def holmes_pages():
+    """Divide Sherlock Holmes into pages to train on and the last pages, which stay unseen.
+
+    Returns
+    -------
+    train, unseen : str
+    """
+    text = stories("holmes")
+    return text[:-N_UNSEEN], text[-N_UNSEEN:]
+
+
+def build_detective():
+    """Put fresh LoRA layers into the story model; a `Storyteller` that still tells fairy tales."""
+    teller = load_storyteller()
+    add_lora(teller.model, RANK, ALPHA, ENCODER_LINEARS)
+    return teller
+
+
+def load_detective(path=DETECTIVE):
+    """Load the story model with its adapter for Sherlock Holmes merged into its weights.
+
+    Parameters
+    ----------
+    path : path, default=the bundled one
+        A file that the recipe wrote.
+
+    Returns
+    -------
+    detective : Storyteller
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, or trained on another base than the bundled story model.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"no adapter at {path}. To train your own: {RECIPE}")
+    check_file(path)
+    detective = build_detective()
+    detective.card = load_adapter(detective.model, path)
+    merge_lora(detective.model)
+    return detective

@@ -1,0 +1,58 @@
+"""The detective: an adapter for Sherlock Holmes on the story model, and its recipe."""
+
+import shutil
+
+import pytest
+import torch
+
+from helpers.data.stories import stories
+from helpers.lora import LoRALinear
+from helpers.pretrained.detective import DETECTIVE, N_UNSEEN, holmes_pages, load_detective
+from helpers.pretrained.recipes import detective as recipe
+from helpers.pretrained.storyteller import load_storyteller
+
+
+@pytest.fixture(scope="module")
+def story():
+    return load_storyteller()
+
+
+def test_the_pages_are_divided_without_a_gap():
+    train, unseen = holmes_pages()
+    assert train + unseen == stories("holmes")
+    assert len(unseen) == N_UNSEEN
+
+
+def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse(story):
+    detective = load_detective()
+    assert DETECTIVE.stat().st_size <= 500_000
+    assert not any(isinstance(layer, LoRALinear) for layer in detective.model.modules())
+    holmes, tales = holmes_pages()[1][:2500], stories("validation")[:2500]
+    assert detective.bits_per_byte(holmes) < story.bits_per_byte(holmes) - 0.05
+    assert detective.bits_per_byte(tales) > story.bits_per_byte(tales)
+    card = detective.card
+    assert card["after"]["holmes"] < card["before"]["holmes"]
+
+
+def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="recipes.detective"):
+        load_detective(tmp_path / "none.safetensors")
+    copy = tmp_path / DETECTIVE.name
+    shutil.copy(DETECTIVE, copy)
+    shutil.copy(DETECTIVE.parent / "SHA256SUMS", tmp_path)
+    copy.write_bytes(copy.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match="SHA-256"):
+        load_detective(copy)
+
+
+def test_the_recipe_trains_an_adapter_and_leaves_the_model_alone(story, tmp_path):
+    path = tmp_path / "small.safetensors"
+    small = ["--steps", "2", "--batch-size", "1", "--length", "16", "--letters", "200"]
+    recipe.main([*small, "--precision", "fp32", "--out", str(path)])
+    trained = load_detective(path)
+    ids = story.encode("The door opened")[None]
+    with torch.no_grad():
+        before, after = story.model(ids), trained.model(ids)
+    assert not torch.allclose(before, after)
+    assert torch.allclose(before, after, atol=1.0)  # two steps
+    assert set(trained.card["before"]) == set(trained.card["after"]) == {"holmes", "fairy tales"}
