@@ -212,6 +212,15 @@ class Grammar:
         fr, en = self.verb(verb, subject.plural, negated)
         return subject.fr + fr + object_.fr, subject.en + en + object_.en
 
+    def way(self, animal):
+        """Write what an `animal`, a noun, does not cross.
+
+        It is mostly of the other gender, so that il and elle tell which of the two is meant.
+        """
+        other = [way for way in words.WAYS if way.feminine != animal.feminine]
+        ways = other if self.chance() < 0.6 else words.WAYS
+        return self.noun_phrase(ways, (), (), extras=False, plural=False, definite=True)
+
     def because(self):
         """Write that an animal does not cross something because *it* is too …
 
@@ -221,10 +230,7 @@ class Grammar:
         animal = self.noun_phrase(
             words.ANIMALS, words.SIZES, words.COLOURS_OF_ANIMALS, False, plural=False, definite=True
         )
-        # Mostly of the other gender, so that il and elle tell which of the two is meant.
-        other = [way for way in words.WAYS if way.feminine != animal.noun.feminine]
-        ways = other if self.chance() < 0.6 else words.WAYS
-        way = self.noun_phrase(ways, (), (), extras=False, plural=False, definite=True)
+        way = self.way(animal.noun)
         fr, en = self.verb(words.CROSSES, plural=False, negated=True)
         of_animal = self.chance() < 0.5
         meant = animal if of_animal else way
