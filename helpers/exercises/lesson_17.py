@@ -61,7 +61,7 @@ def _draw_windows(generator):
 
 def _draw_timed(generator):
     found = []
-    for n, length, width in [(2, 3, 4), (3, 4, 5), (2, 6, 3)]:
+    for n, length, width in [(2, 3, 4), (3, 4, 5), (2, 6, 4)]:
         ids = torch.randint(1, 7, (n, length), generator=generator)
         steps = torch.randint(2, 32, (n, length), generator=generator).sort(dim=1).values
         tables = (torch.randn(size, width, generator=generator) for size in (7, 32))
@@ -82,7 +82,7 @@ def _layer(gain):
 
 def _draw_read(generator):
     found = []
-    for lengths, width, n_genres in [((3, 2), 4, 3), ((2, 5, 3), 5, 4), ((1, 4), 3, 2)]:
+    for lengths, width, n_genres in [((3, 2), 4, 3), ((2, 5, 3), 5, 4), ((1, 6), 3, 2)]:
         longest = max(lengths)
         real = torch.arange(longest) < torch.tensor(lengths)[:, None]
         x = torch.randn(len(lengths), 1 + longest, width, generator=generator)
@@ -120,7 +120,7 @@ def _draw_split(generator):
 
 def _draw_answers(generator):
     found = []
-    for counts, n_genres in [((5, 2, 1), 3), ((6, 3, 2, 1), 4), ((4, 0, 3), 3)]:
+    for counts, n_genres in [((5, 2, 1), 3), ((6, 3, 2, 1), 4), ((5, 0, 4), 3)]:
         labels = torch.cat([torch.full((n,), genre) for genre, n in enumerate(counts)])
         logits = torch.randn(len(labels), n_genres, generator=generator)
         logits[torch.arange(n_genres), torch.arange(n_genres)] += 4  # every genre is an answer
