@@ -28,6 +28,7 @@ from helpers import exercises, plots
 from helpers.attention import heads_off
 from helpers.copying import repeated, train_copier
 from helpers.data.stories import stories
+from helpers.data.toy_probability import toy_text
 from helpers.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
 from helpers.letter_models import LetterModel, nats_per_letter, story_letters, train_rung, write
 from helpers.pretrained.detective import holmes_pages, load_detective
@@ -60,8 +61,8 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # own next letter, and the mask hides that letter) · "What would an encoder be for?" (to read a source, and here there
 # is none) · "Who decides when the story ends?" (we do; this model has no `<eos>`).
 #
-# **If there is time left**, *Going deeper* has two experiments of about ten minutes each, which don't depend on each
-# other: heads that copy, and a detective. The detective needs less explaining.
+# **If there is time left**, *Going deeper* has three experiments of about ten minutes each, which don't depend on each
+# other: heads that copy, a scaling law, and a detective. The detective needs the least explaining.
 #
 # **If you are late**: skip the pencil in section 4, and let the widget be homework.
 #
@@ -764,6 +765,97 @@ notebook.tell(
 assert again < first
 
 # %% [markdown]
+# ## Can you know a model's loss before you train it?
+#
+# Larger models reach a lower loss, and it falls so regularly that Kaplan et al. (2020) could tell the loss of a large
+# model from the losses of small ones. But no model gets below the entropy of its text, because part of every text is
+# simply chance. For English nobody knows exactly where that floor is. For the sentences of our toy grammar (lessons 02
+# to 09) we can compute it. The grammar makes each sentence by a series of random choices, and we know their
+# probabilities.
+
+# %%
+tokens, nats = toy_text(40_000, seed=2)
+print(" ".join(tokens[1:32]))
+print(f"\nentropy: {nats / (len(tokens) - 1):.3f} nats per token")
+
+# %% [markdown]
+# So if you read this text and know the grammar by heart, the next word still surprises you that much on average. We
+# have trained nine small GPTs on other sentences of the same grammar and measured them on this text. They differ only in
+# their width. The plot shows how far the loss of each is above the entropy. Both axes are logarithmic, so a power law
+# is a straight line, and the line through the nine points was fitted.
+
+# %% tags=["hide-input"]
+law = measured("grammar_scaling")
+floor, runs, promised = law["entropy"], law["runs"], law["predicted"]
+assert abs(nats / (len(tokens) - 1) - floor) < 1e-4  # the same text as the recipe's
+sizes = [run["parameters"] for run in runs]
+
+
+def plot_law(with_tenth):
+    """Draw nine models, the fitted line, and the tenth as predicted or as measured."""
+    _, axes = pyplot.subplots(figsize=(6.5, 3.8))
+    ends = [sizes[0], promised["parameters"] * 1.2]
+    line = [law["scale"] * n ** -law["exponent"] for n in ends]
+    axes.plot(ends, line, color=plots.GREY, linewidth=1)
+    axes.plot(sizes, [run["loss"] - floor for run in runs], "o", color=plots.PURPLE)
+    at = promised["parameters"], promised["loss"] - floor
+    axes.plot(*at, "o", markerfacecolor="white", markeredgecolor=plots.GREY, markersize=9)
+    if with_tenth:
+        axes.plot(at[0], law["tenth"]["loss"] - floor, "D", color=plots.ORANGE)
+    axes.set(xscale="log", yscale="log", xlabel="parameters")
+    axes.set_ylabel("loss minus entropy, nats per token")
+    return axes
+
+
+axes = plot_law(with_tenth=False)
+print(f"nine models with {sizes[0]:,} to {sizes[-1]:,} parameters; {law['steps']:,} steps each")
+print(f"predicted for {promised['parameters']:,} parameters: {promised['loss']:.4f} nats per token")
+notebook.figure(
+    axes,
+    alt="Loss minus entropy against the number of parameters for nine models, both axes logarithmic, with a "
+    "fitted line that is extended to a tenth, larger model. An empty circle on the line is its predicted loss.",
+    width=600,
+)
+
+# %% [markdown]
+# The empty circle is a prediction for a tenth model, which is larger than all others. The training script wrote this
+# number down and only then trained the model, in the same way and for as many steps as the others.
+
+# %%
+exercises.predict("loss_of_the_tenth")
+
+# %% tags=["hide-input"]
+off = (law["tenth"]["loss"] - floor) / (promised["loss"] - floor)
+exercises.reveal(
+    "loss_of_the_tenth", measured="on" if 0.75 < off < 1.25 else "above" if off > 1 else "below"
+)
+print(f"predicted: {promised['loss']:.4f}, {promised['loss'] - floor:.4f} above the entropy")
+print(
+    f"measured:  {law['tenth']['loss']:.4f}, {law['tenth']['loss'] - floor:.4f} above the entropy"
+)
+notebook.tell(
+    """The line was right about a model that nobody had trained yet. This is how large models are planned: a
+    series of small ones shows what a large one would reach, before anybody pays for it."""
+    if 0.75 < off < 1.25
+    else """The loss was predicted to within 1%, but its distance from the entropy wasn't. The line assumes that
+    size is what limits a model. All ten were trained with the same number of tokens and the same learning
+    rate, and among the larger ones size makes hardly any difference: something else limits them. This
+    experiment can't tell whether it's the tokens or the learning rate. Hoffmann et al. (2022) showed that the
+    large models of their time had been trained on too few tokens for their size."""
+)
+notebook.tell(
+    """For real text the floor is unknown, so it has to be fitted as a third number. Each of our models was
+    trained with one seed only, and points that don't lie on the line show how much that matters."""
+)
+assert floor < law["tenth"]["loss"]
+assert abs(law["tenth"]["loss"] / promised["loss"] - 1) < 0.01
+notebook.figure(
+    plot_law(with_tenth=True),
+    alt="The same plot with the measured loss of the tenth model beside its predicted one.",
+    width=600,
+)
+
+# %% [markdown]
 # ## Can the story model become a detective?
 #
 # *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To teach
@@ -832,6 +924,8 @@ notebook.show_source(GPTLayer)
 # - Su et al. (2021), "RoFormer", arXiv:2104.09864: rotary positions.
 # - Olsson et al. (2022), "In-context Learning and Induction Heads", arXiv:2209.11895; Elhage et al. (2021),
 #   "A Mathematical Framework for Transformer Circuits".
+# - Kaplan et al. (2020), "Scaling Laws for Neural Language Models", arXiv:2001.08361; Hoffmann et al. (2022),
+#   "Training Compute-Optimal Large Language Models", arXiv:2203.15556.
 # - Hu et al. (2021), "LoRA: Low-Rank Adaptation of Large Language Models", arXiv:2106.09685.
 # - Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
 # - The path from an average over `tril` to attention is Andrej Karpathy's, in the video "Let's build GPT: from

@@ -315,6 +315,24 @@ PREDICTIONS = [
         },
     ),
     Prediction(
+        "loss_of_the_tenth",
+        "Where did the tenth model end up?",
+        options={
+            "above": (
+                "further above the entropy than predicted, by more than a quarter",
+                "That would mean something besides its size limits this model. It was trained on as many tokens as the small ones.",
+            ),
+            "on": (
+                "as far above the entropy as predicted, give or take a quarter",
+                "That would mean nine small models are enough to know a model more than twice their size.",
+            ),
+            "below": (
+                "closer to the entropy than predicted, by more than a quarter",
+                "That would mean the points bend down: once a model knows the whole grammar, nothing is left to learn.",
+            ),
+        },
+    ),
+    Prediction(
         "what_the_detective_forgets",
         "The adapter has made the model better at predicting Holmes. What has it done to the fairy tales?",
         options={
