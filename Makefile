@@ -89,7 +89,7 @@ format: $(STAMP)
 	$(PY) -m ruff format .
 
 clean:
-	rm -rf .venv .venv-colab .venv-site site/build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-colab .venv-hub .venv-site site/build .pytest_cache .ruff_cache .hypothesis
 
 # torch is pinned, so pip never looks for another one. JupyterLab is told not to ask about news and
 # updates: the course needs no network, and a first lesson no pop-up.

@@ -28,7 +28,7 @@ class Part:
     with_it : int, default=0
         How many have it.
     who : dict of str to list of str, default={}
-        Names under "passed", "trying" and "not yet", if they are wanted.
+        Names under "passed", "trying" (with the number of tries) and "not yet", if they are wanted.
     """
 
     lesson: int
@@ -128,7 +128,8 @@ def _part(exercise, states, names):
     for learner, state in states.items():
         entry = state["exercises"].get(exercise.name, {})
         group = {"done": "passed", "attempted": "trying"}.get(entry.get("state"), "not yet")
-        groups[group].append(learner)
+        tries = f" (try {entry['tries']})" if group == "trying" else ""
+        groups[group].append(learner + tries)
         if group == "trying" and entry.get("mistake"):
             mistakes[entry["mistake"]] += 1
     part = Part(exercise.lesson, exercise.name, *map(len, groups.values()))

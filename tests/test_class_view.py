@@ -65,7 +65,8 @@ def test_passed_trying_not_yet_and_the_commonest_mistake_are_counted():
 def test_names_are_given_on_request_only():
     assert not any(part.who for part in tally.parts(states()))
     part = next(p for p in tally.parts(states(), names=True) if p.name == "causal_mask")
-    assert part.who == {"passed": ["Ada"], "trying": ["Bo", "learner 3"], "not yet": []}
+    trying = ["Bo (try 2)", "learner 3 (try 2)"]
+    assert part.who == {"passed": ["Ada"], "trying": trying, "not yet": []}
 
 
 def test_votes_count_options_and_put_numbers_into_bars():

@@ -366,7 +366,7 @@ def trial(machine, n_learners, say):
         assert part["mistake"], part
         assert part["with_it"] == 1, part
         assert not part["who"], "names without being asked"
-        assert counted(seen(teacher, names=1))["who"]["trying"] == [stuck.name]
+        assert counted(seen(teacher, names=1))["who"]["trying"] == [f"{stuck.name} (try 1)"]
         say(f"the class view counts them: {part['mistake']!r} is the mistake")
 
         changed = learners_copy(assemble(SOURCES / f"{LESSON}.py"))
