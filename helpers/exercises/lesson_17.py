@@ -289,7 +289,7 @@ EXERCISES = [
     Exercise(
         name="pad_windows",
         title="put windows into one table",
-        task="From a list of windows, each (n, 2) with token id and step in its columns, make ids, steps and real, each (N, longest). Keep the first `longest` strokes of a window. Fill the rest with zeros, and let real be True where there is a stroke.",
+        task="From a list of windows, each (n, 2) with token id and step in its columns, make ids, steps and real, each (N, longest). Of a window with more than longest strokes, keep the first ones. Fill the rest with zeros, and let real be True where there is a stroke.",
         minutes=6, difficulty=3, importance=4,
         reference=pad_windows,
         draw=_draw_windows,
@@ -383,7 +383,7 @@ EXERCISES = [
     Exercise(
         name="read_genre",
         title="from tokens to logits",
-        task="Run x (N, 1 + T, D) through all layers, each called as layer(x, mask) with a mask (N, 1, 1, 1 + T) that hides the padding, and return class token @ w. `real` (N, T) says which strokes are real; the class token isn't in it.",
+        task="Run x (N, 1 + T, D) through all layers, each called as layer(x, mask) with a mask (N, 1, 1, 1 + T) that hides the padding, and return the class token's vector @ w. The mask real (N, T) says which strokes are real; the class token isn't in it.",
         minutes=6, difficulty=3, importance=5,
         reference=read_genre,
         draw=_draw_read,

@@ -18,7 +18,7 @@ QUESTIONS = [
     ),
     Question(
         "place_or_time",
-        "Why does a stroke get the vector of its *step*, and not of its place in the list of strokes?",
+        "Why does a stroke get the vector of its step, and not of its place in the list of strokes?",
         "single",
         [
             wrong(
@@ -221,7 +221,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "without_the_leak",
-        "Now train the same model on whole performances and test it on other performances. What accuracy do you expect, in percent?",
+        "Now the same model is trained on three quarters of the performances and tested on the others. What accuracy do you expect, in percent?",
         slider=True,
         low=0,
         high=100,
@@ -237,7 +237,7 @@ PREDICTIONS = [
         options={
             "linear": (
                 "the linear model, by more than two points",
-                "It has the same information as our tokens, except that steps and voices can't be combined. With a few thousand windows, that's a strong rival.",
+                "It has nearly the same information as our tokens. What it can't do is combine two strokes. With only a few hundred performances, that could be an advantage.",
             ),
             "tie": (
                 "neither, they are within two points",
