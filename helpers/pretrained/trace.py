@@ -143,6 +143,11 @@ class Trace:
         """Encoder and decoder, as far as the model has them."""
         return [stack for stack in (self.encoder, self.decoder) if stack is not None]
 
+    @property
+    def adds_positions(self):
+        """Whether vectors of positions are added to the embeddings; rotary ones are not."""
+        return bool(self.stacks[0].positions.any())
+
     def __repr__(self):
         """Name the model and the lengths: nothing that differs from run to run."""
         lengths = [len(stack.tokens) for stack in self.stacks]

@@ -116,7 +116,7 @@ def pack_trace(trace):
         "width": first.embeddings.shape[-1],
         "normalised": not _is_sum(first),
         "scaled": len(trace.stacks) == 2,  # by √D before positions are added; BERT doesn't
-        "positions": adds_positions(trace),
+        "positions": trace.adds_positions,
         "activation": "ReLU" if _hidden(first).min() >= 0 else "GELU",
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer),
@@ -156,20 +156,6 @@ def pack_recurrent(trace):
         "candidates": [_candidates(one) for one in trace.candidates],
     }
     return described, packer.bytes()
-
-
-def adds_positions(trace):
-    """Tell whether vectors of positions are added to the embeddings; rotary ones are not.
-
-    Parameters
-    ----------
-    trace : Trace
-
-    Returns
-    -------
-    added : bool
-    """
-    return bool(trace.stacks[0].positions.any())
 
 
 def _hidden(stack):

@@ -3,7 +3,6 @@
 import math
 import string
 
-from helpers.widgets.map_data import adds_positions
 from helpers.widgets.readable import readable
 
 LONGEST = 18  # characters of a token inside a sentence
@@ -265,7 +264,7 @@ def tour_of(trace, tour):
         raise ValueError(f"the tour has no step {unknown[0]!r}; there are: {', '.join(STEPS)}.")
     if len(trace.stacks) == 1:
         instead = INSTEAD[trace.kind]
-        if adds_positions(trace) and trace.kind == "GPT":
+        if trace.adds_positions and trace.kind == "GPT":
             instead = {name: other for name, other in instead.items() if name != "positions"}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
     words = _words(trace)

@@ -70,26 +70,35 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
   };
   const described = {
     model: "the translator",
+    kind: "",
+    given: 1,
     normFirst: model.config.norm_first,
     width,
     normalised: false,
     scaled: true,
+    positions: true,
     activation: "ReLU",
     encoder: stack(encoder),
     decoder: stack(decoder),
     written: labels(written),
-    candidates: candidatesOf(logits, written.length, tokensOf),
+    ...candidatesOf(logits, written, tokensOf),
+    image: null,
   };
   return { described, data: packer.bytes() };
 }
 
-function candidatesOf(logits, n, tokensOf) {
-  const size = logits.length / n;
-  return Array.from({ length: n }, (_, row) => {
+// The likeliest tokens at every position, and which of them was written.
+function candidatesOf(logits, written, tokensOf) {
+  const size = logits.length / written.length;
+  const drawn = [];
+  const candidates = written.map((token, row) => {
     const scores = logits.subarray(row * size, (row + 1) * size);
     const shares = softmax(scores);
     const best = topK(scores, CANDIDATES);
-    const words = labels(tokensOf(best));
+    const tokens = tokensOf(best);
+    drawn.push(tokens.indexOf(token));
+    const words = labels(tokens);
     return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), Number(shares[id].toFixed(5))]);
   });
+  return { candidates, drawn };
 }

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -134,10 +135,23 @@ def test_a_map_of_the_translator_leads_to_the_one_that_takes_any_sentence():
     assert ["index.html#try-it" in told([one]) for one in maps] == [True, False]
 
 
-def test_the_front_page_names_every_lesson_once_in_the_table_and_once_in_the_menu():
+def test_the_front_page_has_the_readmes_table_and_a_menu_of_every_lesson():
     page = pages.front_page("<i>map</i>\n\n<b></b>", {"model": "a.safetensors"})
-    stems = [path.stem for path in build.SOURCES.glob("*.py")]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"\]\(notebooks/(\w+)\.ipynb\)", readme)
     table, _, menu = page.partition("```{toctree}")
-    assert sorted(re.findall(r"\((\w+)\.ipynb\)", table)) == sorted(stems)
+    assert re.findall(r"\((\w+)\.ipynb\)", table) == listed
+    stems = [path.stem for path in build.NOTEBOOKS.glob("[0-9]*.ipynb")]
     assert sorted(re.findall(r"<(\w+)>", menu)) == sorted(stems)
     assert "<i>map</i>\n<b></b>" in page  # an empty line would end the block of HTML
+
+
+def test_the_site_is_built_without_what_only_learners_install():
+    script = (
+        "import runpy, sys\n"
+        "for name in ('torch', 'numpy', 'matplotlib', 'transformers'): sys.modules[name] = None\n"
+        "sys.argv = ['build.py', '--help']\n"
+        f"runpy.run_path({str(ROOT / 'site' / 'build.py')!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
