@@ -13,7 +13,7 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images site bench colab format clean
+.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
@@ -28,6 +28,7 @@ help:
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make images                 redraw the pictures"
 	@echo "make site                   the course as static pages, in site/build/html"
+	@echo "make picture                record the README's moving picture, in a browser"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
 	@echo "make format                 let ruff tidy the code"
@@ -75,6 +76,10 @@ images: $(STAMP)
 
 site: $(SITE_STAMP)
 	.venv-site/bin/python site/build.py $(ONLY)
+
+# Not part of `make images`: it needs a browser.
+picture: $(STAMP)
+	$(PY) -m images.record
 
 bench: $(STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt

@@ -46,8 +46,8 @@ def mark(cells):
     Returns
     -------
     cells : list of NotebookNode
-        Copies with the slide show's metadata. A text that needs several slides is divided into
-        several cells.
+        Copies with the slide show's metadata. A text that needs several slides becomes several
+        cells.
     """
     made, core, used = [], True, 0
     for whole in cells:
@@ -96,7 +96,7 @@ def zoom_of(cell):
 
 
 def divided(cell):
-    """Divide a text that is higher than a slide at its paragraphs.
+    """Divide a text at the headings inside it, and at its paragraphs where a slide is full.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def divided(cell):
     Returns
     -------
     cells : list of NotebookNode
-        The cell itself if it fits, or if it can't be divided.
+        One for each piece; code and folded text stay whole.
     """
-    if cell.cell_type != "markdown" or height(cell) <= FULL or "<details" in cell.source:
+    if cell.cell_type != "markdown" or "<details" in cell.source:
         return [copy.deepcopy(cell)]
     pages = [[]]
     for block in _blocks(cell.source):

@@ -1,0 +1,124 @@
+"""Record the README's moving picture: the map of the model, used by hand. Run as ``make picture``.
+
+A real Chromium shows the map that lesson 00 shows. Its clock is moved by this script, so a slow
+machine records the same film.
+"""
+
+import io
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.model_map import model_map
+
+FILM = Path(__file__).with_name("the_map.webp")
+SENTENCE = "Un chien noir court dans la neige avec un bâton."
+SIZE = {"width": 900, "height": 640}
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+STEP = 80  # milliseconds between two frames of a movement
+LOOK = 1600  # milliseconds for something to read
+
+
+class Film:
+    """Frames of a page, each with how long it is shown.
+
+    Parameters
+    ----------
+    page : playwright Page
+        With a clock that stands still.
+    """
+
+    def __init__(self, page):
+        self.page, self.frames, self.lengths = page, [], []
+
+    def hold(self, milliseconds):
+        """Show the page as it is; the same picture again only makes the last frame longer."""
+        frame = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")
+        if self.frames and frame.tobytes() == self.frames[-1].tobytes():
+            self.lengths[-1] += milliseconds
+        else:
+            self.frames.append(frame)
+            self.lengths.append(milliseconds)
+
+    def move(self, milliseconds):
+        """Let the page's clock run, and record what moves."""
+        for _ in range(milliseconds // STEP):
+            self.page.clock.run_for(STEP)
+            self.hold(STEP)
+
+    def write(self, path):
+        """Write the film, which begins again at its end."""
+        first, *others = self.frames
+        first.save(
+            path,
+            save_all=True,
+            append_images=others,
+            duration=self.lengths,
+            loop=0,
+            quality=70,
+            method=6,
+        )
+
+
+def play(page, film):
+    """Use the map as a learner does: let it translate, open a layer, a head, point at a weight."""
+    slider = page.get_by_label("Step of the computation")
+    for step in range(int(slider.get_attribute("max")) + 1):
+        slider.fill(str(step))
+        page.clock.run_for(400)
+        film.hold(250)
+    film.hold(LOOK)
+    _click(page, film, "^Decoder layer 3: open")
+    _click(page, film, "^Head 2 of cross-attention")
+    weights = page.get_by_role("button", name=re.compile("^Weights")).first.bounding_box()
+    for row, column in ((1, 2), (2, 1), (2, 2)):  # black, dog
+        at = weights["width"] * (column + 0.5) / 12, weights["height"] * (row + 0.5) / 12
+        page.mouse.move(weights["x"] + at[0], weights["y"] + at[1], steps=4)
+        page.clock.run_for(400)
+        film.hold(LOOK)
+    for _ in range(2):
+        page.keyboard.press("Escape")
+        film.move(800)
+
+
+def _click(page, film, name):
+    page.get_by_role("button", name=re.compile(name)).first.click()
+    film.move(960)
+    film.hold(LOOK)
+
+
+def record(path=FILM):
+    """Record the film.
+
+    Parameters
+    ----------
+    path : Path, default: the_map.webp beside this file
+    """
+    view = model_map(load_translator().trace(SENTENCE))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        html = Path(folder, "map.html")
+        html.write_text(f"<meta charset=utf-8>{view.static_html()}", encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=_chromium(playwright), args=FLAGS)
+        page = browser.new_page(viewport=SIZE)
+        page.clock.install(time=0)
+        page.goto(html.as_uri())
+        page.wait_for_selector(".mm-stage[data-painted]")
+        page.clock.pause_at(60_000)
+        film = Film(page)
+        play(page, film)
+        film.write(path)
+        browser.close()
+
+
+def _chromium(playwright):
+    return shutil.which("chromium") or playwright.chromium.executable_path
+
+
+if __name__ == "__main__":
+    record()
+    print(f"{FILM.name}: {FILM.stat().st_size / 1000:.0f} kB")
