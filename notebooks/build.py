@@ -41,6 +41,9 @@ from helpers.fingerprints import fingerprint
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOURCES = NOTEBOOKS / "source"
+README = ROOT / "README.md"
+START = "00_start_here"
+LINKS = re.compile(r"(<!-- links -->\n).*?(<!-- /links -->)", re.DOTALL)
 PLACEHOLDER = "/your-name/"  # in the address, until somebody publishes the course
 CELL_TIMEOUT = 900  # seconds
 FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
@@ -123,6 +126,25 @@ def set_address(new):
 def is_published():
     """Tell whether the address is one of its own, so that links to it lead somewhere."""
     return PLACEHOLDER not in address()
+
+
+def with_links(readme):
+    """Put links to the published course into the README, or none while there is no address.
+
+    Parameters
+    ----------
+    readme : str
+
+    Returns
+    -------
+    readme : str
+    """
+    links = ""
+    if is_published():
+        owner, _, name = address().removeprefix("https://github.com/").partition("/")
+        site = f"https://{owner}.github.io/{name}/"
+        links = f"[Read it as a site]({site}) · [Start in Colab]({colab_address(START)})\n"
+    return LINKS.sub(lambda found: f"{found[1]}{links}{found[2]}", readme)
 
 
 def set_up_cell():
@@ -374,6 +396,7 @@ def main(arguments=None):
         sys.exit(f"No lesson in {SOURCES} starts with {' or '.join(options.only)}.")
     for source in chosen:
         build(source, options.force)
+    README.write_text(with_links(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,18 @@ def test_the_header_links_to_the_learners_copy_in_colab(lesson, monkeypatch):
     )
 
 
+def test_the_readme_links_to_the_site_and_to_colab_once_there_is_an_address(monkeypatch):
+    readme = build.README.read_text(encoding="utf-8")
+    assert build.with_links(readme) == readme  # `make notebooks` has put them in
+    monkeypatch.setattr(build, "address", lambda: "https://github.com/somebody/course")
+    linked = build.with_links(readme)
+    assert "(https://somebody.github.io/course/)" in linked
+    assert "/somebody/course/blob/learners/00_start_here.ipynb)" in linked
+    assert build.with_links(linked) == linked
+    monkeypatch.setattr(build, "address", lambda: "https://github.com/your-name/course")
+    assert "somebody" not in build.with_links(linked)
+
+
 def test_before_it_is_published_no_lesson_begins_with_a_dead_link(lesson, monkeypatch):
     monkeypatch.setattr(build, "address", lambda: "https://github.com/your-name/course")
     assert build.assemble(lesson).cells[0].source == "# A lesson\n\nWhat it asks."

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from PIL import Image
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -14,6 +16,14 @@ def test_every_file_that_the_readme_names_exists():
     for path in paths:
         pattern = path.replace("NN_name", "[0-9]*").replace("lesson_NN", "lesson_01")
         assert list(ROOT.glob(pattern.rstrip("/"))), path
+
+
+def test_the_first_picture_moves_says_what_it_shows_and_is_small():
+    alt, path = re.search(r"!\[([^\]]+)\]\((\S+)\)", README).groups()
+    assert len(alt) > 100
+    assert (ROOT / path).stat().st_size <= 2_000_000
+    with Image.open(ROOT / path) as film:
+        assert film.n_frames > 10
 
 
 def test_every_topic_file_named_without_its_folder_is_in_helpers():
