@@ -9,6 +9,7 @@ from notebooks import build, copies, slides
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSONS = [path.stem for path in sorted(build.SOURCES.glob("*.py")) if path.stem < "90"]
+PATIENCE = 120_000  # milliseconds; every widget of a lesson is alive on one page
 # What a slide show hides of JupyterLab, and the width that it gives to the cells.
 AS_ON_SLIDES = f"""<style>
   body {{ margin: 0; padding: 0 !important; width: {slides.WIDTH}px; }}
@@ -26,6 +27,7 @@ HEIGHTS = """folded => [...document.querySelectorAll('.jp-Cell')].map((cell, i) 
 def heights(chromium, tmp_path_factory):
     """Give a function that paints cells below each other and returns how high each one is."""
     page = chromium.new_context(offline=True).new_page()
+    page.set_default_timeout(PATIENCE)
     path = tmp_path_factory.mktemp("slides") / "slides.html"
 
     def measure(cells):
