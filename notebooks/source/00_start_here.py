@@ -42,8 +42,8 @@ from helpers.widgets.attention_view import attention_view
 # %% [markdown]
 # ## What did you just see?
 #
-# A Transformer is a stack of two kinds of layers, **attention** and small **feed-forward** networks, joined
-# by residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
+# A Transformer is a stack of two kinds of layer, **attention** and small **feed-forward** networks, joined by
+# residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
 # convolution over the positions. It comes as an encoder (which only reads, like BERT), as a decoder (which
 # only continues a text, like GPT), or as both, like the one above. It was invented for translation. Since
 # then the same stack has been trained on program code, on pictures cut into patches, on speech and on
@@ -58,9 +58,9 @@ sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# French says *manteau rouge*, coat red, and English says *red coat*. So the model can't just go from left
-# to right and translate word by word. When it's about to write *red*, it gives a weight to each French
-# word, and the weights sum to 1.
+# In French it's *manteau rouge*, literally "coat red", and in English it's *red coat*. So the model can't
+# just go from left to right and translate word by word. When it's about to write *red*, it gives a weight to
+# each French word, and the weights sum to 1.
 
 # %%
 exercises.predict("where_it_looks_for_red")
@@ -94,13 +94,13 @@ notebook.tell(
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
-# Nobody chose them. Before the translator was trained, a small program counted its training text. At first every
-# letter was a piece. Then the two neighbours that occurred together most often became one piece, everything was
-# counted again, the next pair became a piece, and so on, until there were 4,000. Frequent words like *chien* are
-# one piece today, and rare words stay in parts: *framboise* (raspberry) is cut into four. This is called
-# **byte-pair encoding**. If you'd like to do it yourself,
-# [section 2 of lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) needs nothing from the lessons before
-# it and takes about ten minutes.
+# Nobody chose them. Before the translator was trained, a small program counted its training text. At first
+# every letter was a piece. Then the program joined the two pieces that occurred side by side most often,
+# counted everything again, joined the next pair, and so on, until there were 4,000 pieces. So a frequent word
+# like *chien* ended up as one piece, while a rare word is still split into several: *framboise* (raspberry)
+# is cut into four. This is called **byte-pair encoding**. If you'd like to do it yourself, [section 2 of
+# lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) needs nothing from the lessons before it and
+# takes about ten minutes.
 #
 # </details>
 
@@ -142,13 +142,13 @@ def attention_context(scores, values, mask=None):
 exercises.check("attention_context", attention_context)
 
 # %% [markdown]
-# You don't have to understand it yet, because it's an exercise of lesson 02. If you're stuck,
+# You don't have to understand it yet, because it's an exercise from lesson 02. If you're stuck,
 # `exercises.hint("attention_context")` gives one hint at a time, and
-# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, because the
-# lesson then continues with the course's own version. Your answers are saved, and `exercises.progress()`
-# shows what you've done.
+# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, and the lesson
+# then continues with the course's own version. Your answers are saved, and `exercises.progress()` shows what
+# you've done.
 #
-# Each lesson has a **core** of 45 to 50 minutes, a **practice** part for home, and a part called **Going
+# Each lesson has a **core** of 45 to 50 minutes, a **practice** part to do at home, and a part called **Going
 # deeper** that nothing later depends on.
 #
 # ## The course
@@ -173,7 +173,7 @@ exercises.check("attention_context", attention_context)
 # | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? |
 # | 91 | Review | What has stuck? |
-# | 92 | Widget gallery | Where is that thing I could move? |
+# | 92 | Widget gallery | Where was that widget I liked? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read on? |
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
 #
@@ -184,7 +184,7 @@ exercises.check("attention_context", attention_context)
 #
 # ## Notation
 #
-# The same letters mean the same thing in every lesson, and rows are always tokens.
+# Each letter means the same thing in every lesson, and rows are always tokens.
 #
 # | Letter | Meaning | In code |
 # |---|---|---|
@@ -199,7 +199,7 @@ exercises.check("attention_context", attention_context)
 # | $D_h$ | width of a recurrent network's state (lessons 01 and 02) | `d_hidden` |
 # | $D_q, D_k, D_v$ | widths of queries, keys and values; $D_q = D_k = K$ from lesson 03 on | |
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
-# | $A$ | the attention weights (in lesson 02's shapes, $A$ is the width of the score's hidden layer instead) | `weights` |
+# | $A$ | the attention weights (in lesson 02's shapes, $A$ is the width of the score network's hidden layer instead) | `weights` |
 #
 # $K$ and $V$ also name matrices, and the formula shows which is meant. Shapes are written `(B, T, D)`. In
 # a mask, `True` means *allowed to attend*. In an attention map, rows are queries and columns are keys.

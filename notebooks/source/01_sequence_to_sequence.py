@@ -4,8 +4,8 @@
 # *le chat touche le lapin .*
 #
 # A small network reads these words one after the other and writes *the cat touches the rabbit .* It was
-# trained on 20,000 French sentences with their translations, every word that can occur is in its vocabulary,
-# and on sentences this short it's nearly always right.
+# trained on 20,000 French sentences with their translations, and its vocabulary contains every word that can
+# occur. On sentences this short it's nearly always right.
 #
 # Now make the sentence longer. Its first five words stay the same, and we only add more words after them.
 
@@ -53,14 +53,14 @@ test = splits.test
 # | 34 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
 # | 39 | 4, problem 3 | Do $0.5^{25}$ with a calculator. `lstm_step`, then the question at the end. |
 #
-# **If you're late**: skip the stepper, and leave `lstm_step` for home. Do not skip problem 2.
+# **If you're late**: skip the stepper, and set `lstm_step` as homework. Do not skip problem 2.
 #
 # **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). Shape of the states: (B, S, D_h). "Where is the
 # meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Looking back
-# solves the bottleneck and the distance between the two languages, but not the waiting.
+# removes the bottleneck and the distance between a word and its translation, but not the waiting.
 #
-# **What people get wrong.** They blame the *size* of the context vector alone (training also has to reach
-# through it). They think that teacher forcing is a part of the loss. They believe that attention makes an RNN
+# **What people get wrong.** They blame the *size* of the context vector alone (the gradient also has to pass
+# through it). They think that teacher forcing is part of the loss. They believe that attention makes an RNN
 # parallel. For the LSTM, see the reveal of problem 3.
 #
 # **The breakout** (in *Practice*): model answers are behind each question.
@@ -172,7 +172,7 @@ exercises.check("rnn_step", rnn_step)
 
 # %% [markdown]
 # Now the loop, with a state of only two numbers, so that you can follow them. The last two words are all
-# zeros, which shows what becomes of the first two.
+# zeros, so you can see what happens to the first two.
 #
 # **Pencil (2 min).** Work out the state after word 1 and after word 2. You'll need tanh(1) = 0.76,
 # tanh(0.38) = 0.36 and tanh(2) = 0.96. Then run the cell.
@@ -196,10 +196,10 @@ with torch.no_grad():
 torch.testing.assert_close(rnn(words[None])[1][0], hidden)
 
 # %% [markdown]
-# The first number remembers word 1 and loses at least half of it at each step. The second one remembers word
-# 2 better, and its sign flips every time. After the last word, these two numbers are all that's left of the
-# sentence. PyTorch's `nn.RNN` computes the same two numbers when we copy our matrices into it, which a folded
-# cell checks.
+# The first number keeps a trace of word 1, but loses at least half of it at each step. The second number
+# keeps more of word 2, and its sign flips every time. After the last word, these two numbers are all that's
+# left of the sentence. PyTorch's `nn.RNN` computes the same two numbers when we copy our matrices into it,
+# which a folded cell checks.
 
 # %%
 exercises.quiz("shape_of_states")
@@ -208,10 +208,11 @@ exercises.quiz("shape_of_states")
 # ## 2. How does it write a sentence of another length?
 #
 # French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black
-# hat*, in another order. So a network can't simply write one word for each word it reads. The solution of 2014 uses two
-# recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole French sentence, and
-# its last state becomes the **context vector**. The **decoder** starts from this vector and writes English,
-# one word per step. At each step it gets the context vector and the word it wrote before.
+# hat*, in another order. So a network can't simply write one word for each word it reads. The solution found
+# in 2014 uses two recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole French
+# sentence, and its last state becomes the **context vector**. The **decoder** starts from this vector and
+# writes English, one word per step. At each step it gets the context vector and the word that it has just
+# written.
 #
 # How does a word come out of the decoder's state? One more learned matrix turns the state into one number per
 # word of the **vocabulary**. These numbers are the **logits**. A softmax turns them into probabilities
@@ -230,8 +231,8 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Step through the trained model. Its encoder reads in both directions, with a state of 64 numbers each, so
-# the context vector has 128. Watch how the states change with every word.
+# Step through the trained model. Its encoder reads in both directions, with 64 numbers per direction, so the
+# context vector has 128. Watch how the states change with every word.
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
@@ -332,8 +333,8 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if "parc
 # pass through one vector of fixed size.
 #
 # Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
-# small part of the fall. Lesson 02 will train a model on the same data for just as long, change one thing,
-# and get nearly all of these sentences right.
+# small part of the fall. In lesson 02 we'll train a model on the same data for just as long and change only
+# one thing, and it will get nearly all of these sentences right.
 
 # %%
 exercises.quiz("size_of_the_context")
@@ -413,7 +414,7 @@ assert repeats > 0.8 and all(len(set(text.split())) > 1 for text in by_us)
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# What does the colleague's decoder get as its input while it's trained? Take the target `[the, cat, sleeps]` and
+# What does the colleague's decoder get as its input during training? Take the target `[the, cat, sleeps]` and
 # write down what `colleagues_version` returns. Then write the correct version.
 
 # %%
@@ -444,9 +445,9 @@ exercises.check("teacher_forcing", teacher_forcing)
 # | sentiment | *the film was really silly . verdict :* | *bad* |
 # | a chat | your question | the answer, one token at a time |
 #
-# Let's run two of these rows, the missing word and the sentiment, on one and the same network. It learns from
-# 2,400 sentences with a gap and 1,200 tiny film reviews. This time there is no encoder and no decoder, only
-# one GRU that reads and predicts.
+# Let's run two of these rows, the missing word and the sentiment, on a single network. It learns from 2,400
+# sentences with a gap and 1,200 tiny film reviews. This time there is no encoder and no decoder, only one GRU
+# that reads and predicts.
 
 # %% tags=["hide-input"]
 rng = random.Random(0)
@@ -560,8 +561,8 @@ notebook.tell(
 # %% [markdown]
 # BERT is trained to predict missing words, and GPT is trained to predict the next one.
 #
-# **Try it (2 min).** Find a sentence that this little network gets wrong. Its vocabulary is that of the toy
-# sentences and the reviews above.
+# **Try it (2 min).** Find a sentence that this little network gets wrong. Its vocabulary contains only the
+# words of the toy sentences and the reviews above.
 
 # %% tags=["nbval-ignore-output"]
 for word, chance in list(next_token("the ___ sleep . missing :").items())[:5]:
@@ -571,7 +572,7 @@ for word, chance in list(next_token("the ___ sleep . missing :").items())[:5]:
 exercises.quiz("what_teacher_forcing_is")
 
 # %% [markdown]
-# ## 4. Three things that are wrong with it
+# ## 4. Three problems of recurrent networks
 #
 # ### Problem 1: sequential computation
 #
@@ -635,9 +636,9 @@ exercises.quiz("why_recurrence_is_slow")
 # ### Problem 2: no explicit modelling of long- and short-range dependencies
 #
 # In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends
-# on *fleur*, which is six words back, and *la* depends on the word right after it. Nowhere in $h_t =
-# \tanh(x_t W_x + h_{t-1} W_h + b)$ is there a term for two particular words. Near or far, every relation has
-# to be packed into the same vector, along with everything else.
+# on *fleur*, which is six words back, and *la* depends on the word right after it. But no term in
+# $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$ relates two particular words. Every relation, near or far, has to
+# be packed into the same vector, along with everything else.
 #
 # What does that do to a translation? Let's change exactly one word and see.
 
@@ -737,12 +738,13 @@ for noun in ["lapin", "chien", "gâteau"]:
 # %% [markdown]
 # ### Problem 3: the distance between positions
 #
-# To learn that word 1 matters for the last state, training has to send a gradient back through every step
-# in between. Each step multiplies it by $W_h$ and by the slope of $\tanh$, which is at most 1. If each
-# step halves the gradient, then $0.5^{25} \approx 0.00000003$ of it is left after 25 steps. This is the **vanishing gradient**.
+# Before the network can learn that word 1 matters for the last state, training has to send a gradient back
+# through every step in between. Each step multiplies it by $W_h$ and by the slope of $\tanh$, which is at
+# most 1. If each step halves the gradient, then $0.5^{25} \approx 0.00000003$ of it is left after 25 steps.
+# This is the **vanishing gradient**.
 #
-# The **LSTM** (Hochreiter and Schmidhuber 1997) reduces this problem by *adding*. Next to the hidden state it keeps a
-# second vector, the **cell state** $c$, which passes from step to step without any matrix and any $\tanh$:
+# The **LSTM** (Hochreiter and Schmidhuber 1997) reduces this problem by *adding*. Next to the hidden state it
+# keeps a second vector, the **cell state** $c$, which passes from step to step without any matrix or $\tanh$:
 #
 # $$c_t = f_t \odot c_{t-1} + i_t \odot g_t \qquad h_t = o_t \odot \tanh(c_t)$$
 #
@@ -999,9 +1001,10 @@ assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
 
 # %% [markdown]
 # At the same rate per word, most of the long sentences would be right. This estimate comes from only a few
-# short sentences with a mistake, but even with four times as many it would stay far above what we measured.
-# The grammar, on the other hand, is fine. Four-word sequences from the training data are as frequent in the
-# model's translations as in the correct ones. What gets lost is part of the content.
+# short sentences with a mistake, but even if there had been four times as many, the estimate would still be
+# far above what we measured. The grammar, on the other hand, is fine. Four-word sequences from the training
+# data are as frequent in the model's translations as in the correct ones. What gets lost is part of the
+# content.
 #
 # Are 128 numbers too few, or was the network trained too little to use them well? This experiment can't tell.
 #
@@ -1072,8 +1075,8 @@ assert differ > 0.3
 # A convolution over a sentence combines each position with a few of its neighbours, at all positions at once,
 # so no position has to wait for another. The number of positions that it combines is the **kernel** size.
 # ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are
-# built this way. One layer sees little, but with every layer the view gets wider, and **dilated**
-# convolutions skip positions (1, 2, 4, 8 …) to widen it faster.
+# built this way. One layer covers only a few positions, but every further layer widens the view, and
+# **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens faster.
 
 # %% tags=["hide-input"]
 notebook.picture("dilated_convolutions")
@@ -1175,10 +1178,10 @@ notebook.picture("path_lengths")
 # Here is the comparison of Vaswani et al. (2017, table 1), as orders of growth for sentences of n words, vectors
 # of d numbers and a kernel of k:
 #
-# | layer | work | steps that wait | longest path |
+# | layer | work | steps in sequence | longest path |
 # |---|---|---|---|
 # | recurrent | n · d² | n | n |
-# | convolution | k · n · d² | 1 | n / (k − 1), dilated log n (the paper writes n / k) |
+# | convolution | k · n · d² | 1 | n / (k − 1) (n / k in the paper); if dilated, log n |
 # | self-attention | n² · d | 1 | 1 |
 
 # %%

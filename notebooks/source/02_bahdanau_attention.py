@@ -280,10 +280,10 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # %% [markdown]
 # Play it step by step, from energies to weights, context and next word. Or type a sentence of your own.
 #
-# A convincing map doesn't prove much, though. Fortunately our toy corpus knows which word translates which, so
-# instead of just looking at the maps we can score them. We link every English word to the French word it
-# gives the most weight, and count the wrong links. That's the **alignment error rate** (Och and Ney 2003):
-# 0 is perfect.
+# A convincing map doesn't prove much, though. Fortunately we know which word translates which in our toy
+# corpus, so instead of just looking at the maps we can score them. We link every English word to the French
+# word it gives the most weight, and count the wrong links. That's the **alignment error rate** (Och and Ney
+# 2003): 0 is perfect.
 #
 # ### Your turn (3 min)
 
@@ -456,7 +456,7 @@ exercises.quiz("beyond_text")
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## The whole layer, as the course has it
+# ## The course's version of the whole layer
 #
 # `projected_keys` is $U h$. It stays the same for every step of a sentence, so it can be computed once and
 # passed in.
@@ -499,9 +499,9 @@ assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
 # %% [markdown]
 # All four translate long sentences almost without a mistake, but their maps agree with the true alignment to
 # different degrees. Each model was trained only once, with one seed, so the order of the four could be
-# different next time. That includes *additive* against *concat*, which have practically the same formula and
-# differ in when they attend. *dot* even has fewer parameters than lesson 01's model, because in Luong's
-# decoder no context enters the GRU, so its matrices are narrower.
+# different next time. That includes the order of *additive* and *concat*, whose formulas are practically the
+# same, although one attends before the recurrent step and the other after it. *dot* even has fewer parameters
+# than lesson 01's model, because in Luong's decoder no context enters the GRU, so its matrices are narrower.
 #
 # Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in
 # section 2. Others belong to words that need nothing from the source. In this corpus *it* is always followed
@@ -551,7 +551,8 @@ assert weights.shape == (1, 196) and context.shape == (1, 512)
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Bahdanau's score depends on the decoder alone."** A myth, as section 1 showed by leaving out each part.
+# **"Bahdanau's score depends on the decoder alone."** A myth, as section 1 showed by leaving out each part in
+# turn.
 #
 # **"The context is the sum of the weights."** A myth. The sum of the weights is always 1. The context is the
 # sum of the *weighted states*.
@@ -560,7 +561,7 @@ assert weights.shape == (1, 196) and context.shape == (1, 512)
 # time, the decoder's state and one $h_i$. Only the softmax gets all the scores.
 #
 # **"Attention solved the parallelism problem of recurrent networks."** A myth. Dropping the recurrence solved
-# it, as lesson 03 does.
+# it, which is what lesson 03 does.
 #
 # ## Try it yourself
 #

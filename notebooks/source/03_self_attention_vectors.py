@@ -226,7 +226,7 @@ print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).
 # *car* used to be just a noun. Now its vector also says that it's smallish (−0.47) and reddish (0.47).
 # The mixture of values that *car* received is called its **context**.
 #
-# The two other vectors have names as well, and you'll meet them in every paper from here on. What *car* is
+# The other two vectors have names as well, and you'll meet them in every paper from here on. What *car* is
 # looking for is its **query**. The vector that a query is compared with is a **key**, and here the keys were
 # the whole vectors `x`. So attention scores every key against the query, turns the scores into weights with a
 # softmax, and uses the weights to mix the values.
@@ -438,8 +438,8 @@ def simple_self_attention(x):
 exercises.check("simple_self_attention", simple_self_attention)
 
 # %% [markdown]
-# Let's run it on real embeddings. Lesson 01's toy corpus has a small trained Transformer, and its table
-# holds a vector of 128 numbers per word.
+# Let's run it on real embeddings. Lesson 01's toy corpus has a small trained Transformer, and its embedding
+# table has one vector of 128 numbers per word.
 
 # %%
 toy = load_toy("transformer")
@@ -527,8 +527,8 @@ w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 
 # %% [markdown]
-# Take a pencil and do it for *the*: **project** its row to a query and every row to a key and a value,
-# **score** the query against each key, **scale** by $\sqrt{d_k}$ (the square root of a key's width,
+# Take a pencil and work out the context of *the*: **project** its row to a query and every row to a key and a
+# value, **score** the query against each key, **scale** by $\sqrt{d_k}$ (the square root of a key's width,
 # here $\sqrt 3$; lesson 04 shows why), apply a **softmax**, **weigh** the values and **sum** them.
 
 # %%
@@ -601,7 +601,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 #
 # $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
 #
-# **Lesson 04** runs all words at once, as three matrix products.
+# **Lesson 04** does this for all words at once, with three matrix products.
 
 # %% [markdown]
 # # Practice
@@ -655,9 +655,10 @@ exercises.quiz("does_a_map_explain")
 #
 # ## Does every ambiguous noun split like *bank*?
 #
-# A single example proves little, so here are seven sentences per sense of *bank*, and six other nouns with
-# two senses and two sentences per sense. For *bank* we count how often the nearest neighbour has the right
-# sense. For the other nouns we compare the similarity within a sense with the similarity between senses.
+# A single example proves little, so here are seven sentences for each sense of *bank*. There are also six
+# other nouns with two senses, and two sentences for each of those. For *bank* we count how often the nearest
+# neighbour has the right sense. For the other nouns we compare the similarity within a sense with the
+# similarity between senses.
 
 # %% tags=["hide-input"]
 rivers = [
@@ -794,8 +795,8 @@ print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T
 
 # %% [markdown]
 # In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires the smaller
-# width. But lesson 06 runs eight attentions side by side, and eight small ones have exactly as many
-# parameters as a single one of full width.
+# width. But lesson 06 runs attention eight times side by side, and eight small heads have exactly as many
+# parameters as a single head of full width.
 
 # %% tags=["hide-input"]
 assert torch.allclose(one_matrix, one_matrix.T) and not torch.allclose(two_matrices, two_matrices.T)
@@ -806,13 +807,14 @@ assert one_full == eight_small
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Query, key and value are the input vectors."** A myth, and a common line in lecture notes. They are
-# three learned projections of the input. Only the version of section 4, which has no parameters, uses
-# the input itself.
+# **"Query, key and value are the input vectors."** A myth, and a common line in lecture notes. They are three
+# learned projections of the input. Only the version in section 4, which has no parameters, uses the input
+# itself.
 #
-# **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled embeddings, practically all the weight
-# stayed on the word itself. With matrices it doesn't have to. In the pencil example *the* gave itself 0.10, and in MiniLM a word of our
-# sentence gives itself about a twentieth.
+# **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled
+# embeddings, practically all the weight stayed on the word itself. With matrices it doesn't have to. In the
+# pencil example *the* gave itself 0.10, and in MiniLM a word of our sentence gives itself about a twentieth
+# of its weight.
 #
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers and are
 # trained with everything else. Embeddings from word2vec *can* be used to initialise them.

@@ -5,8 +5,8 @@
 # of the 128 queries is compared with 128 keys, so that's 16,384 dot products. GPT-3 would compute that many
 # in each of 96 heads in each of 96 layers, for every paragraph.
 #
-# But attention became popular because it's *fast*. We don't leave out a single one of those dot products, we
-# only compute them in a different way. How much faster do you think it can get?
+# But attention became popular because it's *fast*. We don't leave out a single one of those dot products. We
+# just compute them in a different way. How much faster do you think it can get?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -37,16 +37,16 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
 #
-# **If you are late**: leave out "Two meanings of True" and hand it out as homework. People meet it the
-# first time they use `nn.MultiheadAttention`.
+# **If you are late**: leave out "Two meanings of True" and set it as homework. People meet it the first time
+# they use `nn.MultiheadAttention`.
 #
 # **Ask**: "What's in the denominator of a softmax?" (before the leak test) · "Why not divide by $d_k$?"
 # (the variance of $q \cdot k / d_k$ is $1/d_k$, so wide heads would spread their weight evenly) ·
 # "A text twice as long: how much more time, how much more memory?"
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
-# right shape, so the exercises name them) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$ · zeroing the weights after
-# the softmax, which sounds harmless until the leak test.
+# right shape, so there's no error message, but the checks point it out) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$
+# · zeroing the weights after the softmax, which sounds harmless until the leak test.
 
 # %%
 exercises.predict("loop_against_matrix")
@@ -133,8 +133,8 @@ scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 
 # %% [markdown]
-# Look at the first row: 1, 4, 3 are the scores that you found with a pencil for *the*. The other two
-# rows belong to *cat* and *sleeps*. Scaling, softmax and mixing work on all rows as well.
+# Look at the first row: 1, 4, 3 are the scores that you found with a pencil for *the*. The other two rows
+# belong to *cat* and *sleeps*. Scaling, softmax and mixing also work on all rows at once.
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
@@ -169,8 +169,8 @@ def scaled_scores(query, key):
 exercises.check("scaled_scores", scaled_scores)
 
 # %% [markdown]
-# Here's an easy mistake to make. A softmax needs to know along which dimension it runs. We wrote
-# `dim=-1`, along each row. What if you write `dim=0` by mistake?
+# Here's an easy mistake to make. A softmax needs to be told which dimension to run along. We wrote `dim=-1`,
+# which means along each row. What if you write `dim=0` by mistake?
 
 # %%
 exercises.predict("softmax_along_columns")
@@ -192,12 +192,12 @@ notebook.tell(
 )
 
 # %% [markdown]
-# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this have words
+# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words
 # as *columns*, so everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with
 # a softmax over rows.
 
 # %% [markdown]
-# **Pencil (2 min).** In the paper an embedding has 512 numbers and a head's query 64. Write down all the
+# **Pencil (2 min).** In the paper an embedding has 512 numbers and a head's query has 64. Write down all the
 # shapes for a sentence of two words, from $X$ to the output, before you answer.
 
 # %%
@@ -272,10 +272,10 @@ for d_k in (4, 64, 512):
 # At $d = 512$ a typical score is about 23 away from zero, and a softmax over numbers like 23 and −18 gives
 # practically nothing to the second. Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
 #
-# Why is it a problem if one key takes all the weight? Because the model can hardly learn any more. Once a
-# weight is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the
-# gradient through the softmax is nearly zero. Such a softmax is called **saturated**. Move the slider and
-# watch the variance, the spread of the weights and the gradient together.
+# Why is it a problem if one key takes all the weight? Because then the model can hardly learn. Once a weight
+# is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
+# through the softmax is nearly zero. Such a softmax is called **saturated**. Move the slider and watch the
+# variance, the spread of the weights and the gradient together.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -682,9 +682,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In practice attention stays faster than the loop until sequences are far longer than $n = d/2$. The
-# last part of its curve can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits into
-# the processor's cache.
+# In practice attention stays faster than the loop until sequences are far longer than $n = d/2$. The last
+# part of attention's curve can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits
+# into the processor's cache.
 #
 # Fused kernels avoid *storing* that matrix. If you'd like to know how, write a version that works through
 # the keys in blocks of 16 and keeps three things per query: the largest score so far, the sum of
@@ -694,7 +694,8 @@ notebook.figure(
 # ## Which part saturates?
 #
 # The output is *linear* in the values: double them, and it doubles. So gradients that arrive through the
-# values never vanish. Only the path through the scores passes the softmax, so only that path can saturate.
+# values never vanish. Only the path through the scores passes through the softmax, so only that path can
+# saturate.
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])

@@ -134,9 +134,9 @@ shuffled = x[:, order]
 torch.testing.assert_close(layer(shuffled, shuffled, shuffled)[0], layer(x, x, x)[0][:, order])
 
 # %% [markdown]
-# Not a single digit changes, so the layer can't distinguish who bites whom. As you saw in lesson 03,
-# attention is **permutation equivariant**. A recurrent network can use the order, because it reads the words
-# in order. We gave up reading in order for speed, so we have to write the order *into the vectors* instead.
+# Not a single digit changes, so the layer can't tell who bites whom. As you saw in lesson 03, attention is
+# **permutation equivariant**. A recurrent network can use the order, because it reads the words in order. We
+# gave that up for the sake of speed, so we have to write the order *into the vectors* instead.
 #
 # ## 2. From numbers to waves
 #
@@ -183,7 +183,7 @@ notebook.tell(
 
 # %% [markdown]
 # So we need numbers that stay small but are different for every position. Binary digits have both properties.
-# Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the second last at every second step, and
+# Count 0, 1, 2, 3, … in bits: the last digit flips at every step, the last but one at every second step, and
 # the one before that at every fourth. No digit ever exceeds 1, but no two numbers look the same. **Sinusoidal
 # positions** do this with waves instead of digits. Columns come in pairs, a sine and a cosine of the same
 # frequency, and every pair is slower than the one before it.
@@ -256,7 +256,7 @@ exercises.quiz("fast_and_slow_columns")
 # ## 3. Moving is rotating
 #
 # Why does every frequency need a sine *and* a cosine? Think of one pair of columns as a point on a circle,
-# like the tip of a clock's hand. Each step turns the hand by the same angle. So moving on by $k$ positions
+# like the tip of a clock hand. Each step turns the hand by the same angle. So moving on by $k$ positions
 # turns it by $k$ times that angle, **wherever you start**. This means that a single matrix, which rotates
 # every pair, moves any position by $k$. A model that has learned this matrix can attend to "the word before",
 # whatever the position.
@@ -334,9 +334,9 @@ exercises.check("add_positions", add_positions)
 # %% [markdown]
 # Adding looks risky, because once two numbers are added, you can't separate them again. But with two
 # *vectors* of many entries you often can, because random directions in many dimensions are almost at right
-# angles. Let's measure how well it works. We add 600 random word vectors to 40 positions each, which makes
-# 24,000 sums. We fit a *linear* map on half of the sums, and use it to read the position back from the other
-# half.
+# angles. Let's measure how well it works. We add each of 600 random word vectors to each of 40 positions,
+# which makes 24,000 sums. We fit a *linear* map on half of the sums, and use it to read the position back
+# from the other half.
 
 # %%
 exercises.predict("reading_the_position_back")
@@ -520,8 +520,8 @@ exercises.quiz("add_or_concatenate")
 # ## A head that attends to the previous word
 #
 # The matrix that moves a position by $k$ has a 2 × 2 rotation per pair of columns. Put the matrix for
-# $k = -1$ into a head's $W_Q$, scaled up so that the softmax decides clearly, and the head attends to the
-# word before, at every position.
+# $k = -1$ into a head's $W_Q$, scaled up so that one weight clearly wins, and the head attends to the word
+# before, at every position.
 
 
 # %%
@@ -547,9 +547,9 @@ assert one_back[1:].diagonal().min() > 0.95
 # ## Bits and waves
 #
 # You can take the comparison with binary numbers literally. The cell below prints the bits of each position
-# next to four sines, each reduced to 1 or 0 for the *half* of its wave that it's in. We made these four sines
-# for the comparison, each twice as slow as the next. In the real table the factor from one frequency to the
-# next is a different one.
+# next to four sines, each reduced to 1 or 0, depending on which *half* of its wave it's in. We made these
+# four sines for the comparison, each twice as slow as the next. In the real table the factor from one
+# frequency to the next is different.
 
 # %%
 for position in range(8):
@@ -582,8 +582,8 @@ for width, (a, b, c, d) in accuracy.items():
 #
 # ## Along which dimension?
 #
-# The buggy function in section 4 added positions along the batch. Then all words of a sentence get the *same*
-# vector, and the sentence is a bag of words again.
+# The buggy function in section 4 added positions along the batch. Then the *same* position vector is added to
+# all words of a sentence, and the sentence is a bag of words again.
 
 # %%
 notebook.set_seed(0)
@@ -611,8 +611,8 @@ assert bag_batch and not bag_time
 # **"Positions are appended to the word vector."** A myth, at least for the Transformer of 2017, BERT and
 # GPT-2. There, positions are added, and the width doesn't change.
 #
-# **"BERT uses sinusoids."** A myth. All rows of a sinusoidal table have the same length, and those of
-# MiniLM, a small BERT, don't:
+# **"BERT uses sinusoids."** A myth. All rows of a sinusoidal table have the same length, but the position
+# vectors of MiniLM, a small BERT, don't:
 
 # %%
 lengths = load_minilm().model.positions.table.detach().norm(dim=1)

@@ -27,12 +27,12 @@ PREDICTIONS = [
     ),
     Prediction(
         name="where_half_goes_wrong",
-        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. From which length on, in French words, does it get more than half of them wrong?",
+        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of them wrong?",
         unit="words",
         low=4,
         high=40,
         slider=True,
-        too_low="It lasts longer than that: at ten words, nearly nine sentences out of ten are still right.",
+        too_low="It holds up for longer than that: at ten words, nearly nine sentences out of ten are still right.",
         too_high="It fails sooner than that: between 17 and 20 words, three sentences out of four have a mistake already.",
     ),
     Prediction(
@@ -81,7 +81,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="loop_against_product",
-        prompt="One core, a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` need?",
+        prompt="We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` need?",
         unit="times as long",
         low=1,
         close=0.5,
@@ -101,7 +101,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="fresh_lstm",
-        prompt="Now an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, compared with the last word?",
+        prompt="Now take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, compared with the last word?",
         options={
             "most": (
                 "more than half",
@@ -131,7 +131,7 @@ PREDICTIONS = [
 QUESTIONS = [
     Question(
         "size_of_the_context",
-        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. Through how many numbers does a decoder without attention learn about it?",
+        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. How many numbers does a decoder without attention receive about that sentence?",
         "number",
         [
             wrong(
@@ -191,7 +191,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The order of the words getting lost.",
-                "A recurrent network never loses it, because it reads in order. Order becomes a problem when the recurrence goes.",
+                "A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped.",
             ),
         ],
     ),
@@ -268,7 +268,7 @@ QUESTIONS = [
         "single",
         [
             right(
-                "No. It has neither recurrence nor convolution over positions, and only attention moves anything between them.",
+                "No. It has neither recurrence nor convolution over positions, and only attention passes information between them.",
                 "Yes. The feed-forward part works on each position alone.",
             ),
             wrong(
@@ -295,7 +295,7 @@ QUESTIONS = [
         "bidirectional_decoder",
         "The encoder of lesson 01 reads in both directions. Why can't the decoder do that?",
         "open",
-        answer="When the decoder writes word t, the words after it don't exist yet. In training they do, but a decoder that read them would learn to copy, like our colleague's, and be helpless by itself. The encoder has the whole source from the start, so reading it backwards gives nothing away.",
+        answer="When the decoder writes word t, the words after it don't exist yet. In training they do, but a decoder that read them would learn to copy, like our colleague's, and be useless on its own. The encoder has the whole source from the start, so reading it backwards gives nothing away.",
     ),
     Question(
         "three_problems_in_your_words",

@@ -28,7 +28,7 @@ QUESTIONS = [
     ),
     Question(
         "where_luong_attends",
-        "Bahdanau's attention comes before the recurrent step. Where in a step does Luong's come?",
+        "Bahdanau's attention comes before the recurrent step. At what point in the step does Luong's come?",
         "single",
         [
             right(
@@ -37,7 +37,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Before the recurrent step as well, but with a dot product instead of a small network as the score.",
-                "The scores do differ, but so does the place: Luong takes the step first and uses the new state as the query.",
+                "The scores do differ, but so does the order: Luong takes the step first and uses the new state as the query.",
             ),
             wrong(
                 "In the encoder, between the source words.",
@@ -67,7 +67,7 @@ QUESTIONS = [
     ),
     Question(
         "bahdanau_shape",
-        "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are brought to the width A. What is the shape of tanh(…), before the product with v?",
+        "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are projected to the width A. What is the shape of tanh(…), before the product with v?",
         "shape",
         [
             wrong(
@@ -227,7 +227,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_noun_looks",
-        "After *red*, the model writes the noun. Compared with the position that *red* looked at, where does the noun look?",
+        "After *red*, the model writes the noun. Compared with the position that *red* attended to, where is the one that the noun attends to?",
         options={
             "on": (
                 "one place further to the right, as everywhere on the diagonal",

@@ -42,7 +42,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The embeddings, before any projection.",
-                "That is so only without parameters, where keys, values and embeddings are the same vectors.",
+                "That's true only without parameters, where keys, values and embeddings are the same vectors.",
             ),
         ],
     ),
@@ -77,7 +77,7 @@ QUESTIONS = [
             ),
             wrong(
                 "They are the same vectors, in the old order.",
-                "Each output belongs to its word, so it moves along with it.",
+                "Each output belongs to a word, and it moves when that word moves.",
             ),
             wrong(
                 "They change, and differently for each shuffle.",
@@ -134,7 +134,7 @@ QUESTIONS = [
             ),
             right(
                 "So that a word doesn't have to attend mostly to itself.",
-                "True: with one long vector for everything the diagonal dominates, since its product with itself is its squared length.",
+                "True: with one long vector for everything the diagonal dominates, since a vector's dot product with itself is its squared length.",
             ),
             right(
                 "So that what it passes on can differ from what queries match it on.",
@@ -170,7 +170,7 @@ QUESTIONS = [
             ),
             wrong(
                 "From one-hot vectors, one dimension per word, used as they are.",
-                "A one-hot vector picks a row of the table, and it's that row that the model works with.",
+                "A one-hot vector picks a row of the table, and the model works with that row.",
             ),
         ],
     ),
@@ -207,7 +207,7 @@ PREDICTIONS = [
             ),
             "of": (
                 "of",
-                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word but one. The noun after *of* matters more.",
+                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word except one. The noun after *of* matters more.",
             ),
             "river": ("river", "Yes: no other word says as much about this *bank*."),
             "several": (
@@ -225,7 +225,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.05,
-        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective: 3 of 43 parts.",
+        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective, so the three words get 3 of 43 parts.",
         too_low="A softmax never gives exactly zero to a finite score.",
         too_high="The exponential stretches differences: a lead of 3 points is a factor of 20.",
     ),
@@ -258,11 +258,11 @@ PREDICTIONS = [
             ),
             "colour": (
                 "mostly on the two, with clearly more on the colour",
-                "Yes: four colours take more telling apart than two sizes.",
+                "Yes: four colours are harder to tell apart than two sizes.",
             ),
             "size": (
                 "mostly on the two, with clearly more on the size",
-                "Two sizes are easier to tell apart than four colours, so less of the size is enough.",
+                "Two sizes are easier to tell apart than four colours, so less weight on the size is enough.",
             ),
             "even": (
                 "about evenly on all five words",
@@ -272,13 +272,13 @@ PREDICTIONS = [
     ),
     Prediction(
         "with_a_second_noun",
-        "How many of the test sentences does the model get right, size and colour both, once there are two nouns? (Blind guessing would give 12.5%.)",
+        "Once there are two nouns, in how many of the test sentences does the model get both the size and the colour right? (Blind guessing would give 12.5%.)",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.08,
-        explain="There are now two sizes and two colours in the sentence, and nothing tells the model which of them stand in front of the first noun.",
+        explain="There are now two sizes and two colours in the sentence, and nothing tells the model which of them belong to the first noun.",
         too_high="The words alone don't say which adjective belongs to which noun.",
         too_low="The model still does better than blind guessing: it can see which four adjectives are in the sentence, just not which noun each belongs to. And sometimes both nouns have the same adjective.",
     ),

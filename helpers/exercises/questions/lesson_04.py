@@ -119,7 +119,7 @@ QUESTIONS = [
             ),
             wrong(
                 "An error.",
-                "There is no error but a NaN, which then spreads to every weight of the model.",
+                "There is no error message, only a NaN, which then spreads to every weight of the model.",
             ),
         ],
     ),
@@ -189,7 +189,7 @@ PREDICTIONS = [
         options={
             "error": (
                 "an error, because the shapes don't fit",
-                "A softmax never changes the shape, so nothing can fail to fit.",
+                "A softmax never changes the shape, so the shapes still fit.",
             ),
             "silent": (
                 "no error, but the rows no longer sum to 1",
@@ -220,7 +220,7 @@ PREDICTIONS = [
         options={
             "none": (
                 "none of them: a weight of zero passes nothing on",
-                "A weight of zero passes nothing on, that's true. But the other weights of the row were computed with the last word in the denominator.",
+                "It's true that a weight of zero passes nothing on. But the other weights of the row were computed with the last word in the denominator.",
             ),
             "third": (
                 "only the third, which is next to the changed word",

@@ -19,7 +19,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Different vectors, because every word has new neighbours.",
-                "Each word is compared with the same words as before. Where they are doesn't enter.",
+                "Each word is compared with the same words as before. Their positions play no part.",
             ),
             wrong(
                 "The average of all words, at every position.", "Only if all the scores were equal."
@@ -64,7 +64,7 @@ QUESTIONS = [
             ),
             wrong(
                 "One of them is added in the encoder, the other in the decoder.",
-                "Both are added in both.",
+                "Sines and cosines are added in both of them.",
             ),
             wrong(
                 "The width of the table has to be an even number.",
@@ -74,7 +74,7 @@ QUESTIONS = [
     ),
     Question(
         "which_axis",
-        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the rows of the table that are added?",
+        "x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the part of the table that is added?",
         "shape",
         [
             wrong("(32, 512)", "That is one vector per sentence, so all its words would share it."),
@@ -147,7 +147,7 @@ QUESTIONS = [
     ),
     Question(
         "add_or_concatenate",
-        "The measurement says that concatenating lets the position be read back better. Why do most models add all the same?",
+        "The measurement says that the position can be read back better after concatenating. Why do most models add all the same?",
         "open",
         answer="Because adding needs no extra width. Concatenation reserves a fixed part of the "
         "width for positions, while a model that adds can learn how many directions to "
@@ -200,7 +200,7 @@ PREDICTIONS = [
         "Take the dot product of the rows for positions *p* and *p*′. What does it depend on?",
         options={
             "both": (
-                "on both positions: early ones give other values than late ones",
+                "on both positions: early ones give different values from late ones",
                 "Each row does depend on its position. But both hands of the clock turn by the same angle when you move on, so the angle *between* them stays the same, wherever you start.",
             ),
             "distance": (
@@ -249,7 +249,7 @@ PREDICTIONS = [
             ),
             "neither": (
                 "none of them, because each vector is turned by a different angle",
-                "Each is turned by another angle, that's true. Only the *difference* of the two angles enters a dot product.",
+                "It's true that each is turned by a different angle, but only the *difference* of the two angles enters a dot product.",
             ),
         },
     ),
