@@ -48,8 +48,8 @@ c.JupyterHub.authenticator_class = ByCode
 c.Authenticator.allow_all = True  # the code is the permission
 c.Authenticator.admin_users = TEACHERS
 
-# A lesson's kernel holds about 250 MB, its largest cell takes under 1 GB, the server beside it less
-# than 100 MB. One thread each: thirty learners share a few cores.
+# After lesson 04 a kernel holds about 260 MB, and the server beside it up to 130. One thread each:
+# thirty learners share a few cores.
 c.Spawner.mem_guarantee = 500 * MB
 c.Spawner.mem_limit = 2048 * MB
 c.Spawner.cpu_limit = 2
