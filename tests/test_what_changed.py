@@ -71,7 +71,8 @@ def test_every_block_is_trained_with_the_rate_that_is_best_for_2017(monkeypatch)
         if name != "GELU":  # equally fast, so it need not be trained twice
             row = found["blocks"][name]
             assert row["equal_seconds"] == row["equal_steps"]
-    assert len(asked) == 2 + 2 * len(BLOCKS) + 2
+    assert asked[-2:] == [("2017", 12, 1e-2, 1), ("rotary positions", 12, 1e-2, 1)]
+    assert len(asked) == 2 + 2 * len(BLOCKS) + 2 + 2
 
 
 def test_a_block_is_trained_and_scored(monkeypatch):
@@ -92,6 +93,7 @@ def test_what_is_stored_is_what_the_recipe_would_store():
     rates = {float(rate): bits for rate, bits in stored["rates_of_2017"].items()}
     assert tuple(rates) == experiment.peak_rates
     assert stored["rate"] == min(rates, key=rates.get)
+    assert set(stored["longer"]) == set(what_changed.LONGER_RUNS)
     base = stored["blocks"]["2017"]
     for name, row in stored["blocks"].items():
         config = experiment.config(BLOCKS[name])

@@ -36,6 +36,7 @@ CHANGES = {
 }
 TOGETHER = {key: value for change in CHANGES.values() for key, value in change.items()}
 BLOCKS = {"2017": {}, **CHANGES, "all together": TOGETHER}
+LONGER, LONGER_RUNS = 6, ("2017", "rotary positions")  # times the steps, with one seed
 TIMED_ROUNDS = 9
 UNSEEN = 40_000  # letters of the validation text
 AS_GOOD_AS_EQUAL = 0.015  # a share of the steps; seeds differ by more than so few steps bring
@@ -66,7 +67,7 @@ class Experiment:
     steps: int = 250
     length: int = 128
     batch_size: int = 8
-    peak_rates: tuple = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
+    peak_rates: tuple = (3e-3, 6e-3, 1.2e-2, 2.4e-2, 4.8e-2)
     seeds: tuple = (1, 2, 3)
     letters: int | None = 3_000_000
 
@@ -209,6 +210,7 @@ def measure(experiment):
         row["equal_seconds"] = row["equal_steps"]
         if abs(steps / e.steps - 1) > AS_GOOD_AS_EQUAL:
             row["equal_seconds"] = [scores.score(name, steps, rate, seed) for seed in e.seeds]
+    longer = [scores.score(name, LONGER * e.steps, rate, e.seeds[0]) for name in LONGER_RUNS]
     return {
         "seeds": list(e.seeds),
         "steps": e.steps,
@@ -216,6 +218,7 @@ def measure(experiment):
         "rates_of_2017": {str(rate): bits for rate, bits in rates.items()},
         "rate": rate,
         "blocks": results,
+        "longer": dict(zip(LONGER_RUNS, longer, strict=True)),
     }
 
 
