@@ -63,12 +63,13 @@ def draw_block(axes, title, boxes, additions):
         style = {"boxstyle": "round,pad=0.35", "facecolor": plots.tint(colour), "edgecolor": colour}
         axes.text(0, y, text, ha="center", va="center", fontsize=12, bbox=style)
         if y + 1 < len(boxes):
-            arrow = {"arrowstyle": "->", "color": plots.INK}
-            axes.annotate("", (0, y + 0.72), (0, y + 0.28), arrowprops=arrow)
+            low, high = (0.28 + 0.17 * boxes[y + up][0].count("\n") for up in (0, 1))
+            arrow = {"arrowstyle": "->", "color": plots.INK, "shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", (0, y + 1 - high), (0, y + low), arrowprops=arrow)
     for start, end in additions:
         path = {"arrowstyle": "->", "color": plots.GREY, "connectionstyle": "bar,fraction=0.28"}
         axes.annotate("", (1.0, end), (1.0, start), arrowprops=path)
-    axes.set(xlim=(-1.9, 2.1), ylim=(-0.6, len(boxes) - 0.4), title=title)
+    axes.set(xlim=(-1.9, 2.1), ylim=(-0.6, 8.6), title=title)
     axes.axis("off")
 
 
@@ -91,6 +92,7 @@ now_boxes = [
     ("RMSNorm", True),
     ("SwiGLU", True),
     ("add", False),
+    ("RMSNorm after the last layer", True),
     ("a matrix of its own as output", True),
 ]
 draw_block(left, "2017", then_boxes, [(0, 2), (3, 5)])
@@ -99,7 +101,7 @@ notebook.figure(
     left,
     alt="Two columns of boxes. 2017: token and position vectors, multi-head attention, add, LayerNorm, feed-forward "
     "with ReLU, add, LayerNorm, tied output. Today: token vectors, RMSNorm, attention with rotary positions and fewer "
-    "heads of keys, add, RMSNorm, SwiGLU, add, an output matrix of its own. Grey arrows lead around attention and "
+    "heads of keys, add, RMSNorm, SwiGLU, add, a last RMSNorm, an output matrix of its own. Grey arrows lead around attention and "
     "around the feed-forward network; today they lead around the norms as well.",
     width=760,
 )
@@ -531,12 +533,6 @@ axes = plots.labelled_lines(
     y_label="% of the attention of later tokens",
     marker="o",
 )
-notebook.figure(
-    axes,
-    alt="Share of attention by layer. For [CLS] in MiniLM it's near zero in the first layer and between 15 and 35% "
-    "in the others. For [SEP], and for the first token of the story model, it stays near zero.",
-    width=640,
-)
 print(
     f"An even share would be {100 / n_bert:.1f}% in MiniLM and {even_story:.1f}% in the story model."
 )
@@ -548,6 +544,12 @@ tell(
     story model has none. Its first token gets even less than an even share. Gu et al. (2024) find that sinks appear
     in language models only after enough training on enough text, and our model has read ten million tokens. That's
     a likely reason, but we haven't tested it."""
+)
+notebook.figure(
+    axes,
+    alt="Share of attention by layer. For [CLS] in MiniLM it's near zero in the first layer and between 15 and 35% "
+    "in the others. For [SEP], and for the first token of the story model, it stays near zero.",
+    width=640,
 )
 
 # %% [markdown]
