@@ -396,7 +396,9 @@ def main(arguments=None):
         sys.exit(f"No lesson in {SOURCES} starts with {' or '.join(options.only)}.")
     for source in chosen:
         build(source, options.force)
-    README.write_text(with_links(README.read_text(encoding="utf-8")), encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
+    if with_links(readme) != readme:
+        README.write_text(with_links(readme), encoding="utf-8")
 
 
 if __name__ == "__main__":
