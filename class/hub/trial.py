@@ -126,9 +126,10 @@ class Machine:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                mine = mark in (folder / "environ").read_bytes() or str(self.state).encode() in (
-                    (folder / "environ").read_bytes()
-                )
+                # The hub gives its services a short environment, but they work in its folder.
+                mine = mark in (folder / "environ").read_bytes() or os.readlink(
+                    folder / "cwd"
+                ).startswith(str(self.state))
                 command = (folder / "cmdline").read_text(errors="replace")
                 if mine and any(word in command for word in words):
                     found.append(int(folder.name))
