@@ -208,10 +208,10 @@ exercises.quiz("shape_of_states")
 # ## 2. How does it write a sentence of another length?
 #
 # French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black
-# hat*, in another order. So a network can't simply write one word for each word it reads. The solution found
-# in 2014 uses two recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole French
-# sentence, and its last state becomes the **context vector**. The **decoder** starts from this vector and
-# writes English, one word per step. At each step it gets the context vector and the word that it has just
+# hat*, in a different order. So a network can't simply write one word for each word it reads. The solution
+# found in 2014 uses two recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole
+# French sentence, and its last state becomes the **context vector**. The **decoder** starts from this vector
+# and writes English, one word per step. At each step it gets the context vector and the word that it has just
 # written.
 #
 # How does a word come out of the decoder's state? One more learned matrix turns the state into one number per
@@ -225,7 +225,7 @@ exercises.quiz("shape_of_states")
 notebook.picture("context_vector")
 
 # %% [markdown]
-# Here's the same in motion, with the states of our trained model:
+# Here's the same thing in motion, with the states of our trained model:
 
 # %% tags=["hide-input"]
 notebook.picture("hidden_state_travelling")
@@ -333,8 +333,8 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if "parc
 # pass through one vector of fixed size.
 #
 # Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
-# small part of the fall. In lesson 02 we'll train a model on the same data for just as long and change only
-# one thing, and it will get nearly all of these sentences right.
+# small part of the drop in accuracy. In lesson 02 we'll train a model on the same data for just as long and
+# change only one thing, and it will get nearly all of these sentences right.
 
 # %%
 exercises.quiz("size_of_the_context")
@@ -348,9 +348,9 @@ exercises.quiz("size_of_the_context")
 # model is certain and always right.
 #
 # When the model translates, "the English words so far" are the ones it wrote itself. In training we know the
-# right translation, so we give the decoder the *true* previous word, even where it would have written another
-# one. This is **teacher forcing**. Because of it, an early mistake can't spoil the rest of the sentence, and
-# every position gets a correct prefix to learn from.
+# right translation, so we give the decoder the *true* previous word, even where it would have written a
+# different one. This is **teacher forcing**. Because of it, an early mistake can't spoil the rest of the
+# sentence, and every position gets a correct prefix to learn from.
 #
 # A colleague wrote the function that prepares these words. It runs without an error.
 
@@ -948,9 +948,9 @@ assert sum(losses[-10:]) / 10 < 0.6 * losses[0] and len(gru.target) == 146
 #
 # ### How much of the fall is bad luck?
 #
-# A longer sentence has more chances for a mistake. Suppose the model made mistakes at the same rate per
-# word in short and in long sentences. We take that rate from the short sentences and ask how many of the long ones it would get
-# right.
+# A longer sentence offers more chances for a mistake. Suppose the model made mistakes at the same rate per
+# word in short and in long sentences. We take that rate from the short sentences and ask how many of the long
+# ones it would get right.
 
 # %% tags=["hide-input"]
 short_ones = [i for i, p in enumerate(test) if len(p.source) <= 8]

@@ -33,7 +33,7 @@ PREDICTIONS = [
         high=40,
         slider=True,
         too_low="It holds up for longer than that: at ten words, nearly nine sentences out of ten are still right.",
-        too_high="It fails sooner than that: between 17 and 20 words, three sentences out of four have a mistake already.",
+        too_high="It fails sooner than that: between 17 and 20 words, three sentences out of four already contain a mistake.",
     ),
     Prediction(
         name="too_good_a_loss",
@@ -67,7 +67,7 @@ PREDICTIONS = [
             ),
             "undecided": (
                 "undecided, because *not* and *dull* pull in opposite directions",
-                "They would if the model simply added up the words. But after *not* the model is in another state, so the same *dull* has a different effect.",
+                "They would if the model simply added up the words. But after *not* the model is in a different state, so the same *dull* has a different effect.",
             ),
             "good": (
                 "mostly *good*",
@@ -281,7 +281,7 @@ QUESTIONS = [
             ),
             wrong(
                 "No. It's an LSTM with attention on top of it.",
-                "That came before it, with Bahdanau et al. The Transformer dropped the recurrence.",
+                "That combination came earlier, with Bahdanau et al. The Transformer dropped the recurrence.",
             ),
         ],
     ),
@@ -301,7 +301,7 @@ QUESTIONS = [
         "three_problems_in_your_words",
         "Name the three problems of recurrent networks, and one measurement of this lesson for each.",
         "open",
-        answer="1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel all of them. In a fresh network less than a thousandth reaches 25 steps back.",
+        answer="1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel through all of them. In a fresh network less than a thousandth reaches 25 steps back.",
     ),
     Question(
         "what_looking_back_changes",
