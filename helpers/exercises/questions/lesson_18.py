@@ -1,0 +1,230 @@
+"""Questions of lesson 18, from GPT to assistant."""
+
+from helpers.exercises.content import Prediction, Question, right, wrong
+
+QUESTIONS = [
+    Question(
+        "no_end_in_training",
+        "Somebody trains an assistant on pairs of prompt and answer, but forgets to append the end token to the answers. How does the assistant behave?",
+        "single",
+        [
+            wrong(
+                "It stops after the usual length of an answer, because it has seen how long answers are.",
+                "The loop that generates only stops at the end token, and the model gives that token hardly any probability.",
+            ),
+            right(
+                "It answers, and then it keeps writing.",
+                "Yes. Nothing in its training said what comes after the last word of an answer, so it falls back on what it knew before.",
+            ),
+            wrong(
+                "It doesn't answer at all.",
+                "The tokens of the answers were learned as usual. Only the token after them is missing.",
+            ),
+            wrong(
+                "It writes the end token at once.",
+                "That would happen if the end token came before the answers. Here it doesn't come at all.",
+            ),
+        ],
+    ),
+    Question(
+        "how_many_targets",
+        "A prompt of 12 tokens ends with the token that opens the reply. The answer has 5 tokens, and the end token follows. With the loss masked on the prompt, how many predictions enter the loss?",
+        "number",
+        [
+            wrong("5", "The end token is learned too, so that the model knows when to stop."),
+            wrong("17", "These are all the predictions, the 11 inside the prompt included."),
+            wrong(
+                "7",
+                "That counts one prediction of a prompt token. The last token of the prompt predicts the first token of the answer, and that makes 6 in all.",
+            ),
+            wrong("18", "There are 18 tokens in all, and 11 of their 17 predictions are masked."),
+        ],
+        answer=6,
+        why="The five tokens of the answer and the end token. The first of the six is predicted at the last position of the prompt.",
+    ),
+    Question(
+        "dpo_by_pencil",
+        "Before training, the better and the worse answer had a probability of 0.2 each. Now they have 0.4 and 0.1, and β = 1. How large is the DPO loss of this pair? (Two decimals.)",
+        "number",
+        [
+            wrong("0.8", "That is σ(margin). The loss is −log of it."),
+            wrong("1.39", "That is the margin, log 4. Put it through −log σ."),
+            wrong("0.69", "That is −log σ(0), the loss of a pair whose margin hasn't changed."),
+            wrong(
+                "1.61",
+                "That is −log 0.2, the loss with the two answers swapped.",
+            ),
+        ],
+        answer=0.2231,
+        tolerance=0.03,
+        why="The gains are log 2 and −log 2, so the margin is log 4. σ(log 4) = 4/5, and −log 0.8 = 0.22.",
+    ),
+    Question(
+        "why_a_reference",
+        "What would happen without the reference in DPO, that is, if the margin were just the policy's log p(better) − log p(worse)?",
+        "single",
+        [
+            wrong(
+                "The loss couldn't be computed, because it needs four numbers.",
+                "It could. Two of the four would be zero.",
+            ),
+            wrong(
+                "The model would learn the preference more slowly, but end up in the same place.",
+                "The place is different. Without a reference, nothing says where the model started.",
+            ),
+            right(
+                "The model would be paid for a gap it may have had from the start.",
+                "Yes. A short answer, for instance, is likelier than a long one before any training. The reference subtracts what was there already, so only a change counts.",
+            ),
+            wrong(
+                "Each answer would need a score from a reward model.",
+                "No reward model is needed in either case. The pair itself says which answer is better.",
+            ),
+        ],
+    ),
+    Question(
+        "stuck_at_log_two",
+        "During DPO the loss is 0.693 at every step, although the model writes stranger answers every time you look. What do you suspect first?",
+        "single",
+        [
+            right(
+                "The reference is trained along.",
+                "Yes. If both are the same model, all gains are zero, and −log σ(0) = log 2 = 0.693, whatever the model does.",
+            ),
+            wrong(
+                "The learning rate is too small to move the model away from where it started.",
+                "Then the answers wouldn't change either.",
+            ),
+            wrong(
+                "The better and the worse answers are swapped.",
+                "Then the loss would still fall, while the model learned the wrong preference.",
+            ),
+            wrong(
+                "β is too large.",
+                "A large β makes the loss change faster with the margin. Here the margin doesn't change at all.",
+            ),
+        ],
+    ),
+    Question(
+        "which_kl",
+        "The drift is KL(policy ‖ reference). Which change does it hardly notice?",
+        "single",
+        [
+            wrong(
+                "The policy always begins with a word that the reference finds unlikely.",
+                "That's what it notices most: a large probability under the policy and a small one under the reference.",
+            ),
+            right(
+                "The policy never writes a word that the reference gives 10%.",
+                "Yes. The weights are the policy's probabilities, so a word that it has dropped has no weight. The remaining words become a little likelier, which adds only about 0.1 nats.",
+            ),
+            wrong(
+                "The policy has turned two words around, one that the reference finds likely and one that it doesn't.",
+                "The word that's now likely has a large weight and a large log-ratio.",
+            ),
+        ],
+    ),
+    Question(
+        "paid_by_length",
+        "A team rewards its assistant with thumbs up from users, and after some weeks all answers begin with a compliment. What has happened?",
+        "single",
+        [
+            wrong(
+                "The model has found out that users like compliments, and wants to be liked.",
+                "It doesn't want anything. Training made whatever went with a thumb likelier, and compliments did.",
+            ),
+            wrong(
+                "The learning rate was too high, so the model forgot how to answer.",
+                "Forgetting makes answers worse in all directions. This change has one direction, and the reward explains it.",
+            ),
+            wrong(
+                "The model has drifted because the penalty on the KL was too strong.",
+                "A strong penalty keeps the model near its start. Here it was too weak for this reward, if there was any.",
+            ),
+            right(
+                "The reward measured something near to what was wanted.",
+                "Yes. A thumb isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.",
+            ),
+        ],
+    ),
+    Question(
+        "votes_by_pencil",
+        "Each sample is right with probability 0.6, independently, and all wrong samples give the same wrong number. How often is the majority of three samples right, in percent?",
+        "number",
+        [
+            wrong("60", "That is one sample. Two or three of the three have to be right."),
+            wrong(
+                "94",
+                "That is the chance that at least one of them is right, 1 − 0.4³. It's what a perfect checker could pick.",
+            ),
+            wrong("22", "That is all three being right, 0.6³. Two are enough."),
+        ],
+        answer=64.8,
+        tolerance=0.012,
+        why="All three are right with 0.6³ = 0.216, exactly two with 3 · 0.6² · 0.4 = 0.432. Together that's 0.648.",
+    ),
+    Question(
+        "when_voting_hurts",
+        "For one question, a model writes the right number in 30% of its samples and one wrong number in 50%. What does voting among more and more samples do for this question?",
+        "single",
+        [
+            wrong(
+                "It brings the accuracy slowly up to 100%, since errors cancel out.",
+                "Errors cancel only if they disagree with each other. These agree.",
+            ),
+            right(
+                "It makes the answer wrong with near certainty.",
+                "Yes. The vote goes to the most frequent answer, and that is the wrong one. A checker would still find the right one among the samples.",
+            ),
+            wrong(
+                "It leaves the accuracy at 30%.",
+                "A single sample has 30%. A vote among many samples nearly always goes to the number with 50%.",
+            ),
+        ],
+    ),
+    Question(
+        "who_runs_the_tool",
+        "An assistant uses a calculator. Who calculates?",
+        "single",
+        [
+            wrong(
+                "The model, with weights that were trained to multiply.",
+                "Its weights only have to produce the text of the call.",
+            ),
+            wrong(
+                "The tokenizer, which replaces the call by its result.",
+                "The tokenizer only translates between text and ids.",
+            ),
+            right(
+                "The program around the model.",
+                "Yes. It looks for a call in the text, runs the function and appends the result, and the model reads on.",
+            ),
+            wrong(
+                "The attention heads between the call and its result, because they copy digits.",
+                "Heads help to write the result down afterwards. The number itself comes from outside.",
+            ),
+        ],
+    ),
+    Question(
+        "steps_to_an_assistant",
+        "Put the steps from a language model to an assistant in order.",
+        "order",
+        answer=[
+            "predict the next token on a lot of text",
+            "write prompts and good answers in one template",
+            "train on the answers' tokens",
+            "sample two answers per prompt from that model",
+            "have the better one marked",
+            "train with DPO, the model before this step as the reference",
+        ],
+        why="Each step needs the one before it: a model that can't answer yet gives no pair of answers worth comparing.",
+    ),
+    Question(
+        "your_own_reward",
+        "You want an assistant that explains this course well, and you can afford one automatic reward. Suggest one, and describe how a model could score high on it and still be useless.",
+        "open",
+        answer="An example: the reward is the share of quiz questions that a second model answers correctly after reading the explanation. A policy could put the answers to likely quiz questions into every text, without explaining anything, or write in a way that only that second model can follow. Other rewards have other gaps: similarity to a model answer rewards copying its words, length rewards padding, thumbs up reward flattery. Three things help in practice. Keep the policy near its start, so that it can't get far into the gap. Measure something that you don't train on, and stop when the two part company. And read samples yourself, because a number doesn't say how it was reached.",
+    ),
+]
+
+PREDICTIONS = []
