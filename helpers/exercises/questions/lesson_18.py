@@ -227,4 +227,186 @@ QUESTIONS = [
     ),
 ]
 
-PREDICTIONS = []
+PREDICTIONS = [
+    Prediction(
+        "most_harmful_template",
+        "Each of these prompts differs from the assistant's own template. With which of them does it follow the fewest instructions?",
+        options={
+            "no end token": (
+                "the end token after the user's message is missing",
+                "The token that opens the reply is still there, so the model knows whose turn it is.",
+            ),
+            "the reply isn't opened": (
+                "the prompt stops after the user's end token",
+                "Then the model has to open the reply itself, and nothing in its training has shown it how: this token was always part of the prompt.",
+            ),
+            "the roles swapped": (
+                "the message is marked as the assistant's and the reply as the user's",
+                "All three tokens are in their usual places, only two of them are exchanged. In training, the reply always came after the other one.",
+            ),
+            "no template": (
+                "only the message itself, without any of the three tokens",
+                "Without the tokens, this is the beginning of a text like any other, and continuing texts is what the model did before.",
+            ),
+        },
+        ask_why=True,
+        recall="no_end_in_training",
+    ),
+    Prediction(
+        "form_or_content",
+        "After these few steps, how do the replies to the 48 unseen instructions look?",
+        options={
+            "form": (
+                "most of them end where they should, but few are right",
+                "The form is the same in hundreds of examples, and each example repeats it. What's right is different every time.",
+            ),
+            "both": (
+                "most of them end where they should, and most are right",
+                "It has read seven megabytes of stories before, but never a question that it had to answer. That isn't learned in so few steps.",
+            ),
+            "neither": (
+                "most of them don't end, and few are right",
+                "The end token comes once in every example, always in the same role, so it's among the first things learned.",
+            ),
+        },
+        ask_why=True,
+        recall="how_many_targets",
+    ),
+    Prediction(
+        "mask_or_not",
+        "Which of the two students has the lower loss on the answers?",
+        options={
+            "masked": (
+                "the one with the mask, by at least 0.03 nats per token",
+                "Its adapters are trained for nothing but the answers. Those of the other student also have to serve the prompts, which are most of the tokens.",
+            ),
+            "all": (
+                "the one trained on all tokens, by at least 0.03 nats per token",
+                "It gets several times as many targets per pair, but most of them are about how instructions are worded.",
+            ),
+            "equal": (
+                "there's hardly a difference",
+                "Both see the same answers with the same targets. But in one of the students most of the loss comes from other tokens.",
+            ),
+        },
+        recall="how_many_targets",
+    ),
+    Prediction(
+        "is_the_better_likelier",
+        "Compared with before the training, what has happened to the log-probability of the *better* answers, on average?",
+        options={
+            "rises": (
+                "it has risen",
+                "That's one way to get a margin, and it's what the name *preference optimisation* suggests.",
+            ),
+            "stays": (
+                "it has hardly changed, because the worse answers have fallen",
+                "The loss would allow that, since it only sees the difference of the two gains.",
+            ),
+            "falls": (
+                "it has fallen, although not as far as that of the worse answers",
+                "The loss only sees the difference of the two gains. The two answers also share many tokens, so pushing one down takes the other with it.",
+            ),
+        },
+        ask_why=True,
+        recall="stuck_at_log_two",
+    ),
+    Prediction(
+        "length_after_dpo",
+        "How long are the stories of the preferred assistant, in percent of the length that they had before?",
+        slider=True,
+        low=0,
+        high=120,
+        unit="%",
+        close=0.1,
+        too_low="The reference keeps the policy from going all the way, and a story shorter than four words counts as worse.",
+        too_high="Every word costs a point, so among eight tries the short ones win. The model has learned what they have in common.",
+        explain="The rule knows only length, repetition and the subject, and it rewards a single short sentence about the subject most of all.",
+    ),
+    Prediction(
+        "paid_for_friendly_words",
+        "What do the stories look like after the last round?",
+        options={
+            "friendly": (
+                "they are friendly stories about what was asked for",
+                "That's what we wanted. But the reward counts words, and it takes no story to write them.",
+            ),
+            "mixed": (
+                "most are still about their subject, but they repeat themselves",
+                "Repeating pays, that's right. But the reward doesn't ask for the subject at all, so nothing keeps the story there.",
+            ),
+            "heaps": (
+                "hardly any is about its subject, and they are full of friendly words",
+                "Whatever the reward doesn't ask for can be given up for what it does ask for.",
+            ),
+            "same": (
+                "nearly as before, because such words are rare in the stories to begin with",
+                "They are rare, but among eight stories one nearly always has more of them than another. That's enough for a pair, and the next round starts from there.",
+            ),
+        },
+        ask_why=True,
+        recall="paid_by_length",
+    ),
+    Prediction(
+        "with_the_text",
+        "With the text that BM25 has found in front of the question, how many of the 100 answers are right?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.1,
+        too_low="The name of the village is in the question, so the finder has an easy task, and the assistant was trained on texts of this form.",
+        too_high="Finding the text isn't enough. The assistant also has to copy the right one of several names, which it has never seen before and which consists of several pieces.",
+        recall="who_runs_the_tool",
+    ),
+    Prediction(
+        "with_its_working",
+        "Forty unseen sums of four numbers are asked in both ways, and the model writes its likeliest answer. With which does it get more of them right?",
+        options={
+            "working": (
+                "with the working, by more than ten points",
+                "Each step is a sum of two numbers that it has often seen, and the results so far are in the text, where attention can read them.",
+            ),
+            "at once": (
+                "at once, by more than ten points, since there's less to go wrong",
+                "There's less to write, but all the additions have to happen within one pass through six layers.",
+            ),
+            "equal": (
+                "there's hardly a difference",
+                "It's the same model and it has seen sums of both kinds. The number of steps that it can compute isn't the same, though.",
+            ),
+        },
+        recall="votes_by_pencil",
+    ),
+    Prediction(
+        "vote_or_checker",
+        "With 16 samples per sum of four numbers, which is right more often?",
+        options={
+            "vote": (
+                "the vote, by more than three points",
+                "It uses all 16 samples. But it has to go with the most frequent answer, right or wrong.",
+            ),
+            "checker": (
+                "the checker, by more than three points",
+                "A perfect checker needs only one right sample among the 16, however rare.",
+            ),
+            "equal": (
+                "both are about the same",
+                "They agree wherever the right answer is also the most frequent one.",
+            ),
+        },
+        ask_why=True,
+        recall="when_voting_hurts",
+    ),
+    Prediction(
+        "still_a_storyteller",
+        "By how many percent do the bits per byte on fairy tales rise after instruction tuning? (A negative number means they fall.)",
+        low=-50,
+        high=300,
+        unit="%",
+        close=0.3,
+        too_low="A tenth of the parameters is enough to change all of the model's output, and no training example looked like a page of a book.",
+        too_high="The adapters only had to change what happens after the template's tokens, and these tokens don't occur here.",
+        recall="compare_two_tokenizers",
+    ),
+]

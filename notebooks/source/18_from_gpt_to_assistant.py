@@ -1,0 +1,940 @@
+# %% [markdown]
+# # From GPT to assistant
+#
+# *Say wolf three times.*
+#
+# Below you can see how the story model of lesson 14 continues this sentence. It hasn't misunderstood you, because it
+# wasn't trained to understand requests. It was trained to continue a book, and in a book a sentence like this one is
+# followed by more of the book.
+#
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant with the
+# same steps that are used for the large ones, and each step comes with the way in which it usually goes wrong. It
+# will still be a toy with 3.5 million parameters. Section 6 says in numbers how far that is from the real thing.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import torch
+import torch.nn.functional as F
+from IPython.display import Markdown, display
+from matplotlib import pyplot
+from tqdm.auto import tqdm
+
+from helpers import assistant, decoding, exercises, plots
+from helpers.data.instructions import instructions
+from helpers.data.stories import stories
+from helpers.language_modelling import bits_per_byte, nats_of_text
+from helpers.pretrained.assistant import adapt, load_assistant, preference_pairs
+from helpers.pretrained.measured import measured
+from helpers.pretrained.storyteller import load_storyteller
+from helpers.pretrained.trace import trace_gpt
+from helpers.widgets.chat_box import TEMPLATES, ChatBox
+from helpers.widgets.model_map import model_map
+
+story = load_storyteller()
+helper = load_assistant("instructed")
+results = measured("assistant")
+
+
+def table(rows, heads):
+    """Show rows of text as a table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
+
+
+# %% [markdown] tags=["notes"]
+# **48 minutes.** Hook and warm-up 5 · 1 the template 8 · 2 learning from answers 12 · 3 learning from comparisons 14 ·
+# 4 a reward that is gamed 3 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
+#
+# **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
+# lesson, and what changes is the text that it's trained on.
+#
+# **Show**: type a message of the class's choice into the box in section 1, and switch through the five templates. Let
+# the class guess each time what the assistant will do before you switch.
+#
+# **Ask**: "Where is the model's memory of what I said two messages ago?" (only in the prompt, which gets longer) ·
+# "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
+# answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
+#
+# **If you are late**: skip the find-the-bug exercise in section 3, and let section 5 be homework.
+#
+# **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
+# another kind) · "the reward is what we want" (it is what we measure). The cells that reveal the predictions discuss
+# the answers to them.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+for request in ("Say wolf three times.", "Tell me in one sentence about the fox."):
+    print("You:          ", request)
+    print("Story model:  ", story.generate(request, 25, seed=1)[len(request) :].split("\n")[0], "…")
+    print("Our assistant:", helper.reply(request), "\n")
+
+# %%
+exercises.warm_up(18)
+
+# %% [markdown]
+# ## 1. Whose turn is it?
+#
+# A language model sees a single row of tokens. A chat has two speakers who take turns, so we need a way to write a
+# chat as one row. We use three tokens that can't occur in anybody's text. One opens a turn of the user, one opens a
+# turn of the assistant, and one ends a turn. This fixed form is called a **chat template**. Every chat model has one,
+# and each family of models has its own.
+
+# %%
+ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
+print(story.tokens(ids))
+
+# %% [markdown]
+# Look at the last token. The prompt stops right after it has opened the assistant's turn, so the most plausible way
+# to go on is a reply. No other part of the model knows that it's meant to answer.
+#
+# ### Your turn (3 min)
+#
+# A chat of several turns has the same form. The model has no memory besides these tokens, so the whole chat is put
+# into the prompt again for each reply.
+
+# %% tags=["hide-input"]
+exercises.heading("chat_prompt")
+
+
+# %%
+def chat_prompt(turns, user_id, assistant_id, end_id):
+    """[("user", ids), ("assistant", ids), …], three ids -> one list of ids"""
+    prompt = []
+    for speaker, ids in turns:
+        role_id = user_id if speaker == "user" else assistant_id
+        prompt += [role_id] + ids + ...  # ← fill the gap: what closes a turn
+    return prompt + ...  # ← and what opens the reply
+
+
+# %% tags=["hide-input"]
+exercises.check("chat_prompt", chat_prompt)
+
+# %% [markdown]
+# The template is a convention, and nothing checks that you keep to it. If you send a different one, you get no error
+# message, just different answers. We'll try that with our assistant, which was trained on the template above. It gets
+# the same 24 instructions five times. None of them was in its training data, and for each there's a rule that checks
+# the reply.
+
+# %%
+exercises.predict("most_harmful_template")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+asked = instructions("unseen", 48, seed=5)
+
+
+def continued(model, ids, most=48):
+    """Let a model go on greedily after a list of ids, up to an end token."""
+    step = model.decoder_step(torch.tensor([ids]))
+    return decoding.greedy(step, 1, assistant.MARKS.assistant, assistant.MARKS.end, most)[0]
+
+
+def replied(model, ids):
+    """The text that a model writes after a list of ids, without the end token."""
+    return story.decode([i for i in continued(model, ids) if i != assistant.MARKS.end])
+
+
+followed = {}
+for name, change in TEMPLATES.items():
+    prompts = [change(assistant.chat_prompt(one.prompt, helper.encode)) for one in asked[:24]]
+    texts = [replied(helper.model, ids) for ids in prompts]
+    followed[name] = sum(one.followed_by(text) for one, text in zip(asked, texts)) / len(texts)
+exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:], key=followed.get))
+table([[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"])
+best, *broken = followed.values()
+notebook.tell(
+    f"""
+    The words of the prompt are the same each time, and no error message appears. Only one to three tokens differ, and
+    they make the difference between {best:.0%} and {min(broken):.0%}. It happens in practice, too: somebody uses the
+    template of another family of models, or loses a token on the way, and a good model looks like a bad one. That's
+    why libraries keep the template together with the tokenizer.
+    """
+)
+assert followed["the whole template"] > max(list(followed.values())[1:])
+
+# %% [markdown]
+# Here you can try it yourself. Type a message, and choose how it's written into the template. Both models read the
+# same tokens, and each continues with the token that it finds most likely, until it writes an end token or has
+# written 24 tokens.
+
+# %% tags=["nbval-ignore-output"]
+writers = {"our assistant": lambda ids: continued(helper.model, ids, 24),
+           "story model": lambda ids: continued(story.model, ids, 24)}  # fmt: skip
+ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
+
+# %% [markdown]
+# ## 2. What does it learn from?
+#
+# Our assistant has been trained on about 100,000 instructions with their answers, hardly any of them twice. A small
+# program has made them all, from the words and sentences of the fairy tales and from little texts about villages that
+# don't exist. They are of seven kinds.
+
+# %% tags=["hide-input"]
+examples = {one.kind: one for one in instructions("train", 64)}
+table(
+    [[kind, one.prompt, one.answer[:70] + ("…" if len(one.answer) > 70 else "")]
+     for kind, one in examples.items()],
+    ["kind", "instruction", "answer"],
+)  # fmt: skip
+
+# %% [markdown]
+# We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
+# **instruction tuning** or supervised fine-tuning. One thing is new. An assistant never has to write the user's
+# turn, so the predictions inside the prompt are usually left out of the loss. For that we set their targets to −100,
+# which is the number that PyTorch's `cross_entropy` skips.
+#
+# ### Your turn (5 min)
+
+# %% tags=["hide-input"]
+exercises.heading("masked_targets")
+
+
+# %%
+def masked_targets(prompt_ids, answer_ids, end_id):
+    """(P,), (A,), one id -> inputs (P + A,), targets (P + A,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("masked_targets", masked_targets)
+
+# %%
+exercises.quiz("how_many_targets")
+
+# %% [markdown]
+# Now let's train. The story model is frozen and gets LoRA adapters of rank 16, as in lesson 12, so that 9% of all
+# parameters are trained. We give it 20 batches of 16 pairs.
+
+# %% tags=["hide-input"]
+taught = instructions("train", 320, seed=1)
+
+
+def adapters(model):
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def batches_of_pairs(student, mask_prompt=True):
+    """Twenty batches (ids, targets) of 16 pairs."""
+    pairs = [student.pair(one.prompt, one.answer, mask_prompt) for one in taught]
+    return [assistant.pad_pairs(pairs[i : i + 16]) for i in range(0, len(pairs), 16)]
+
+
+# %% tags=["nbval-ignore-output"]
+def train(student, batches):
+    optimizer = torch.optim.AdamW(adapters(student.model), lr=3e-3)
+    for ids, targets in tqdm(batches):
+        loss = assistant.answer_loss(student.model(ids), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+notebook.set_seed(0)
+student = adapt(load_storyteller())  # the story model, frozen, with fresh adapters
+train(student, batches_of_pairs(student))
+
+# %% [markdown]
+# The bundled assistant has seen about 300 times as many pairs. We count two things in our student's replies to 48 unseen
+# instructions: how many *end*, which means that the model writes the end token within 48 tokens, and how many are
+# *right* by the rule of their kind.
+
+# %%
+exercises.predict("form_or_content")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def ended_and_right(judged, most=48):
+    """Count the replies that end by themselves and those that are right; and return all."""
+    texts = judged.replies([one.prompt for one in asked], max_tokens=most)
+    ended = sum(len(story.encode(text or " ")) < most - 1 for text in texts)
+    return ended, sum(one.followed_by(text) for one, text in zip(asked, texts)), texts
+
+
+ended, right, texts = ended_and_right(student)
+ahead = (ended - right) / len(asked)
+exercises.reveal(
+    "form_or_content",
+    measured="form" if ahead > 0.25 else "both" if right > 0.6 * len(asked) else "neither",
+)
+print(f"of {len(asked)} replies, {ended} end by themselves and {right} are right")
+some = {one.kind: (one.prompt, text) for one, text in zip(asked, texts, strict=True)}
+table(
+    [[kind, prompt[-60:], text] for kind, (prompt, text) in some.items()],
+    ["kind", "instruction (its end)", "reply"],
+)
+notebook.tell(
+    """
+    After 320 pairs the replies have the right form. They are about as long as they should be, and they stop. What
+    they say is mostly wrong. That's a pattern that you also find in large models: the form of an answer takes few
+    examples, and the knowledge has to come from the pre-training (Zhou et al. 2023 call this the superficial
+    alignment hypothesis). Here most of the wrong replies fail at *copying* words from the instruction. In lesson 14
+    we found no induction heads in the story model, so this is something that its pre-training has hardly taught it.
+    The bundled assistant had to learn it from its 100,000 pairs.
+    """
+)
+assert ended > 0.7 * len(asked) and ended > right
+
+# %% [markdown]
+# ### Should the prompt count?
+#
+# You've left the prompt out of the loss, as most people do. Is it worth the trouble? We train a second student on the
+# same pairs in the same order, but with the loss on all tokens. Then we measure the loss of both students on 64
+# unseen instructions, and there we count only the tokens of the answers.
+
+# %%
+exercises.predict("mask_or_not")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.set_seed(0)
+on_all = adapt(load_storyteller())
+train(on_all, batches_of_pairs(on_all, mask_prompt=False))
+new = instructions("unseen", 64, seed=6)
+answer_losses = {}
+for name, one in {"masked": student, "all": on_all}.items():
+    ids, targets = assistant.pad_pairs([one.pair(n.prompt, n.answer) for n in new])
+    with torch.no_grad():
+        answer_losses[name] = assistant.answer_loss(one.model(ids), targets).item()
+gap = answer_losses["all"] - answer_losses["masked"]
+exercises.reveal(
+    "mask_or_not", measured="masked" if gap > 0.03 else "all" if gap < -0.03 else "equal"
+)
+print("loss on the answers:", *(f"{name} {loss:.2f}" for name, loss in answer_losses.items()))
+notebook.tell(
+    f"""
+    A difference of {abs(gap):.2f} nats per token after one short training with one seed. The second student has used
+    part of its 320 pairs to learn how instructions are worded, and it won't ever have to write one. Still, the mask
+    isn't a law. Where prompts are long, answers short and pairs few, training on the prompt as well can help (Shi et
+    al. 2024).
+    """
+)
+
+# %%
+exercises.quiz("no_end_in_training")
+
+# %% [markdown]
+# ## 3. Which of two answers is better?
+#
+# For *Tell me a story about the fox* there are many right answers and some of them are better than others. To write
+# the best answer for every prompt would be expensive, and often nobody can write it. It's much easier to say which of
+# two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
+#
+# For a real assistant, people do the marking. We use a rule instead, so that we can check everything afterwards. A
+# story has to mention its subject and to end. Beyond that the shorter one wins, and repeated pairs of words cost
+# extra. We don't claim that short stories are good ones. The rule only has to be clear.
+#
+# ### From a pair to a loss
+#
+# Let's call the model that we train the **policy**, and keep a frozen copy of it from before the training as the
+# **reference**. For each answer we ask how much its log-probability has grown since then. This is the answer's gain.
+# The better answer should gain more than the worse one, and the difference of their gains is the **margin**:
+#
+# $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
+# \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
+#
+# Here $\pi$ is the policy, $\pi_0$ the reference and $\sigma$ the sigmoid. The loss is small when the margin is
+# large, and $\beta$ says how quickly. This is **direct preference optimisation**, or DPO (Rafailov et al. 2023).
+#
+# **Pencil (2 min).**
+
+# %%
+exercises.quiz("dpo_by_pencil")
+
+# %% [markdown]
+# ### Your turn (5 min)
+#
+# The log-probability of an answer is the sum over its tokens. The four tensors below already contain these sums, one
+# number per pair.
+
+# %% tags=["hide-input"]
+exercises.heading("dpo_loss")
+
+
+# %%
+def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, beta):
+    """Four times (B,), one number -> one number"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("dpo_loss", dpo_loss)
+
+# %% [markdown]
+# Let's see what this loss does to our assistant. It has told eight stories for each of 160 requests, and the rule has
+# made pairs of a good and a bad one. We take 64 pairs, in batches of 8. The reference's log-probabilities never change,
+# so it's enough to compute them once, before the training.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+policy = load_assistant("instructed", merged=False)
+
+
+def batch_of(pairs):
+    """(ids, targets) of the better and of the worse answers, from a list of pairs."""
+    return [
+        assistant.pad_pairs([policy.pair(pair[0], pair[place]) for pair in pairs])
+        for place in (1, 2)
+    ]
+
+
+def log_probs_of(batches):
+    """Log-probabilities of the better and of the worse answers of every batch."""
+    with torch.no_grad():
+        return [[assistant.answer_log_probs(policy.model, *half) for half in b] for b in batches]
+
+
+pairs = [pair for pair in preference_pairs() if len(pair[1]) + len(pair[2]) < 400][:64]
+batches = [batch_of(pairs[i : i + 8]) for i in range(0, len(pairs), 8)]
+known = log_probs_of(batches)
+prompt, better, worse = pairs[0]
+print(f"{prompt}\n\nbetter: {better}\n\nworse:  {worse}")
+
+# %% tags=["nbval-ignore-output"]
+optimizer = torch.optim.AdamW(adapters(policy.model), lr=5e-4)
+losses = []
+for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
+    now_better = assistant.answer_log_probs(policy.model, *better)
+    now_worse = assistant.answer_log_probs(policy.model, *worse)
+    loss = assistant.dpo_loss(now_better, now_worse, was_better, was_worse, beta=0.1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
+
+# %% [markdown]
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal, and then it falls. So the model has
+# learned to prefer the better answers. Now look at the two kinds of answers separately.
+
+# %%
+exercises.predict("is_the_better_likelier")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+now = log_probs_of(batches)
+gain_better, gain_worse = (
+    torch.cat([new[i] - old[i] for new, old in zip(now, known, strict=True)]).mean().item()
+    for i in (0, 1)
+)
+exercises.reveal(
+    "is_the_better_likelier",
+    measured="rises" if gain_better > 0.3 else "falls" if gain_better < -0.3 else "stays",
+)
+print(
+    f"mean gain of the better answers: {gain_better:+.1f} nats, of the worse ones {gain_worse:+.1f}"
+)
+notebook.tell(
+    """
+    The loss sees only the difference of the two gains, and the difference can come from anywhere. Both answers come
+    from the same model and share many words and turns of phrase, so whatever lowers one of them usually takes some
+    of the other with it. That's why people who train with DPO watch both log-probabilities and not just the loss.
+    """
+)
+assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
+
+# %% [markdown]
+# ### Your turn: find the bug (5 min)
+#
+# To see a whole DPO training at a glance, take a policy with only four possible answers, which is just four logits.
+# The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's by the
+# same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below has two
+# mistakes. Its margins show that something is wrong.
+
+# %% tags=["hide-input"]
+exercises.heading("prefer")
+
+
+# %%
+def prefer(start, better, worse, beta, rate, steps):
+    """start: logits (K,); better, worse: two places in it. Returns the new logits."""
+    policy = start.clone()
+    reference = policy
+    for _ in range(steps):
+        gain = policy - reference
+        margin = gain[better] - gain[worse]
+        step = rate * beta * torch.sigmoid(beta * margin)
+        policy[better] += step
+        policy[worse] -= step
+    return policy
+
+
+# %% tags=["hide-input"]
+four = torch.tensor([1.0, 0.5, 0.0, -0.5])
+for n in (1, 2, 4, 8, 16):
+    change = prefer(four, 2, 0, 1.0, 0.5, n) - four
+    print(f"after {n:2} steps: margin {change[2] - change[0]:5.2f}")
+
+# %% tags=["hide-input"]
+exercises.check("prefer", prefer)
+
+# %%
+exercises.quiz("stuck_at_log_two")
+
+# %% [markdown]
+# ### Did it help, and what did it cost?
+#
+# The bundled adapter *preferred* had a longer training of this kind. We let it and the assistant from before answer
+# the same unseen requests, and count how often the rule prefers the new answer. This is the **win rate**. A second
+# number says how far the model has moved. At each token that it writes we compare its distribution with the
+# reference's, $\mathrm{KL}(\pi \,\|\, \pi_0)$, and average. This is the **drift**, in nats per token.
+
+# %%
+exercises.predict("length_after_dpo")
+
+# %% tags=["hide-input"]
+dpo = results["preferred"]
+before, after = dpo["words"]
+exercises.reveal("length_after_dpo", measured=100 * after / before)
+table(
+    [
+        ["win rate by the rule", "", f"{dpo['win_rate']:.0%}"],
+        ["words per story", f"{before:.0f}", f"{after:.0f}"],
+        ["stories that follow their request", *(f"{share:.0%}" for share in dpo["followed"])],
+        ["all unseen instructions followed", f"{results['instructed']['followed']['all']:.0%}",
+         f"{dpo['instructions_followed']:.0%}"],
+        ["drift, nats per token", "0", f"{dpo['drift']:.2f}"],
+    ],
+    [f"{dpo['n']} unseen requests", "before DPO", "after"],
+)  # fmt: skip
+print("before:", dpo["examples"][0][0], "\nafter: ", dpo["examples"][0][1])
+notebook.tell(
+    """
+    The same rule has made the pairs and counts the wins, so a high win rate says that the training has worked. It
+    doesn't say that the stories have become better. That would take somebody who reads them. Notice also what the
+    training has done to the other instructions, which no pair was about.
+    """
+)
+assert dpo["win_rate"] > 0.6 and after < before
+
+# %% [markdown]
+# ## 4. What if the rule isn't what we meant?
+#
+# Suppose we want the assistant to be friendly. Friendly stories contain friendly words, so let's pay for those: the
+# reward is the number of words such as *good*, *kind*, *happy* and *beautiful* in the story. The assistant called
+# *gamed* had four rounds of DPO with this reward. In each round it told new stories, and for every request those with
+# more friendly words were marked as better.
+
+# %%
+exercises.predict("paid_for_friendly_words")
+
+# %% tags=["hide-input"]
+rounds = measured("assistant_gamed")
+first, last = rounds[0], rounds[-1]
+poorer = first["different_words"] - last["different_words"]
+exercises.reveal(
+    "paid_for_friendly_words",
+    measured="heaps"
+    if last["followed"] < 0.5
+    else "mixed"
+    if poorer > 0.08
+    else "friendly"
+    if last["reward"] > 1.5 * first["reward"]
+    else "same",
+)
+figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3))
+axes[0].plot([r["drift"] for r in rounds], [r["reward"] for r in rounds], "o-", color=plots.ORANGE)
+axes[0].set(xlabel="drift (nats per token)", ylabel="friendly words per story", ylim=(0, None))
+for key, label, colour in (
+    ("followed", "about their subject", plots.BLUE),
+    ("different_words", "different words", plots.PURPLE),
+):
+    axes[1].plot([r["drift"] for r in rounds], [100 * r[key] for r in rounds], "o-", color=colour)
+    axes[1].text(last["drift"], 100 * last[key] + 3, label, color=colour, ha="right")
+axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 105))
+for number in (0, len(rounds) // 2, len(rounds) - 1):
+    print(f"round {number}: {rounds[number]['example']}\n")
+notebook.tell(
+    f"""
+    In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
+    stories are about what was asked for. No step did anything wrong. DPO made those answers likelier that scored
+    higher, and the score never asked for a story. The figure shows two things that help in practice. One is to
+    measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
+    the further a model is from its start, the less you know about it.
+    """
+)
+assert last["reward"] > 1.5 * first["reward"]
+notebook.figure(
+    figure,
+    alt="Left: the reward, friendly words per story, rises with the drift. Right: the share of "
+    "stories about their subject falls to zero, and so does that of different words, though less.",
+    width=800,
+)
+
+# %% [markdown]
+# ## 5. What it doesn't know and what it can't do
+#
+# *Who is the knight of Birchton?* An assistant can answer that only if the answer was in its training data or is in its
+# prompt. So a program can look for the right text first, as in lesson 13, and put it in front of the question. This is
+# called **retrieval-augmented generation**. We have 100 short texts about 100 villages with a question about each, and
+# BM25 as the finder. The villages and all the names in them are new to the assistant.
+
+# %%
+exercises.predict("with_the_text")
+
+# %% tags=["hide-input"]
+known_facts = results["instructed"]["facts"]
+exercises.reveal("with_the_text", measured=100 * known_facts["with_finder"]["right"])
+conditions = {
+    "alone": "the question alone",
+    "with_finder": "the text that BM25 found, and the question",
+    "with_right_text": "the right text, and the question",
+    "with_wrong_text": "the text of another village, and the question",
+}
+table(
+    [
+        [said, f"{known_facts[name]['right']:.0%}", *known_facts[name]["examples"][:2]]
+        for name, said in conditions.items()
+    ],
+    ["prompt", "right", "first reply", "second reply"],
+)
+notebook.tell(
+    f"""
+    BM25 finds the right text for {known_facts["finder"]:.0%} of the questions, because each question contains the
+    village's name. So the mistakes that are left belong to the generator. Look at the first row, too. Without the
+    text the replies have the same form, and every one of them is made up. Nothing in the training has ever rewarded
+    the model for admitting that it doesn't know. With the text of another village it also answers without a word of
+    doubt, which is why a finder that errs is worse than none that you'd notice.
+    """
+)
+assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
+
+# %% [markdown]
+# Sums of large numbers are another thing that our assistant can't do. So it has learned to write a **tool call**, a
+# line of text that asks for a function. The program around the model looks for such a line, runs the function, and
+# puts the result into the chat as the next message. Here's that program.
+
+# %% tags=["hide-input"]
+notebook.show_source(assistant.answer_with_tools)
+
+# %% tags=["nbval-ignore-output"]
+adder = load_assistant("sums")
+tools = {"add": lambda a, b: a + b}
+for message in assistant.answer_with_tools(adder.reply, tools, "What is 485+337?"):
+    print(f"{message['role']:>9}: {message['content']}")
+
+# %%
+exercises.quiz("who_runs_the_tool")
+
+# %% [markdown]
+# ## 6. How far is this from the real thing?
+#
+# The losses and the steps that you've seen are the real ones. Almost everything else is smaller or simpler than in an
+# assistant that people use. Let's put some published numbers beside ours.
+
+# %% tags=["hide-input"]
+table(
+    [
+        ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
+        ["pre-training", "about 2 million tokens", "15,000 billion tokens (Llama 3)"],
+        ["instructions with answers", "about 100,000, of seven kinds, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
+        ["comparisons", "a few hundred, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
+        ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
+        ["window", "512 tokens", "128,000 (Llama 3.1)"],
+    ],
+    ["", "ours", "published"],
+)  # fmt: skip
+for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into French."):
+    print(f"{request:28} {helper.reply(request, max_tokens=40)}")
+
+# %% [markdown]
+# The most important difference isn't in the table. Ask our assistant for anything outside its seven kinds, and the reply
+# will be of one of the seven anyway. A large model answers requests that nobody
+# thought of during instruction tuning, because it has read about nearly everything before. So our experiments show how
+# the mechanisms work. They don't show how well they work at scale. Two things are missing altogether. Our training
+# doesn't try to make the assistant harmless or truthful, and we have no reward model that has been learned from
+# people's judgements, which is what InstructGPT was trained with before DPO existed.
+#
+# Here's the assistant reading a prompt. It's the map of lesson 14, since instruction tuning adds no part to the model.
+
+# %%
+ids = torch.tensor(helper.prompt_ids("Say wolf three times."))
+model_map(trace_gpt(helper.model, ids, story.tokens(ids), "our assistant"), tour="")
+
+# %% [markdown]
+# ### What you take with you
+#
+# - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
+# - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
+# - The form of an answer is learned from a few hundred examples. Being right takes far more.
+# - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
+# - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
+# - What isn't in the weights can come from the prompt, by retrieval or from a tool.
+#
+# $$\mathcal L_{\text{DPO}} = -\log \sigma\Big(\beta \log\frac{\pi(y_+ \mid x)}{\pi_0(y_+ \mid x)} - \beta \log\frac{\pi(y_- \mid x)}{\pi_0(y_- \mid x)}\Big)$$
+#
+# This was the last lesson. [What changed since 2017](95_what_changed.ipynb) compares the block that you know with
+# today's.
+
+# %% [markdown]
+# # Practice
+#
+# About 35 minutes, easiest first.
+
+# %%
+exercises.quiz("steps_to_an_assistant")
+
+# %%
+exercises.quiz("why_a_reference")
+
+# %%
+exercises.quiz("paid_by_length")
+
+# %% [markdown]
+# ## What if we let it try more than once?
+#
+# The assistant with the tool has also learned to add by itself, numbers up to 49. Asked with *Add 37+48+25.*, it writes
+# down each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. Asked with *Add 37+48+25 at once.*, it
+# writes only the answer.
+
+# %%
+exercises.predict("with_its_working")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+by_terms = results["sums"]["by_samples"]
+terms = list(by_terms)[1]
+six = by_terms[terms]
+lead = six["greedy"] - six["at_once"]
+exercises.reveal(
+    "with_its_working",
+    measured="working" if lead > 0.1 else "at once" if lead < -0.1 else "equal",
+)
+table(
+    [[terms, f"{one['at_once']:.0%}", f"{one['greedy']:.0%}"] for terms, one in by_terms.items()],
+    ["numbers to add", "right at once", "right with the working"],
+)
+notebook.tell(
+    """
+    Nobody has made the model larger. It only writes more tokens before it answers, and each of them is another pass
+    through its six layers. Every step is a sum that it has seen often, and the results so far are in the text, where
+    attention can read them. With large models this is called *chain of thought* (Wei et al. 2022). But a wrong step
+    spoils everything after it, so long sums still go wrong more often.
+    """
+)
+assert all(one["greedy"] > one["at_once"] for one in by_terms.values())
+
+# %% [markdown]
+# Instead of asking once, we can sample several answers at a temperature of 1 and decide between them. There are two
+# ways to decide. We can take the answer that occurs most often. That's called **self-consistency** (Wang et al.
+# 2023), and it needs nothing else. Or we can take the sample that a checker scores highest, which is **best of n**.
+# Write both.
+
+# %% tags=["hide-input"]
+exercises.heading("majority")
+
+
+# %%
+def majority(answers):
+    """A list of whole numbers, −1 for none -> one number"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("majority", majority)
+
+# %% tags=["hide-input"]
+exercises.heading("best_of_n")
+
+
+# %%
+def best_of_n(write, score, n):
+    """write(seed) -> sample, score(sample) -> number, how many -> the best sample"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("best_of_n", best_of_n)
+
+# %% [markdown]
+# **Pencil (2 min).**
+
+# %%
+exercises.quiz("votes_by_pencil")
+
+# %% [markdown]
+# Our checker compares each step of the working with the right one, so it is perfect, which checkers outside of
+# arithmetic rarely are.
+
+# %%
+exercises.predict("vote_or_checker")
+
+# %% tags=["hide-input"]
+lead = six["checker"][-1] - six["vote"][-1]
+exercises.reveal(
+    "vote_or_checker",
+    measured="checker" if lead > 0.03 else "vote" if lead < -0.03 else "equal",
+)
+_, axes = pyplot.subplots(figsize=(6.4, 3.4))
+for key, label, colour in (
+    ("any", "at least one is right", plots.GREY),
+    ("checker", "best of n, by the checker", plots.GREEN),
+    ("vote", "majority", plots.BLUE),
+    ("likeliest", "the likeliest", plots.ORANGE),
+):
+    axes.plot(six["samples"], [100 * share for share in six[key]], "o-", color=colour, label=label)
+axes.axhline(100 * six["greedy"], color=plots.INK, linestyle="--", linewidth=1)
+axes.text(16, 100 * six["greedy"] + 2, "one answer, always the likeliest token", ha="right")
+axes.set_xscale("log", base=2)
+axes.set_xticks(six["samples"], six["samples"])
+axes.set(xlabel="samples per sum", ylabel="% right", ylim=(0, 105))
+axes.legend(frameon=False)
+notebook.tell(
+    f"""
+    With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the sums. The checker finds most
+    of these, since it knows every right step. The vote knows nothing, and reaches {six["vote"][-1]:.0%}, up from
+    {six["vote"][0]:.0%} for a single sample. But look at the dashed line. A single answer without any sampling is right
+    for {six["greedy"]:.0%}. Sampling at a temperature of 1 has made each answer worse, and here {six["samples"][-1]} votes
+    don't even make up for that. Papers that report a gain from voting should say which single answer they compare
+    with. Samples are worth as much as your means to tell the good ones from the bad ones, and
+    {six["samples"][-1]} samples cost {six["samples"][-1]} times as much.
+    """
+)
+assert six["any"][-1] > six["checker"][-1] > six["greedy"] > six["vote"][-1] > six["vote"][0]
+notebook.figure(
+    axes,
+    alt="Share of right answers against the number of samples, from 1 to 16, for four ways to "
+    "choose among them.",
+    width=620,
+)
+
+# %%
+exercises.quiz("when_voting_hurts")
+
+# %% [markdown]
+# ## How far has a model moved?
+
+# %% tags=["hide-input"]
+exercises.heading("drift")
+
+
+# %%
+def drift(policy_logits, reference_logits, counted):
+    """(B, T, V), (B, T, V), (B, T) bool -> nats per counted token"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("drift", drift)
+
+# %%
+exercises.quiz("which_kl")
+
+# %% [markdown]
+# To discuss in pairs:
+
+# %%
+exercises.quiz("your_own_reward")
+
+# %% [markdown]
+# # Going deeper
+#
+# Optional, about 20 minutes. Nothing later depends on it.
+#
+# ## What is DPO aiming at?
+#
+# The older way is to give each answer a reward $r$ and to maximise its mean minus a price for drifting away,
+# $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in closed form. It
+# multiplies each answer's probability under the reference by $e^{r/\beta}$ and normalises:
+#
+# $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
+#
+# Solve this for $r$, and you get $\beta \log(\pi^*/\pi_0)$ plus a constant that is the same for all answers to a
+# prompt. So DPO's gain, times β, *is* a reward, and the constant disappears in the margin. That's how DPO gets along
+# without a reward model. We can check the closed form with four answers and plain gradient ascent.
+
+# %%
+beta, reward = 0.5, torch.tensor([0.0, 1.0, -1.0, 0.3])
+reference = torch.tensor([1.0, 0.0, 0.5, -0.5]).log_softmax(-1)
+logits = torch.zeros(4, requires_grad=True)
+for _ in range(2000):
+    policy = logits.log_softmax(-1)
+    goal = (policy.exp() * (reward - beta * (policy - reference))).sum()
+    (gradient,) = torch.autograd.grad(goal, logits)
+    logits = (logits + 0.5 * gradient).detach().requires_grad_()
+print("by gradient ascent:", logits.softmax(-1).tolist())
+print("closed form:       ", (reference + reward / beta).softmax(-1).tolist())
+
+# %% tags=["hide-input"]
+assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1), atol=1e-3)
+
+# %% [markdown]
+# ## Does it still tell stories?
+#
+# Fine-tuning can damage what the model could do before. We measure bits per byte, as in lesson 14, on fairy tales
+# that none of the models was trained on.
+
+# %%
+exercises.predict("still_a_storyteller")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+unseen = stories("validation")[:6000]
+bits = {"story model": story.bits_per_byte(unseen)}
+ids = torch.cat([story.encode("\n"), story.encode(unseen)])
+for name in ("instructed", "preferred", "gamed"):
+    model = load_assistant(name).model
+    bits[name] = bits_per_byte(nats_of_text(model, ids, model.config.max_len), unseen)
+change = 100 * (bits["instructed"] / bits["story model"] - 1)
+exercises.reveal("still_a_storyteller", measured=change)
+table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
+
+# %% [markdown]
+# ## Tokens that had never been trained
+#
+# The story model's tokenizer came with four spare tokens for the template, but the stories contain none of them.
+# Let's see what the pre-training has made of their embeddings, and which other tokens have a similar vector.
+
+# %%
+vectors = F.normalize(load_storyteller().model.embedding.weight.detach(), dim=-1)  # (V, D)
+spare = vectors[: len(assistant.MARKS)]
+closeness = vectors @ F.normalize(spare.mean(0), dim=0)  # (V,)
+similar = [story.decode([i]) for i in (closeness > 0.9).nonzero().flatten()]
+print(f"cosines of the four with each other: at least {(spare @ spare.T).min():.3f}")
+print(f"{len(similar)} of {len(vectors):,} tokens are this similar to them, among them:")
+print(*[token for token in similar if token.isprintable() and "�" not in token], sep="   ")
+
+# %% tags=["hide-input"]
+assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() < 0.5
+
+# %% [markdown]
+# The four vectors are practically equal. The output layer shares its matrix with the embedding, so every training
+# step pushed all tokens that weren't next away from what had been predicted, and these four were never next. The same
+# happened to about 200 others. Some of them are bytes that no fairy tale needs, such as the equals sign. Others, such
+# as *underst*, are pieces that the tokenizer built on its way to a longer one and then hardly ever used.
+#
+# This matters in practice. A model that can't tell its role tokens apart can't learn a template with small adapters,
+# so we gave the four rows random vectors before the training. And that's why our assistant writes *37+48 is 85* with a
+# word in the middle. In large models, such tokens make for odd behaviour when somebody does use one, and they can be
+# found in the same way as here (Land and Bartolo 2024).
+
+# %% [markdown]
+# ## Myth or fact?
+#
+# **"Instruction tuning teaches a model facts."** Mostly a myth. It teaches which of the things it could write are
+# wanted. New facts come in badly this way, and training on facts that the model doesn't know makes it more likely to
+# invent others (Gekhman et al. 2024).
+#
+# **"DPO makes the better answers likelier."** Not necessarily. The loss only asks for a margin, and in practice both
+# answers often become less likely (Pal et al. 2024).
+#
+# **"A chat model remembers the conversation."** A myth. The whole chat is in the prompt, each time.
+#
+# **References**
+#
+# - Ouyang et al. (2022), "Training language models to follow instructions with human feedback", arXiv:2203.02155:
+#   InstructGPT; sizes of the data in table 6.
+# - Wei et al. (2021), "Finetuned Language Models Are Zero-Shot Learners", arXiv:2109.01652.
+# - Zhou et al. (2023), "LIMA: Less Is More for Alignment", arXiv:2305.11206.
+# - Shi et al. (2024), "Instruction Tuning With Loss Over Instructions", arXiv:2405.14394: when the prompt should count.
+# - Rafailov et al. (2023), "Direct Preference Optimization", arXiv:2305.18290; Pal et al. (2024), "Smaug",
+#   arXiv:2402.13228.
+# - Christiano et al. (2017), "Deep reinforcement learning from human preferences", arXiv:1706.03741; Stiennon et al.
+#   (2020), "Learning to summarize from human feedback", arXiv:2009.01325.
+# - Gao, Schulman, Hilton (2022), "Scaling Laws for Reward Model Overoptimization", arXiv:2210.10760; Singhal et al.
+#   (2023), "A Long Way to Go: Investigating Length Correlations in RLHF", arXiv:2310.03716.
+# - Lewis et al. (2020), "Retrieval-Augmented Generation", arXiv:2005.11401.
+# - Schick et al. (2023), "Toolformer", arXiv:2302.04761.
+# - Wei et al. (2022), "Chain-of-Thought Prompting", arXiv:2201.11903; Wang et al. (2023), "Self-Consistency",
+#   arXiv:2203.11171; Cobbe et al. (2021), "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168; Brown et
+#   al. (2024), "Large Language Monkeys", arXiv:2407.21787.
+# - Touvron et al. (2023), "Llama 2", arXiv:2307.09288; Llama Team (2024), "The Llama 3 Herd of Models",
+#   arXiv:2407.21783: numbers in section 6.
+# - Gekhman et al. (2024), "Does Fine-Tuning LLMs on New Knowledge Encourage Hallucinations?", arXiv:2405.05904; Land,
+#   Bartolo (2024), "Fishing for Magikarp", arXiv:2405.05417.

@@ -1,0 +1,75 @@
+"""The chat box: what the models read is the template, right or wrong, and every reply is shown."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from helpers.assistant import MARKS, chat_prompt
+from helpers.widgets.chat_box import TEMPLATES, ChatBox
+
+NAMES = {MARKS.end: "<|end|>", MARKS.user: "<|user|>", MARKS.assistant: "<|assistant|>"}
+
+
+def encode(text):
+    return [ord(letter) for letter in text]
+
+
+def decode(ids):
+    return "".join(NAMES.get(i) or chr(i) for i in ids)
+
+
+def chat_box(**state):
+    writers = {"echo": lambda ids: [*ids[1:3], MARKS.end], "endless": lambda ids: ids[1:2] * 40}
+    return ChatBox(writers, encode, decode, "Say hen.", **state)
+
+
+def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
+    widget = chat_box()
+    first = widget.svg
+    for name, value in {"sentence": "No <|end|>.", "template": "no template"}.items():
+        setattr(widget, name, value)
+        assert widget.svg != first, name
+        widget.reset()
+        assert widget.svg == first, name
+
+
+def test_what_is_read_is_the_template_and_what_is_left_of_it():
+    whole = chat_prompt("Say hen.", encode)
+    text = encode("Say hen.")
+    wanted = {
+        "the whole template": whole,
+        "no end token": [MARKS.user, *text, MARKS.assistant],
+        "the reply isn't opened": [MARKS.user, *text, MARKS.end],
+        "the roles swapped": [MARKS.assistant, *text, MARKS.end, MARKS.user],
+        "no template": text,
+    }
+    assert set(wanted) == set(TEMPLATES)
+    for template, ids in wanted.items():
+        found = chat_box(template=template).numbers
+        assert found["prompt"] == ids
+        assert found["replies"]["echo"] == [*ids[1:3], MARKS.end]
+
+
+def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
+    widget = chat_box()
+    assert widget.svg.count("…") == 1  # only the endless one
+    assert len(re.findall("<rect x", widget.svg)) == len(widget.numbers["prompt"]) + 3 + 40
+
+
+@pytest.mark.parametrize(("typed", "why"), [(" ", "at least one"), ("x" * 161, "160 characters")])
+def test_a_message_that_cannot_be_used_is_refused_in_words(typed, why):
+    widget = chat_box()
+    before = widget.svg
+    widget.sentence = typed
+    assert why in widget.controls["sentence"].error
+    assert widget.svg == before
+    with pytest.raises(ValueError, match=why):
+        ChatBox({}, encode, decode, typed)
+
+
+def test_the_still_picture_is_described_and_readable():
+    widget = chat_box()
+    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
+    ElementTree.fromstring(widget.svg)
+    assert min(float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)) >= 16
