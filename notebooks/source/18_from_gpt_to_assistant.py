@@ -19,7 +19,6 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import torch
 import torch.nn.functional as F
-from IPython.display import Markdown, display
 from matplotlib import pyplot
 from tqdm.auto import tqdm
 
@@ -37,12 +36,6 @@ from helpers.widgets.model_map import model_map
 story = load_storyteller()
 helper = load_assistant("instructed")
 results = measured("assistant")
-
-
-def table(rows, heads):
-    """Show rows of text as a table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    display(Markdown("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)))
 
 
 # %% [markdown] tags=["notes"]
@@ -125,24 +118,31 @@ exercises.predict("most_harmful_template")
 asked = instructions("unseen", 48, seed=5)
 
 
-def continued(model, ids, most=48):
-    """Let a model go on greedily after a list of ids, up to an end token."""
-    step = model.decoder_step(torch.tensor([ids]))
-    return decoding.greedy(step, 1, assistant.MARKS.assistant, assistant.MARKS.end, most)[0]
-
-
-def replied(model, ids):
-    """The text that a model writes after a list of ids, without the end token."""
-    return story.decode([i for i in continued(model, ids) if i != assistant.MARKS.end])
+def continued(model, prompts, most=48):
+    """Let a model go on greedily after each list of ids, up to an end token."""
+    written = [None] * len(prompts)
+    for length in {len(ids) for ids in prompts}:  # prompts of one length are continued together
+        rows = [i for i, ids in enumerate(prompts) if len(ids) == length]
+        step = model.decoder_step(torch.tensor([prompts[i] for i in rows]))
+        marks = assistant.MARKS
+        found = decoding.greedy(step, len(rows), marks.assistant, marks.end, most)
+        for i, ids in zip(rows, found):
+            written[i] = ids
+    return written
 
 
 followed = {}
 for name, change in TEMPLATES.items():
-    prompts = [change(assistant.chat_prompt(one.prompt, helper.encode)) for one in asked[:24]]
-    texts = [replied(helper.model, ids) for ids in prompts]
+    prompts = [change(helper.prompt_ids(one.prompt)) for one in asked[:24]]
+    texts = [
+        story.decode([i for i in ids if i != assistant.MARKS.end])
+        for ids in continued(helper.model, prompts)
+    ]
     followed[name] = sum(one.followed_by(text) for one, text in zip(asked, texts)) / len(texts)
 exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:], key=followed.get))
-table([[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"])
+notebook.table(
+    [[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"]
+)
 best, *broken = followed.values()
 notebook.tell(
     f"""
@@ -160,20 +160,22 @@ assert followed["the whole template"] > max(list(followed.values())[1:])
 # written 24 tokens.
 
 # %% tags=["nbval-ignore-output"]
-writers = {"our assistant": lambda ids: continued(helper.model, ids, 24),
-           "story model": lambda ids: continued(story.model, ids, 24)}  # fmt: skip
+writers = {
+    "our assistant": lambda ids: continued(helper.model, [ids], 24)[0],
+    "story model": lambda ids: continued(story.model, [ids], 24)[0],
+}
 ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant has been trained on about 100,000 instructions with their answers, hardly any of them twice. A small
+# Our assistant has been trained on more than 100,000 instructions with their answers, hardly any of them twice. A small
 # program has made them all, from the words and sentences of the fairy tales and from little texts about villages that
 # don't exist. They are of seven kinds.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
-table(
+notebook.table(
     [[kind, one.prompt, one.answer[:70] + ("…" if len(one.answer) > 70 else "")]
      for kind, one in examples.items()],
     ["kind", "instruction", "answer"],
@@ -185,7 +187,7 @@ table(
 # turn, so the predictions inside the prompt are usually left out of the loss. For that we set their targets to −100,
 # which is the number that PyTorch's `cross_entropy` skips.
 #
-# ### Your turn (5 min)
+# ### Your turn (4 min)
 
 # %% tags=["hide-input"]
 exercises.heading("masked_targets")
@@ -236,7 +238,7 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# The bundled assistant has seen about 300 times as many pairs. We count two things in our student's replies to 48 unseen
+# The bundled assistant has seen more than 300 times as many pairs. We count two things in our student's replies to 48 unseen
 # instructions: how many *end*, which means that the model writes the end token within 48 tokens, and how many are
 # *right* by the rule of their kind.
 
@@ -260,18 +262,19 @@ exercises.reveal(
 )
 print(f"of {len(asked)} replies, {ended} end by themselves and {right} are right")
 some = {one.kind: (one.prompt, text) for one, text in zip(asked, texts, strict=True)}
-table(
+notebook.table(
     [[kind, prompt[-60:], text] for kind, (prompt, text) in some.items()],
     ["kind", "instruction (its end)", "reply"],
 )
 notebook.tell(
-    """
+    f"""
     After 320 pairs the replies have the right form. They are about as long as they should be, and they stop. What
     they say is mostly wrong. That's a pattern that you also find in large models: the form of an answer takes few
     examples, and the knowledge has to come from the pre-training (Zhou et al. 2023 call this the superficial
     alignment hypothesis). Here most of the wrong replies fail at *copying* words from the instruction. In lesson 14
     we found no induction heads in the story model, so this is something that its pre-training has hardly taught it.
-    The bundled assistant had to learn it from its 100,000 pairs.
+    The bundled assistant had to learn it from its more than 100,000 pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
+    of the unseen instructions in the end. On instructions of its training it's {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
 assert ended > 0.7 * len(asked) and ended > right
@@ -303,8 +306,8 @@ exercises.reveal(
 print("loss on the answers:", *(f"{name} {loss:.2f}" for name, loss in answer_losses.items()))
 notebook.tell(
     f"""
-    A difference of {abs(gap):.2f} nats per token after one short training with one seed. The second student has used
-    part of its 320 pairs to learn how instructions are worded, and it won't ever have to write one. Still, the mask
+    A difference of {abs(gap):.2f} nats per token after one short training with one seed. The second student
+    has spent part of its training on how instructions are worded, although it will never have to write one. Still, the mask
     isn't a law. Where prompts are long, answers short and pairs few, training on the prompt as well can help (Shi et
     al. 2024).
     """
@@ -342,7 +345,7 @@ exercises.quiz("no_end_in_training")
 exercises.quiz("dpo_by_pencil")
 
 # %% [markdown]
-# ### Your turn (5 min)
+# ### Your turn (4 min)
 #
 # The log-probability of an answer is the sum over its tokens. The four tensors below already contain these sums, one
 # number per pair.
@@ -362,7 +365,7 @@ exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
 # Let's see what this loss does to our assistant. It has told eight stories for each of 160 requests, and the rule has
-# made pairs of a good and a bad one. We take 64 pairs, in batches of 8. The reference's log-probabilities never change,
+# made pairs of a good and a bad one. We take 48 pairs, in batches of 8. The reference's log-probabilities never change,
 # so it's enough to compute them once, before the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -383,7 +386,7 @@ def log_probs_of(batches):
         return [[assistant.answer_log_probs(policy.model, *half) for half in b] for b in batches]
 
 
-pairs = [pair for pair in preference_pairs() if len(pair[1]) + len(pair[2]) < 400][:64]
+pairs = [pair for pair in preference_pairs() if len(pair[1]) + len(pair[2]) < 400][:48]
 batches = [batch_of(pairs[i : i + 8]) for i in range(0, len(pairs), 8)]
 known = log_probs_of(batches)
 prompt, better, worse = pairs[0]
@@ -432,7 +435,7 @@ notebook.tell(
 assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
 
 # %% [markdown]
-# ### Your turn: find the bug (5 min)
+# ### Your turn: find the bug (4 min)
 #
 # To see a whole DPO training at a glance, take a policy with only four possible answers, which is just four logits.
 # The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's by the
@@ -480,11 +483,11 @@ exercises.quiz("stuck_at_log_two")
 # %%
 exercises.predict("length_after_dpo")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 dpo = results["preferred"]
 before, after = dpo["words"]
 exercises.reveal("length_after_dpo", measured=100 * after / before)
-table(
+notebook.table(
     [
         ["win rate by the rule", "", f"{dpo['win_rate']:.0%}"],
         ["words per story", f"{before:.0f}", f"{after:.0f}"],
@@ -510,13 +513,14 @@ assert dpo["win_rate"] > 0.6 and after < before
 #
 # Suppose we want the assistant to be friendly. Friendly stories contain friendly words, so let's pay for those: the
 # reward is the number of words such as *good*, *kind*, *happy* and *beautiful* in the story. The assistant called
-# *gamed* had four rounds of DPO with this reward. In each round it told new stories, and for every request those with
-# more friendly words were marked as better.
+# *gamed* had four rounds of DPO with this reward. In each round it told new stories, for every request those with more
+# friendly words were marked as better, and the reference was the model as the round began. The drift is measured from
+# the very first one.
 
 # %%
 exercises.predict("paid_for_friendly_words")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 rounds = measured("assistant_gamed")
 first, last = rounds[0], rounds[-1]
 poorer = first["different_words"] - last["different_words"]
@@ -570,7 +574,7 @@ notebook.figure(
 # %%
 exercises.predict("with_the_text")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 known_facts = results["instructed"]["facts"]
 exercises.reveal("with_the_text", measured=100 * known_facts["with_finder"]["right"])
 conditions = {
@@ -579,7 +583,7 @@ conditions = {
     "with_right_text": "the right text, and the question",
     "with_wrong_text": "the text of another village, and the question",
 }
-table(
+notebook.table(
     [
         [said, f"{known_facts[name]['right']:.0%}", *known_facts[name]["examples"][:2]]
         for name, said in conditions.items()
@@ -620,12 +624,12 @@ exercises.quiz("who_runs_the_tool")
 # The losses and the steps that you've seen are the real ones. Almost everything else is smaller or simpler than in an
 # assistant that people use. Let's put some published numbers beside ours.
 
-# %% tags=["hide-input"]
-table(
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
         ["pre-training", "about 2 million tokens", "15,000 billion tokens (Llama 3)"],
-        ["instructions with answers", "about 100,000, of seven kinds, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
+        ["instructions with answers", "more than 100,000, of seven kinds, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
         ["comparisons", "a few hundred, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
         ["window", "512 tokens", "128,000 (Llama 3.1)"],
@@ -697,7 +701,7 @@ exercises.reveal(
     "with_its_working",
     measured="working" if lead > 0.1 else "at once" if lead < -0.1 else "equal",
 )
-table(
+notebook.table(
     [[terms, f"{one['at_once']:.0%}", f"{one['greedy']:.0%}"] for terms, one in by_terms.items()],
     ["numbers to add", "right at once", "right with the working"],
 )
@@ -756,7 +760,7 @@ exercises.quiz("votes_by_pencil")
 # %%
 exercises.predict("vote_or_checker")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 lead = six["checker"][-1] - six["vote"][-1]
 exercises.reveal(
     "vote_or_checker",
@@ -865,7 +869,7 @@ assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1
 exercises.predict("still_a_storyteller")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-unseen = stories("validation")[:6000]
+unseen = stories("validation")[:3000]
 bits = {"story model": story.bits_per_byte(unseen)}
 ids = torch.cat([story.encode("\n"), story.encode(unseen)])
 for name in ("instructed", "preferred", "gamed"):
@@ -873,7 +877,7 @@ for name in ("instructed", "preferred", "gamed"):
     bits[name] = bits_per_byte(nats_of_text(model, ids, model.config.max_len), unseen)
 change = 100 * (bits["instructed"] / bits["story model"] - 1)
 exercises.reveal("still_a_storyteller", measured=change)
-table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
+notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
 
 # %% [markdown]
 # ## Tokens that had never been trained
