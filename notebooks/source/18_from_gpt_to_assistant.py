@@ -155,9 +155,8 @@ notebook.tell(
 assert followed["the whole template"] > max(list(followed.values())[1:])
 
 # %% [markdown]
-# Here you can try it yourself. Type a message, and choose how it's written into the template. Both models read the
-# same tokens, and each continues with the token that it finds most likely, until it writes an end token or has
-# written 24 tokens.
+# Try it yourself. Type a message, and choose a template. Both models read the same tokens and continue with the
+# likeliest token, until they write an end token or have written 24 tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -323,9 +322,9 @@ exercises.quiz("no_end_in_training")
 # the best answer for every prompt would be expensive, and often nobody can write it. It's much easier to say which of
 # two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
 #
-# For a real assistant, people do the marking. We use a rule instead, so that we can check everything afterwards. A
-# story has to mention its subject and to end. Beyond that the shorter one wins, and repeated pairs of words cost
-# extra. We don't claim that short stories are good ones. The rule only has to be clear.
+# For a real assistant, people do the marking. We use a rule instead, so that we can check everything. A story has to
+# mention its subject and to end. Beyond that the shorter one wins, and repeated pairs of words cost extra. We don't
+# claim that short stories are good ones.
 #
 # ### From a pair to a loss
 #
@@ -364,9 +363,8 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
 exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
-# Let's see what this loss does to our assistant. It has told eight stories for each of 160 requests, and the rule has
-# made pairs of a good and a bad one. We take 48 pairs, in batches of 8. The reference's log-probabilities never change,
-# so it's enough to compute them once, before the training.
+# Let's see what this loss does to our assistant. The rule has made pairs from stories that it told itself. We take 48 of
+# them, in batches of 8. The reference's log-probabilities never change, so we compute them once, before the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -511,11 +509,10 @@ assert dpo["win_rate"] > 0.6 and after < before
 # %% [markdown]
 # ## 4. What if the rule isn't what we meant?
 #
-# Suppose we want the assistant to be friendly. Friendly stories contain friendly words, so let's pay for those: the
-# reward is the number of words such as *good*, *kind*, *happy* and *beautiful* in the story. The assistant called
-# *gamed* had four rounds of DPO with this reward. In each round it told new stories, for every request those with more
-# friendly words were marked as better, and the reference was the model as the round began. The drift is measured from
-# the very first one.
+# Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
+# *kind* and *beautiful* in the story. The assistant called *gamed* had four rounds of DPO with this reward. In each
+# round it told new stories, those with more friendly words were marked as better, and the reference was the model as the
+# round began.
 
 # %%
 exercises.predict("paid_for_friendly_words")
@@ -640,18 +637,16 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
     print(f"{request:28} {helper.reply(request, max_tokens=40)}")
 
 # %% [markdown]
-# The most important difference isn't in the table. Ask our assistant for anything outside its seven kinds, and the reply
-# will be of one of the seven anyway. A large model answers requests that nobody
-# thought of during instruction tuning, because it has read about nearly everything before. So our experiments show how
-# the mechanisms work. They don't show how well they work at scale. Two things are missing altogether. Our training
-# doesn't try to make the assistant harmless or truthful, and we have no reward model that has been learned from
-# people's judgements, which is what InstructGPT was trained with before DPO existed.
+# Ask our assistant for anything outside its seven kinds, and the reply will be of one of the seven anyway. A large model
+# answers requests that nobody thought of during instruction tuning, because it has read about nearly everything before.
 #
-# Here's the assistant reading a prompt. It's the map of lesson 14, since instruction tuning adds no part to the model.
-
-# %%
-ids = torch.tensor(helper.prompt_ids("Say wolf three times."))
-model_map(trace_gpt(helper.model, ids, story.tokens(ids), "our assistant"), tour="")
+# <details><summary>What is missing altogether</summary>
+#
+# Our experiments show how the mechanisms work, and not how well they work at scale. We don't train the assistant to be
+# harmless or truthful, and we have no reward model learned from people's judgements, which InstructGPT was trained with
+# before DPO existed.
+#
+# </details>
 
 # %% [markdown]
 # ### What you take with you

@@ -297,15 +297,15 @@ PREDICTIONS = [
         options={
             "rises": (
                 "it has risen",
-                "That's one way to get a margin, and it's what the name *preference optimisation* suggests.",
+                "That's one way to get a margin. The better answers share what makes them better, here that they're short and about their subject, and this became likelier.",
             ),
             "stays": (
                 "it has hardly changed, because the worse answers have fallen",
-                "The loss would allow that, since it only sees the difference of the two gains.",
+                "The loss would allow that, since it sees only the difference of the two gains.",
             ),
             "falls": (
                 "it has fallen, although not as far as that of the worse answers",
-                "The loss only sees the difference of the two gains. The two answers also share many tokens, so pushing one down takes the other with it.",
+                "That happens in many trainings, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. Our 48 pairs are less alike, and the training is short.",
             ),
         },
         ask_why=True,
