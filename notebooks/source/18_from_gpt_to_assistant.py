@@ -29,9 +29,7 @@ from helpers.language_modelling import bits_per_byte, nats_of_text
 from helpers.pretrained.assistant import adapt, load_assistant, preference_pairs
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
-from helpers.pretrained.trace import trace_gpt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox
-from helpers.widgets.model_map import model_map
 
 story = load_storyteller()
 helper = load_assistant("instructed")
