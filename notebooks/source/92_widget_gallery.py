@@ -13,21 +13,33 @@ notebook.set_up()
 # %%
 from helpers.pretrained import toy_models
 from helpers.data.captions import CAPTIONS
+from helpers.data.clothes import clothes
+from helpers.pretrained.reader import load_reader
+from helpers.pretrained.sentiment import load_sentiment
+from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import load_translator
+from helpers.pretrained.wardrobe import load_wardrobe, untrained_pair
+from helpers.widgets.attention_patterns import AttentionPatterns
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.decoding_explorer import DecodingExplorer
 from helpers.widgets.dot_products import DotProducts
+from helpers.widgets.endless_story import EndlessStory
 from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.model_map import model_map
+from helpers.widgets.patches import PatchAttention, PatchCutter
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.rnn_stepper import RNNStepper
 from helpers.widgets.shape_tracer import ShapeTracer
 from helpers.widgets.six_steps import SixSteps
 from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
+from helpers.widgets.span_explorer import SpanExplorer
+from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
+from helpers.widgets.word_flipper import WordFlipper
 
 translator = load_translator()
 sentence = CAPTIONS[0][0]
@@ -154,3 +166,52 @@ DecodingExplorer(translator, method="beam", step=4)
 
 # %%
 LossExplorer()
+
+# %% [markdown]
+# ## Byte-pair encoding, merge by merge (lesson 11)
+
+# %%
+MergeStepper(step=1)
+
+# %% [markdown]
+# ## One text, several tokenizers (lesson 11)
+
+# %%
+TokenizersSideBySide()
+
+# %% [markdown]
+# ## What one word changes (lesson 12)
+
+# %% tags=["nbval-ignore-output"]
+WordFlipper(load_sentiment(), "the plot barely works")
+
+# %% [markdown]
+# ## Start and end of an answer (lesson 13)
+
+# %% tags=["nbval-ignore-output"]
+SpanExplorer(load_reader(), "Who was Jim Henson?", "Jim Henson was a nice puppet.")
+
+# %% [markdown]
+# ## An endless story (lesson 14)
+
+# %% tags=["nbval-ignore-output"]
+EndlessStory(load_storyteller())
+
+# %% [markdown]
+# ## A picture as a row of patches (lesson 15)
+
+# %%
+PatchCutter()
+
+# %% [markdown]
+# ## Where a patch attends, and where random weights do (lesson 15)
+
+# %% tags=["nbval-ignore-output"]
+wardrobe = load_wardrobe()
+PatchAttention(wardrobe, untrained_pair()[0], clothes("test", 12), layer=2, token=25)
+
+# %% [markdown]
+# ## Patterns of attention (lesson 16)
+
+# %%
+AttentionPatterns()
