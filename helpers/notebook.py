@@ -5,13 +5,12 @@ and exported HTML all show that, with no path to resolve and nothing to fetch, a
 reader reads it; an ``image/png`` output has no alt text in JupyterLab.
 
 Everything from outside the standard library is imported where it is used: a course that is not
-fully installed can then still say what is missing. ``python -m helpers.notebook`` says it too.
+fully installed can then still say what is missing.
 """
 
 import ast
 import base64
 import html
-import importlib.metadata
 import inspect
 import io
 import os
@@ -24,7 +23,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from helpers import installation
+from helpers.installation import check_installation as check_installation  # lesson 00 calls it here
+
+ROOT = installation.ROOT
 IMAGES = ROOT / "images"
 IMAGE_TYPES = {".svg": "image/svg+xml", ".gif": "image/gif", ".png": "image/png"}
 
@@ -34,9 +36,6 @@ MOST_THREADS = 4
 # For short measurements: the seconds that this thread itself worked, which other programs do not
 # disturb. On Windows that clock ticks too coarsely.
 clock = time.perf_counter if sys.platform == "win32" else time.thread_time
-
-# Lessons need the notebook's own front end least of all: in VS Code and Colab it is another.
-NOT_NEEDED = {"jupyterlab"}
 
 
 def set_up(seed=0):
@@ -54,9 +53,9 @@ def set_up(seed=0):
     ImportError
         If a package is missing, with the way to get it.
     """
-    if in_colab():
+    if installation.in_colab():
         _prepare_colab()
-    _demand_packages()
+    installation.demand_packages()
     import torch
 
     from helpers import memory, plots
@@ -303,164 +302,14 @@ def _without_docstrings(source):
     return "\n".join(line for line in lines if line is not None)
 
 
-def in_colab():
-    """Tell whether this notebook runs in Google Colab.
-
-    Returns
-    -------
-    yes : bool
-    """
-    return "google.colab" in sys.modules
-
-
 def _prepare_colab():
-    pins = pinned_versions()
+    pins = installation.pinned_versions()
     # Only what is missing, so that nothing of Colab's own is replaced; PyTorch is always there.
-    missing = [f"{name}=={pins[name]}" for name in _missing() if name != "torch"]
+    names = [name for name in installation.missing_packages() if name != "torch"]
+    missing = [f"{name}=={pins[name]}" for name in names]
     if missing:
         print(f"Installing with pip (a few MB, a few seconds): {', '.join(missing)}")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", *missing], check=True)
     from google.colab import output  # third-party widgets come through Colab's own manager
 
     output.enable_custom_widget_manager()
-
-
-def pinned_versions():
-    """Read which packages the course was tested with.
-
-    Returns
-    -------
-    versions : dict of str to str
-        Package name to version, from ``requirements.txt``: those that learners need.
-    """
-    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    learners = text.split("# Maintainers")[0]
-    return dict(re.findall(r"^([\w-]+)==(\S+)", learners, flags=re.MULTILINE))
-
-
-def _version(package):
-    try:
-        return importlib.metadata.version(package).split("+")[0]
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that the installation check looked at.
-
-    Parameters
-    ----------
-    level : str
-        ``"ok"``, ``"note"`` (works, but differs from what was tested) or ``"problem"``.
-    what : str
-        What was found.
-    fix : str, default=""
-        What to do about it.
-    """
-
-    level: str
-    what: str
-    fix: str = ""
-
-
-def check_installation():
-    """Print whether everything the lessons need is there, and how to mend what is not."""
-    findings = [
-        _check_python(sys.version_info),
-        *_check_packages(pinned_versions(), _version),
-        _check_arithmetic(),
-        _check_folder(ROOT),
-        _check_models(ROOT),
-    ]
-    signs = {"ok": "✓", "note": "·", "problem": "✗"}
-    for finding in findings:
-        print(signs[finding.level], finding.what)
-        if finding.fix:
-            print("    →", finding.fix)
-    problems = sum(finding.level == "problem" for finding in findings)
-    if problems:
-        print(f"\n{problems} to mend; then restart the kernel and run this cell again.")
-    else:
-        print("\nEverything is there. Enjoy the course!")
-
-
-def _way_in():
-    if in_colab():
-        return "restart the session (menu Runtime) and run the set-up cell again"
-    return (
-        f"this is {sys.executable}; start the course with `make lab`, or choose the Python in the "
-        f"course's folder .venv as the kernel, or run `pip install -r requirements.txt` there"
-    )
-
-
-def _missing():
-    names = pinned_versions().keys() - NOT_NEEDED
-    return sorted(name for name in names if _version(name) is None)
-
-
-def _demand_packages():
-    missing = _missing()
-    if missing:
-        raise ImportError(f"Not installed: {', '.join(missing)}. The way out: {_way_in()}.")
-
-
-def _check_python(version):
-    name = ".".join(str(part) for part in version[:3])
-    if (3, 11) <= tuple(version[:2]) <= (3, 13):
-        return Finding("ok", f"Python {name}")
-    return Finding("problem", f"Python {name}: the course needs 3.11, 3.12 or 3.13", _way_in())
-
-
-def _check_packages(pins, find_version):
-    for name, tested in pins.items():
-        found = find_version(name)
-        if found == tested:
-            yield Finding("ok", f"{name} {found}")
-        elif found:
-            yield Finding("note", f"{name} {found} (tested with {tested}; most likely fine)")
-        elif name == "jupyterlab":
-            yield Finding("note", "jupyterlab is not in this Python (needed only for `make lab`)")
-        else:
-            yield Finding("problem", f"{name} is missing (tested with {tested})", _way_in())
-
-
-def _check_arithmetic():
-    try:
-        import torch
-
-        right = torch.allclose(torch.ones(2, 3) @ torch.ones(3, 2), torch.full((2, 2), 3.0))
-    except Exception as error:
-        return Finding("problem", f"PyTorch does not run: {error}", _way_in())
-    if right:
-        return Finding("ok", f"PyTorch computes (threads: {torch.get_num_threads()})")
-    return Finding("problem", "PyTorch computes wrongly", "install it anew: delete .venv, make lab")
-
-
-def _check_folder(root):
-    lacking = [name for name in ("helpers", "images", "notebooks") if not (root / name).is_dir()]
-    if lacking:
-        fix = "download the whole course again, not single files"
-        return Finding("problem", f"The course's folder {root} lacks {', '.join(lacking)}", fix)
-    return Finding("ok", "The course's folder is complete")
-
-
-def _check_models(root):
-    from helpers.pretrained.checksums import check_file
-
-    damaged = []
-    files = sorted((root / "helpers" / "pretrained" / "weights").glob("*.safetensors"))
-    for file in files:
-        try:
-            check_file(file)
-        except ValueError:
-            damaged.append(file.stem)
-    if damaged:
-        fix = "download the whole course again, or train them anew with their recipes"
-        return Finding("problem", f"Damaged trained models: {', '.join(damaged)}", fix)
-    names = ", ".join(file.stem for file in files if not file.stem.startswith("toy_"))
-    return Finding("ok", f"The trained models are whole: {names}")
-
-
-if __name__ == "__main__":
-    check_installation()

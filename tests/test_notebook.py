@@ -9,7 +9,7 @@ import numpy
 import pytest
 import torch
 
-from helpers import masks, notebook
+from helpers import installation, masks, notebook
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Box</title>{}<rect width="9"/></svg>'
 
@@ -46,7 +46,9 @@ def test_set_up_keeps_the_threads_few(monkeypatch):
 
 
 def test_set_up_names_what_is_missing_and_the_way_out(monkeypatch):
-    monkeypatch.setattr(notebook, "pinned_versions", lambda: {"torch": "2.13.0", "no-such": "1.0"})
+    monkeypatch.setattr(
+        installation, "pinned_versions", lambda: {"torch": "2.13.0", "no-such": "1.0"}
+    )
     with pytest.raises(ImportError, match=r"no-such.*kernel"):
         notebook.set_up()
 
@@ -59,9 +61,11 @@ def test_set_up_in_colab_installs_what_is_missing_and_says_so(monkeypatch, capsy
     monkeypatch.setitem(sys.modules, "google.colab", colab)
     monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
     missing = {"sacrebleu", "jupyterlab"}  # as in Colab, which has its own front end
-    find = notebook._version
+    find = installation._version
     monkeypatch.setattr(
-        notebook, "_version", lambda name: None if name in missing and not commands else find(name)
+        installation,
+        "_version",
+        lambda name: None if name in missing and not commands else find(name),
     )
     notebook.set_up()
     (command,) = commands
@@ -179,66 +183,3 @@ def test_show_source_keeps_the_code_of_a_class_whole():
     assert '    def method(self):\n        return "not a docstring"' in shown
     assert '"""The whole body."""' in shown  # or the function would have no body
     compile(shown.partition("```python")[2].removesuffix("```"), "shown", "exec")
-
-
-def test_check_installation_is_content_here(capsys):
-    notebook.check_installation()
-    said = capsys.readouterr().out
-    assert "✗" not in said
-    assert said.endswith("Everything is there. Enjoy the course!\n")
-
-
-def test_check_installation_says_what_is_wrong_and_how_to_fix_it(monkeypatch, capsys, tmp_path):
-    versions = {"torch": "2.13.0", "no-such": "1.0", "numpy": "0.1", "jupyterlab": "1.0"}
-    monkeypatch.setattr(notebook, "pinned_versions", lambda: versions)
-    monkeypatch.setattr(notebook, "ROOT", tmp_path)
-    find = notebook._version
-    monkeypatch.setattr(notebook, "_version", lambda n: None if n == "jupyterlab" else find(n))
-    notebook.check_installation()
-    said = capsys.readouterr().out
-    assert re.search(r"✗ no-such is missing .*\n    → .*make lab", said)
-    assert re.search(r"· numpy [\d.]+ \(tested with 0.1; most likely fine\)", said)
-    assert re.search(r"· jupyterlab is not in this Python", said)
-    assert re.search(r"✗ The course's folder .* lacks helpers, images, notebooks\n    → ", said)
-    assert "2 to mend" in said
-
-
-def test_a_damaged_model_is_a_problem(tmp_path):
-    whole = notebook._check_models(notebook.ROOT)
-    assert whole.level == "ok"
-    assert all(name in whole.what for name in ("translator", "sentiment", "reader"))
-    folder = tmp_path / "helpers" / "pretrained" / "weights"
-    folder.mkdir(parents=True)
-    (folder / "reader.safetensors").write_bytes(b"cut off")
-    damaged = notebook._check_models(tmp_path)
-    assert damaged.level == "problem"
-    assert "reader" in damaged.what
-
-
-def test_old_python_is_a_problem():
-    assert notebook._check_python((3, 10, 1)).level == "problem"
-    assert notebook._check_python((3, 12, 3)).level == "ok"
-    assert notebook._check_python((3, 14, 0)).level == "problem"
-
-
-def test_broken_torch_is_a_problem(monkeypatch):
-    def broken(*sizes):
-        raise OSError("libtorch.so is damaged")
-
-    monkeypatch.setattr(torch, "ones", broken)
-    finding = notebook._check_arithmetic()
-    assert finding.level == "problem"
-    assert "libtorch.so is damaged" in finding.what
-
-
-def test_the_check_runs_from_a_terminal_without_the_course_packages():
-    # -S leaves out site-packages: a bare Python still says what is missing.
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "helpers.notebook"],
-        cwd=notebook.ROOT,
-        capture_output=True,
-        text=True,
-        env={"PYTHONIOENCODING": "utf-8"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "✗ torch is missing" in done.stdout

@@ -268,7 +268,7 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
     assert colours(page, "^Source token 2", (0.8, 0.5)) > 2 * dim
 
 
-def fits(page, size):
+def check_it_fits(page, size):
     """Check every depth: nothing is cut, and nothing scrolls inside."""
     for place in (0, 1, 2, 3):
         page.locator(".mm-depths button").nth(place).click()
@@ -296,7 +296,7 @@ def fits(page, size):
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (680, 800), (390, 844)])
 def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
-    fits(offline(model_map(trace), size), size)
+    check_it_fits(offline(model_map(trace), size), size)
 
 
 def test_hostile_tokens_are_text(offline):
@@ -374,7 +374,7 @@ def test_a_single_stack_fits_as_well(offline, which, size):
         trace = load_storyteller().trace("The king said to his daughter")
     else:
         trace = load_wardrobe().trace(clothes("test", 10).images[9])
-    fits(offline(model_map(trace), size), size)
+    check_it_fits(offline(model_map(trace), size), size)
 
 
 # ---- in JupyterLab ---------------------------------------------------------------------------

@@ -114,6 +114,7 @@ def test_what_cannot_be_translated_is_said(visit):
     page.get_by_label("Type a French sentence").fill("Он спит.")
     page.get_by_role("button", name="Translate").click()
     page.wait_for_selector("text=The model has never seen")
+    assert page.locator("text=The model has never seen").is_visible()
 
 
 def test_a_prediction_opens_its_result_and_nothing_else(visit):
