@@ -1,0 +1,58 @@
+"""axe-core looks for barriers in what our cells show: in JupyterLab, light and dark."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CELLS = [
+    """
+from IPython.display import display
+from helpers import exercises, masks
+from helpers.pretrained.translator import load_translator
+from helpers.widgets.attention_view import attention_view
+from helpers.widgets.mask_builder import MaskBuilder
+from helpers.widgets.model_map import model_map
+translator = load_translator()
+sentence = "Un chien noir court."
+""",
+    "model_map(translator.trace(sentence))",
+    "attention_view(translator.attend(sentence))",
+    "MaskBuilder()",
+    "exercises.predict('loop_against_matrix')",
+    "exercises.reveal('loop_against_matrix', measured='hundred')",
+    "exercises.quiz('shapes_in_the_paper')",
+    "exercises.warm_up(4)",
+    "display(exercises.heading('causal_mask'))\n"
+    "exercises.check('causal_mask', lambda length: ~masks.causal_mask(length))",
+    "exercises.progress()",
+]
+OUTPUTS = {"include": [[".jp-OutputArea-output"]]}
+
+
+def barriers(page):
+    """Return what axe finds to be serious or critical in the outputs on the page."""
+    found = Axe().run(page, context=OUTPUTS).response["violations"]
+    return [
+        (broken["id"], node["html"][:160], node.get("failureSummary", "")[:300])
+        for broken in found
+        if broken["impact"] in ("serious", "critical")
+        for node in broken["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_that_our_cells_show_shuts_anybody_out(open_notebook, dark):
+    page = open_notebook(CELLS, dark=dark, size=(1280, 5000))
+    for alive in (".mm-stage[data-painted]", ".av-field canvas", ".course-explorer svg"):
+        page.wait_for_selector(alive)
+    assert page.locator(".jp-OutputArea-output").count() >= len(CELLS)
+    assert barriers(page) == []
+
+
+def test_a_barrier_would_be_found(chromium):
+    page = chromium.new_page()
+    pale = '<p style="color: #ccc; background: #fff">Hardly anybody reads this.</p>'
+    page.set_content(f'<div class="jp-OutputArea-output">{pale}</div>')
+    assert [broken[0] for broken in barriers(page)] == ["color-contrast"]
+    page.close()
