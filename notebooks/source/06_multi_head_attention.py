@@ -33,14 +33,15 @@ from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.model_map import model_map
 
 # %% [markdown] tags=["notes"]
-# **49 minutes.** Hook, warm-up and first prediction 6 · 1 two answers 2 · 2 several heads in one layer
-# 17 · 3 $W_O$ 8 · 4 trained heads 7 · 5 switching off 9. The other exercises are for home.
+# **49 minutes.** Hook, warm-up and first prediction 6 · 1 two answers 2 · 2 several heads in one layer 17 · 3
+# $W_O$ 8 · 4 trained heads 7 · 5 switching off 9. The other exercises are homework.
 #
 # **Say first**: nothing about attention itself changes today. We run lesson 04's attention several times
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
 # trained heads turn out to do.
 #
-# **If you are late**: leave the find-the-bug exercise for home, and in section 4 skip the heads by distance.
+# **If you're running late**: set the find-the-bug exercise as homework, and in section 4 skip the heads by
+# distance.
 #
 # **Ask**: "Could a deeper network do it with one head per layer?" (Yes, one question after the other;
 # heads let one layer ask several at once.) · "16 heads of width 64 in a model of width 512: which shape
@@ -48,8 +49,8 @@ from helpers.widgets.model_map import model_map
 # section 5: "What would convince you that a head doesn't matter?"
 #
 # **Mistakes to expect**: people cut up the embedding instead of the projection. They reshape without
-# transposing, or forget the transpose on the way back (the shape is right both times). The numbers of
-# sections 3 to 5 come from two trained models, and other models have other heads.
+# transposing, or forget the transpose on the way back (the shape is right both times). The numbers in
+# sections 3 to 5 come from two trained models, and the heads of other models do different things.
 
 # %%
 exercises.warm_up(6)
@@ -121,7 +122,7 @@ scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
 print(scores.softmax(-1))
 
 # %% [markdown]
-# You can raise both scores as far as you like, but as long as they're equal, each word gets at most half.
+# You can raise both scores as high as you like, but as long as they're equal, each word gets at most half.
 # Every row of a softmax sums to 1, so any weight that *tired* gets is weight that *animal* can't have. And
 # the result is a single vector, a blend of both values.
 #
@@ -200,8 +201,8 @@ def split_heads(x, n_heads):
 exercises.check("split_heads", split_heads)
 
 # %% [markdown]
-# Why does it take two steps? The result should have the shape (1, 2, 6, 4), and `all_queries.reshape(1, 2, 6,
-# 4)` has that shape too.
+# Why do we first split and then transpose? The result should have the shape (1, 2, 6, 4), and a single
+# `all_queries.reshape(1, 2, 6, 4)` gives that shape too.
 
 # %%
 exercises.predict("torn_split")
@@ -412,7 +413,7 @@ notebook.tell(
 # Do the heads overwrite each other, then? Mostly not. A head can only write along $K$ directions of the
 # $D$-dimensional space. Those directions span a **subspace**, and lesson 05 showed that random directions in
 # a large space are nearly at right angles. So although the contributions are added up, they largely stay out
-# of each other's way. *Going deeper* measures how far.
+# of each other's way. *Going deeper* measures how much they overlap.
 #
 # ## 4. What do trained heads do?
 #
@@ -454,7 +455,8 @@ attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted fr
 
 # %% [markdown]
 # We can also sort heads by *how far* they look. For each head, we average the distance between a word and the
-# words it attends to, over twenty captions. A head that spread its weight evenly would get 3.5 words.
+# words it attends to, over twenty captions. A head that spread its weight evenly would have an average of 3.5
+# words.
 
 # %%
 exercises.predict("the_far_layer")
@@ -518,10 +520,10 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# The translator attends in three places: French words to each other (*encoder*), English words to the
-# English so far (*decoder*), and English to French (*cross*), as in lesson 02. With three layers of four
-# heads each, that makes 36 heads. Here's one of the cross-attention heads. On average, its rows give 84% of
-# their weight to a single token.
+# The translator attends in three places: French words to each other (*encoder*), English words to the English
+# words so far (*decoder*), and English to French (*cross*), as in lesson 02. With three layers of four heads
+# each, that makes 36 heads. Here's one of the cross-attention heads. On average, its rows give 84% of their
+# weight to a single token.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 pairs = [
@@ -776,12 +778,12 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The best head on this list isn't the one that looked best on the first pair. But read the last column: it
-# gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2, which we met
-# at the start, gives most of its weight to the two nouns and is right less often. So our score tells us which
-# noun gets more weight, but not whether the model makes any use of that weight.
+# The best head on this list isn't the one that looked best on the first pair. But read the last column: this
+# best head gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2,
+# which we met at the start, gives most of its weight to the two nouns and is right less often. So our score
+# tells us which noun gets more weight, but not whether the model makes any use of that weight.
 #
-# There's a second reason for caution, because we picked the best of 72 heads. So let's test it on eight other
+# We also have to be careful because we picked the best of 72 heads. So let's test that head on eight other
 # reasons: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
 
 # %%
@@ -921,8 +923,9 @@ for silent in ([1], [2], [3], [1, 2], [1, 3], [2, 3]):
         print(f"without {silent}:", translator.translate(CAPTIONS[0][0]))
 
 # %% [markdown]
-# The translator copes without any single layer of cross-attention. Without layers 2 and 3, almost nothing of
-# the French sentence reaches the decoder, which writes some other caption.
+# The translator copes when any one layer of cross-attention is switched off. When layers 2 and 3 are both
+# off, almost nothing of the French sentence reaches the decoder, so the decoder writes some other
+# caption instead.
 #
 # **To try**: silence heads *greedily*, always choosing the head whose absence raises the loss least, and plot
 # the loss against the number of silent heads. Voita et al. (2019) learn which ones to prune.

@@ -5,7 +5,7 @@
 # with nothing else in between, so each layer reads the output of the layer before.
 #
 # To see what happens to the words, we split every vector into two parts. One part is the average over the
-# sentence, which all of its words share. The rest is the word's **own** part. At the start, the own part
+# sentence, which all of its words share. The rest is the word's **own** part. At the start, this own part
 # makes up about 95% of a vector's length. Attention mixes the words, so this share will shrink. How fast?
 
 # %% tags=["set-up"]
@@ -48,7 +48,8 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # neighbours argue, vote again. One press of the stop button ends all six. The cells after it then say that
 # the training was cut short, and carry on.
 #
-# **If you are late**: skip the pencil in section 2, and solve the find-the-bug exercise together, aloud.
+# **If you're running late**: skip the pencil in section 2, and solve the find-the-bug exercise together,
+# aloud.
 #
 # **Ask**: "What would happen without the ReLU?" (two matrices in a row are one matrix) · "Why does
 # cross-attention need no causal mask?" (the whole source is known from the start) · "Which tensor has both S
@@ -136,7 +137,7 @@ exercises.quiz("name_the_parts")
 exercises.warm_up(7)
 
 # %% [markdown]
-# ## 1. How does a word keep what it was?
+# ## 1. How does a word keep its own information?
 #
 # A single plus sign repairs our stack. In place of $\mathrm{Sublayer}(x)$ we pass on
 #
@@ -306,7 +307,7 @@ notebook.show_source(Residual.forward)
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
 # It works on **each position by itself**, with the same weights at every position, so no word affects another
-# here. In the picture it looks like a small extra.
+# here. In the picture, the feed-forward network looks like a small extra.
 
 # %%
 exercises.predict("share_of_feed_forward")
@@ -955,10 +956,10 @@ if complete(runs, orders):
 #
 # ## Dropout
 #
-# During training, dropout sets a random share $p$ of the **activations** to zero, which are the numbers that
-# flow through the model, not its weights. It divides the rest by $1 - p$, so that the expected sum stays the
-# same. After `model.eval()`, dropout is switched off. In the paper, dropout is applied to each sublayer's
-# output before the addition, and to the sum of embeddings and positions.
+# **Activations** are the numbers that flow through the model, as opposed to its weights. During training,
+# dropout sets a random share $p$ of the activations to zero. It divides the rest by $1 - p$, so
+# that the expected sum stays the same. After `model.eval()`, dropout is switched off. In the paper, dropout
+# is applied to each sublayer's output before the addition, and to the sum of embeddings and positions.
 
 # %%
 dropout = Dropout(0.25)
@@ -970,11 +971,11 @@ assert abs((dropped == 0).float().mean() - 0.25) < 0.01 and abs(dropped.mean() -
 assert torch.equal(dropout.eval()(torch.ones(100)), torch.ones(100))
 
 # %% [markdown]
-# ## The same as PyTorch's
+# ## Does PyTorch get the same numbers?
 #
 # Does our model compute what `nn.Transformer` computes? We copy the weights of all twelve layers of a fresh
-# model into PyTorch's and compare. `nn.Transformer` has no embeddings and no output layer, so we use ours for
-# both.
+# model into PyTorch's model and compare the outputs. `nn.Transformer` has no embeddings and no output layer,
+# so we use ours for both.
 
 
 # %% tags=["hide-input"]

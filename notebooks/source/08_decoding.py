@@ -41,8 +41,8 @@ french, references = (list(side) for side in zip(*CAPTIONS, strict=True))
 batch = translator.encode(french)
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 logits 9 · 2 one pass or many 11 · 3 greedy and beam 13 ·
-# 4 sampling 9 · 5 cache and map 4. Everything under *Practice* is for home.
+# **50 minutes.** Hook and warm-up 4 · 1 logits 9 · 2 one pass or many 11 · 3 greedy and beam 13 · 4 sampling
+# 9 · 5 cache and map 4. Everything under *Practice* is homework.
 #
 # **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
 # output into words.
@@ -54,7 +54,7 @@ batch = translator.encode(french)
 # would you choose for a chatbot, and which for a contract?" (before the explorer) · "Why does the cache keep
 # keys and values, but no queries?" (a query is used once, by its own position).
 #
-# **If you are late**: skip the twenty captions in section 3, and set the explorer as homework.
+# **If you're running late**: skip the twenty captions in section 3, and set the explorer as homework.
 #
 # **Mistakes to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p · the
 # cache keeps queries too. For the predictions see the reveals.
@@ -501,9 +501,9 @@ print(smooth_targets(torch.tensor([2]), vocab_size=6, epsilon=0.1))  # the right
 
 # %% [markdown]
 # A smoothed target keeps the model from becoming overconfident, and in the Transformer paper it improved
-# BLEU. But it also asks for a flat tail. Outside the best twenty tokens, the target has 9.95%, so compare
-# that with what you just measured. *Going deeper* trains two small models, one with smoothing and one
-# without, and compares their tails.
+# BLEU. But it also asks for a flat tail. The target puts 9.95% outside the best twenty tokens. Compare that
+# with what you just measured. *Going deeper* trains two small models, one with smoothing and one without, and
+# compares their tails.
 #
 # For greedy decoding and beam search the tail doesn't matter, because they never choose from it. For drawing
 # it matters a lot.
@@ -612,8 +612,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Try the settings yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p
-# with which it writes no wrong words.
+# Try the settings yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p at
+# which it writes no wrong words.
 
 # %%
 DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
@@ -642,7 +642,7 @@ assert "finishing" in found[0] and found[1] == "An older man is selling flowers 
 exercises.quiz("top_p_keeps")
 
 # %% [markdown]
-# ## 5. Isn't that terribly slow?
+# ## 5. Isn't one pass per token terribly slow?
 #
 # To write token 128, the decoder needs the keys and values of all 127 positions before it. If you simply call
 # the model on the whole prefix, it recomputes all of them at every step. Over 128 steps, that's 1 + 2 + … +

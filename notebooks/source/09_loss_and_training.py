@@ -7,7 +7,7 @@
 # is the right one.
 #
 # Then we asked it for a translation, and it wrote the same word again and again. There's no mistake in the
-# arithmetic of the loss, and the 65% are counted correctly. So what went wrong?
+# arithmetic of the loss, and the share of right tokens, 65%, is counted correctly too. So what went wrong?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -79,7 +79,7 @@ def train_briefly(measure, steps=20, seed=0):
 # **Show** the hook on the projector, and collect explanations for the splendid numbers on the board before
 # anybody runs the next cell. Come back to the list in section 3.
 #
-# **If you are late**: leave out section 5's learning rate, and hand out `cross_entropy` as homework.
+# **If you're running late**: leave out section 5's learning rate, and hand out `cross_entropy` as homework.
 #
 # **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
 # while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What in the
@@ -236,9 +236,9 @@ log_v = math.log(len(transformer.target))
 print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 
 # %% [markdown]
-# A loss below 4.13 means that the model uses more than the words' frequencies. Now compare the first step of
-# our run. Its loss was 3.6 before the model had learned anything, when it should have been 4.98. So the very
-# first number of the training log already showed that something other than words was being counted.
+# A loss below 4.13 means that the model uses more than the words' frequencies. Now look back at the first
+# step of our run. Its loss was 3.6 before the model had learned anything, when it should have been 4.98. So
+# the very first number of the training log already showed that something other than words was being counted.
 #
 # What does a run with a correct loss look like? Here's the training log of the bundled toy Transformer, which
 # was trained for 1,900 steps.
@@ -319,7 +319,7 @@ assert flattered[1] < 0.6 * flattered[0] and math.isclose(honest[0], honest[1], 
 # ### Your turn: find the bug (4 min)
 #
 # The loss below was meant to leave padding out, but it's still too low. It contains two mistakes, and the
-# print-out gives a clue to each. It measures a model that always gives nearly all of the probability to a
+# print-out gives a clue to each. The model in the print-out always gives nearly all of the probability to a
 # *wrong* word.
 
 # %% tags=["hide-input"]
@@ -386,9 +386,9 @@ torch.testing.assert_close(quick, theirs)
 
 # %% [markdown]
 # On real words, the loss of our splendid run is about 3.7, just below the unigram entropy. So how much harm
-# did the wrong loss do? To find out, we train the same model twice for 40 steps, with the same first weights
-# and the same batches, once with padding counted and once without. Then we measure both on the real words of
-# unseen sentences.
+# did the wrong loss do? To find out, we train the same model twice for 40 steps, with the same initial
+# weights and the same batches, once with padding counted and once without. Then we measure both on the real
+# words of unseen sentences.
 
 # %%
 exercises.predict("harm_of_counting_padding")
@@ -439,7 +439,7 @@ notebook.tell(
 
 # %% [markdown]
 # Averaging the averages of several batches leads to the same kind of error, because a batch of 3 tokens then
-# counts as much as a batch of 300. Instead, sum the nats, sum the tokens, and divide once.
+# counts as much as a batch of 300. Instead, add up the nats, count the tokens, and divide once.
 #
 # ## 4. What does one training step do?
 #
@@ -625,11 +625,11 @@ notebook.tell(
 )
 
 # %% [markdown]
-# ## 6. Which of the three would you take?
+# ## 6. Which of the three models would you take?
 #
 # We trained three models in exactly the same way: the GRU of lesson 01, the GRU with attention of lesson 02
-# and a Transformer. They had the same 20,000 pairs in the same batches, the same eight rounds through the
-# data and the same optimiser. Each ran on one CPU core.
+# and a Transformer. They had the same 20,000 pairs in the same batches, the same eight rounds (epochs)
+# through the data and the same optimiser. Each ran on one CPU core.
 
 # %%
 exercises.predict("longest_round")
@@ -927,8 +927,8 @@ print({k: v for k, v in translator.card.items() if "bleu" in k})
 assert greedy > 30
 
 # %% [markdown]
-# Twenty sentences with one reference each are too few for a reliable score. The next cell repeats the stored
-# greedy score on the 1,000 test captions. If you set `fetch = True`, it downloads them once (about 45 kB).
+# Twenty sentences with one reference each are too few for a reliable score. If you set `fetch = True`, the
+# next cell downloads the 1,000 test captions once (about 45 kB) and computes the stored greedy score again.
 
 # %% tags=["nbval-ignore-output"]
 fetch = False

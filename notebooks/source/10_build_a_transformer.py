@@ -120,9 +120,9 @@ notebook.show_source(own_or_tested)
 # | The tones | not run | runs, accuracy above 95% | also one change of their own, measured |
 # | Readability | no names, no shapes | mostly readable | a colleague could continue the work |
 #
-# With 16 points or more, somebody is ready to work on a real code base. Below 10, they should do lessons 06
-# and 07 again. Looking at a solution costs a point only in part 3, because reading good code and explaining
-# it is a skill as well.
+# Anybody with 16 points or more is ready to work on a real code base. Anybody with fewer than 10 should do
+# lessons 06 and 07 again. Looking at a solution costs a point only in part 3, because reading good code and explaining it is
+# a skill as well.
 
 # %% [markdown]
 # ## 1. The embedding
@@ -323,14 +323,14 @@ torch.testing.assert_close(memory[1:, :n], shorter, atol=1e-4, rtol=1e-4)
 print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
-# **20 minutes** for parts 4 to 7. Groups that are late can skip part 4, which they know from lesson 07. After
-# part 6, ask: *what would change if the lambda used x instead of its h?* (The norm would be computed and then
-# ignored, and every shape would still fit.)
+# **20 minutes** for parts 4 to 7. Groups that are running late can skip part 4, which they know from lesson
+# 07. After part 6, ask: *what would change if the lambda used x instead of its h?* (The norm would be
+# computed and then ignored, and every shape would still fit.)
 
 # %% [markdown]
 # ## 8. A decoder layer
 #
-# A decoder layer has one sublayer more than an encoder layer: masked self-attention, cross-attention,
+# A decoder layer has one more sublayer than an encoder layer: masked self-attention, cross-attention,
 # feed-forward. Self-attention isn't allowed to attend to later positions, and cross-attention isn't allowed
 # to attend to the source's padding. Your function is given both masks.
 
@@ -422,8 +422,8 @@ for row in written.tolist():
 # %% [markdown] tags=["notes"]
 # **24 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
 # right and the causal mask hides it?* (Real positions don't need it. The mask only changes the outputs at the
-# padding, and we have it because the course's model does.) With padding on the left, neither our mask nor our
-# positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
+# padding, and we keep it because the course's model has it.) With padding on the left, neither our mask nor
+# our positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
 # counted from the padding.
 
 # %% [markdown]
@@ -740,7 +740,7 @@ exercises.quiz("where_a_bug_hides")
 exercises.quiz("mean_over_padding")
 
 # %% [markdown]
-# ### To talk about
+# ### To discuss in pairs
 
 # %%
 exercises.quiz("why_check_each_part")

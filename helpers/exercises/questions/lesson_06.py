@@ -24,7 +24,7 @@ QUESTIONS = [
     ),
     Question(
         "what_a_head_sees",
-        "What does one head see of a word?",
+        "How much of a word does one head see?",
         "single",
         [
             right(
@@ -56,7 +56,7 @@ QUESTIONS = [
             ),
             wrong("It doubles.", "There are twice as many heads, but each is half as wide now."),
             wrong("It halves.", "Each head is half as wide, but there are twice as many now."),
-            wrong("Only W_O gets larger.", "W_O is 512 × 512 in both."),
+            wrong("Only W_O gets larger.", "W_O is 512 × 512 in both cases."),
         ],
     ),
     Question(
@@ -112,7 +112,7 @@ QUESTIONS = [
     ),
     Question(
         "is_attention_explanation",
-        "Your classifier says 'complaint' and its attention lies on the word 'refund'. Can you tell the customer that it decided because of that word? What would you do first?",
+        "Your classifier says 'complaint' and its attention is on the word 'refund'. Can you tell the customer that it decided because of that word? What would you do first?",
         "open",
         answer="Not from the map alone. It shows where the weight of some heads went, but not "
         "what the decision depends on. So intervene first: replace 'refund', or silence "
@@ -125,13 +125,13 @@ QUESTIONS = [
         "Michel et al. found that after training, you can remove most heads one at a time at "
         "hardly any cost. So why not train with a single head?",
         "open",
-        answer="A trained model might not need a head, but that doesn't mean it could have been "
-        "trained without it. During training, many heads are many chances to find a "
-        "useful relation, and the other heads can take over what one of them did. Also, "
-        "removing heads one at a time is different from removing them all at once. The "
-        "fair test is to train both models. Small models with one head usually do a "
-        "little worse. And you'd save hardly anything, because the parameters and the "
-        "matrix products stay the same, and there are only fewer maps.",
+        answer="A trained model might not need a head, but that doesn't mean the model could "
+        "have been trained without that head. During training, many heads are many "
+        "chances to find a useful relation, and the other heads can take over what one of "
+        "them did. Also, removing heads one at a time is different from removing them all "
+        "at once. The fair test is to train both models. Small models with one head "
+        "usually do a little worse. And you'd save hardly anything, because the "
+        "parameters and the matrix products stay the same. You'd only have fewer maps.",
     ),
 ]
 
@@ -199,9 +199,9 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_a_head_writes",
-        "The translator is 256 wide and has four heads per layer. After training, what share of "
-        "what a head adds to the output lies *outside* its own 64 columns? (Measured by the "
-        "squares of the numbers in its rows of W_O.)",
+        "The translator is 256 wide and has four heads per layer. After training, how "
+        "much of a head's contribution to the output lies *outside* its own 64 columns? "
+        "We measure it by the squares of the numbers in the head's rows of W_O.",
         slider=True,
         low=0,
         high=100,
@@ -216,7 +216,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "when_the_street_is_too_wide",
-        "In the head that led from *it* to *animal*, what does *it* do when the sentence ends in *too wide*?",
+        "In the head where *it* attended to *animal*, what does *it* do when the sentence ends in *too wide*?",
         options={
             "street": (
                 "it gives more weight to *street* than to *animal*",
@@ -242,8 +242,9 @@ PREDICTIONS = [
         options={
             "first": (
                 "the first",
-                "The first layer has near heads and far ones. One of them has the shortest "
-                "distance of all, because it attends to the previous word.",
+                "In the first layer, some heads attend to nearby words and others to distant "
+                "ones. One head has the shortest distance of all, because it attends to the "
+                "previous word.",
             ),
             "fourth": (
                 "the fourth",
@@ -257,7 +258,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "cheap_heads",
-        "Switch off one of the translator's 36 heads, only that one, and measure the loss. For how many of the 36 does it rise by less than a tenth?",
+        "Switch off the translator's 36 heads one at a time, and measure the loss each time. For how many of the 36 does the loss rise by less than a tenth?",
         low=0,
         high=36,
         unit="heads",
@@ -308,15 +309,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "other_reasons",
-        "The best head of 72 was chosen on eight reasons. With eight other reasons, what becomes of its share of right nouns?",
+        "The best head of 72 was chosen on eight reasons. With eight other reasons, what happens to its share of right nouns?",
         options={
             "same": (
                 "it stays within two points",
-                "It would if the choice had been made on other data. We picked the best of 72, and the best of many is partly lucky.",
+                "That would be so if we had chosen the head on other data. We picked the best of 72, and the best of many is partly lucky.",
             ),
             "falls": (
                 "it falls, but stays above one half",
-                "Right: what was chosen on some data looks worse on other data.",
+                "Right: a head that was chosen on some data looks worse on other data.",
             ),
             "chance": (
                 "it falls to one half",

@@ -94,7 +94,7 @@ QUESTIONS = [
             wrong("2099200", "The second bias, of 512, is missing."),
             wrong(
                 "1050624",
-                "That is one layer with its bias, or an attention layer. There are two matrices of 512 × 2048.",
+                "That is one of the two linear layers with its bias, or a whole attention layer. Here there are two matrices of 512 × 2048.",
             ),
         ],
         answer=2099712,
@@ -134,7 +134,7 @@ QUESTIONS = [
     ),
     Question(
         "why_residual",
-        "Explain to a friend who knows matrices but no neural networks why a deep stack is easier to train with paths around its layers.",
+        "Explain to a friend who knows about matrices, but not about neural networks, why a deep stack is easier to train with paths around its layers.",
         "open",
         answer="Without the path, every layer has to pass on everything in its input, and it has "
         "to learn this from random weights. The gradient reaches the first layer only "
@@ -179,7 +179,7 @@ QUESTIONS = [
                 "That divides the squares by n − 1 = 3. Layer normalisation divides by n = 4.",
             ),
             wrong("1", "That divides by the variance, 2. Divide by its square root."),
-            wrong("2", "The mean is subtracted, and now divide by the standard deviation."),
+            wrong("2", "You've subtracted the mean. Now divide by the standard deviation."),
             wrong("4.24", "Subtract the mean, 4, before you divide."),
         ],
         answer=1.414,
@@ -290,7 +290,7 @@ PREDICTIONS = [
         options={
             "hardly": (
                 "nearly as well as with the norms, since training adjusts the weights",
-                "For that, training would have to start from outputs of a sensible size, and the "
+                "That works only if training starts from outputs of a sensible size, and the "
                 "outputs of four layers without a norm are far too large.",
             ),
             "slower": (
@@ -342,8 +342,8 @@ PREDICTIONS = [
         high=40,
         unit="%",
         close=0.06,
-        too_low="The variance becomes 4/3 as large, so the result is divided by a larger number.",
-        too_high="The variance becomes 4/3 as large, but it's under a root.",
+        too_low="The variance becomes 4/3 times as large, so the result is divided by a larger number.",
+        too_high="The variance becomes 4/3 times as large, but it's under a square root.",
     ),
     Prediction(
         "larger_gradient",

@@ -17,7 +17,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Log-probabilities.",
-                "F.nll_loss expects those. A log-softmax of log-probabilities changes nothing, so here it would do no harm.",
+                "F.nll_loss expects those. They would do no harm here, because a log-softmax doesn't change log-probabilities.",
             ),
             wrong("The argmax.", "An argmax has no gradient."),
         ],
@@ -134,7 +134,7 @@ QUESTIONS = [
     ),
     Question(
         "likelier_is_not_better",
-        "A larger beam finds a sentence to which the model gives a higher probability, and its BLEU is lower. How can that be?",
+        "A larger beam finds a sentence to which the model gives a higher probability, but the sentence has a lower BLEU. How can that be?",
         "open",
         answer="The model's probability doesn't measure the quality of a translation. The model "
         "was trained to predict the next word of one human translation, given the right "
@@ -198,17 +198,17 @@ PREDICTIONS = [
             "zero": (
                 "0, because −log 1 = 0",
                 "It would be 0 if the function used the probabilities as they are. It applies a "
-                "softmax first, to 1 and 3,999 zeros, and each of those zeros still counts e⁰ = "
-                "1.",
+                "softmax first, to 1 and 3,999 zeros, and each of those zeros still counts as e⁰ "
+                "= 1.",
             ),
             "small": (
                 "a little more than 0, because the softmax inside blurs the 1 somewhat",
-                "It's true that there's a softmax inside. But among 3,999 zeros, each counting "
-                "e⁰ = 1, a single e¹ disappears.",
+                "It's true that there's a softmax inside. But among 3,999 zeros, each of which "
+                "counts as e⁰ = 1, a single e¹ disappears.",
             ),
             "large": (
                 "more than 7, nearly as bad as guessing at random",
-                "Yes: the softmax inside sees e¹ among 3,999 times e⁰, so the right token gets less than a thousandth.",
+                "Yes: the softmax inside adds one e¹ and 3,999 times e⁰, so the right token gets less than a thousandth.",
             ),
             "error": (
                 "an error, because the function needs logits",
@@ -220,14 +220,14 @@ PREDICTIONS = [
     ),
     Prediction(
         "one_pass_or_many",
-        "The same trained model, the same English sentence: once all twelve prefixes in a single pass, once a separate pass per prefix. How do the two sets of logits compare?",
+        "The same trained model reads the same English sentence twice: first all twelve prefixes in a single pass, then each prefix in a pass of its own. How do the two sets of logits compare?",
         options={
             "same": (
                 "the same everywhere, up to rounding",
                 "Yes. With the mask, nothing at a position depends on what comes after it.",
             ),
             "early": (
-                "they differ at the early positions, where the single pass has later words beside them",
+                "they differ at the early positions, where the single pass also contains the later words",
                 "The later words are in the same tensor, but the mask keeps every earlier position from attending to them. Feed-forward layers and norms work on each position by itself.",
             ),
             "late": (
@@ -239,13 +239,14 @@ PREDICTIONS = [
     ),
     Prediction(
         "loss_on_dice",
-        "Each token is the throw of a die with 20 sides, so without cheating no model can get "
-        "below log 20 = 3.0. Which small models end far below that?",
+        "Each token is the throw of a die with 20 sides, so without cheating no model can "
+        "get below log 20 = 3.0. Which of the two incomplete models, one without the mask "
+        "and one without the shift, ends far below that?",
         options={
             "neither": (
                 "neither of the two: mask or shift alone is enough",
-                "The mask and the shift each block one way to cheat. If only one of the two is "
-                "there, training finds the other way.",
+                "The mask and the shift each block one way to cheat. If only one of them is "
+                "there, training finds the way that's still open.",
             ),
             "no_mask": (
                 "only the one without the mask: it can look ahead",
@@ -266,7 +267,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "does_the_beam_find_it",
-        "A beam of 4 ranks whole sentences by their log-probability, for the caption with the station. What will it write?",
+        "For the caption with the station, a beam of 4 ranks whole sentences by their log-probability. What will it write?",
         options={
             "station": (
                 "a sentence with *station*, because the beam keeps the second-best token",
@@ -300,7 +301,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "outside_the_top_twenty",
-        "At half of the positions the best token gets 90% or more. Of the 4,000 tokens, how much probability do all those *outside the best twenty* get together, on average?",
+        "At half of the positions the best token gets 90% or more. The vocabulary has 4,000 tokens. On average, how much probability do all tokens *outside the best twenty* share?",
         slider=True,
         low=0,
         high=20,

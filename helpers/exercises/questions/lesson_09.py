@@ -13,7 +13,7 @@ QUESTIONS = [
                 "Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm.",
             ),
             wrong(
-                "Probabilities, so what comes out of the softmax.",
+                "Probabilities, which are what comes out of the softmax.",
                 "Then the softmax is applied twice. There's no error message, but the loss can't "
                 "come near 0 and learning is slow.",
             ),
@@ -23,7 +23,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The likeliest token at each position, to be compared with the target.",
-                "argmax has no gradient, and it loses how sure the model was.",
+                "argmax has no gradient, and it throws away how sure the model was.",
             ),
         ],
     ),
@@ -49,10 +49,10 @@ QUESTIONS = [
         [
             right(
                 "The loss looks better than it is.",
-                "True: the model soon predicts padding with certainty, so it costs nothing.",
+                "True: the model soon predicts padding with certainty, so padding costs nothing.",
             ),
             right(
-                "The same sentence has another loss in another batch.",
+                "The same sentence has a different loss in a different batch.",
                 "True: how much padding it gets depends on its neighbours.",
             ),
             right(
@@ -65,7 +65,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The loss becomes NaN.",
-                "Not so, which is the problem, because nothing seems to be wrong.",
+                "Not so, and that's the problem: nothing seems to be wrong.",
             ),
         ],
     ),
@@ -153,13 +153,13 @@ QUESTIONS = [
         "Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. Somebody says that B is better. What would you ask first?",
         "open",
         answer="First ask whether the losses can be compared at all. Both models need the same "
-        "vocabulary and tokenizer, both numbers have to be without label smoothing, and "
-        "both have to leave padding out. With label smoothing, the loss is higher and "
-        "BLEU is often better. Then ask how BLEU was computed: with sacrebleu, on the "
-        "same references, with the same decoding and beam? Then ask how much is chance. "
-        "Another seed alone can change BLEU on a thousand sentences by about 0.7, so "
-        "train each model with a few seeds, or resample the test sentences. Finally, read "
-        "some translations of both.",
+        "vocabulary and tokenizer, both losses have to be computed without label "
+        "smoothing, and both have to leave padding out. With label smoothing, the loss is "
+        "higher and BLEU is often better. Then ask how BLEU was computed: with sacrebleu, "
+        "on the same references, with the same decoding and beam? Then ask how much is "
+        "chance. Another seed alone can change BLEU on a thousand sentences by about 0.7, "
+        "so train each model with a few seeds, or resample the test sentences. Finally, "
+        "read some translations of both.",
     ),
 ]
 
@@ -198,7 +198,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "a_tenth_of_a_nat",
-        "How many times as probable does the new model find the right sentence of 40 tokens?",
+        "Compare the probabilities that the two models give to the right sentence of 40 tokens. How many times as high is the new model's?",
         options={
             "little": (
                 "about 1.1 times",
@@ -206,7 +206,7 @@ PREDICTIONS = [
             ),
             "five": (
                 "about 5 times",
-                "The factor 1.1 comes 40 times, but factors multiply: 1.1 to the power of 40 is far more than 40 tenths.",
+                "That's what you get by adding 40 tenths to 1. But factors multiply, and 1.1 to the power of 40 is far more than that.",
             ),
             "fifty": (
                 "about 50 times",
@@ -254,7 +254,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "harm_of_counting_padding",
-        "Measured on real words: how does the model that was trained with padding counted compare with the other one?",
+        "One model counted padding in its training loss, and the other didn't. We measure both on real words. How does the first compare with the second?",
         options={
             "worse": (
                 "far worse, by more than 0.5 nats",
@@ -305,8 +305,8 @@ PREDICTIONS = [
             ),
             "tenth": (
                 "about 0.1",
-                "That's −log 0.9, the part of the right word. Together, the other words get only "
-                "0.1 of the target, but each of them costs many nats.",
+                "That's −log 0.9, which is only the right word's part. Together, the other words "
+                "get only 0.1 of the target, but each of them costs many nats.",
             ),
             "third": (
                 "about 0.4",
@@ -347,8 +347,8 @@ PREDICTIONS = [
             ),
             "transformer": (
                 "the Transformer",
-                "Yes. It has the most parameters, and on a single core it helps little to have "
-                "no loop.",
+                "Yes. It has the most parameters, and on a single core, having no loop helps "
+                "little.",
             ),
         },
         ask_why=True,

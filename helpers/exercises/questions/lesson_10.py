@@ -27,7 +27,7 @@ QUESTIONS = [
                 "Yes. Post-norm has no final norms, so four tensors are left over and `load_state_dict` names them. All other shapes agree, but the numbers mean something else.",
             ),
             wrong(
-                "The shapes don't fit, so loading already fails at the first layer.",
+                "The shapes don't fit, so loading fails as early as the first layer.",
                 "A norm has the same shape wherever it is.",
             ),
             wrong(
@@ -42,17 +42,18 @@ QUESTIONS = [
     ),
     Question(
         "qkv_below_each_other",
-        "PyTorch's nn.MultiheadAttention stacks W_Q, W_K and W_V below each other in one matrix, in_proj_weight, as (out, in). What is its shape for d_model = 256?",
+        "PyTorch's nn.MultiheadAttention stacks W_Q, W_K and W_V on top of one another in one matrix, in_proj_weight, stored as (out, in). What is its shape for d_model = 256?",
         "shape",
         [
             wrong("(256, 768)", "That is (in, out). PyTorch stores a linear layer as (out, in)."),
             wrong("(256, 256)", "That is the shape of one of the three."),
             wrong(
-                "(3, 256, 256)", "The three are rows of one matrix, with no dimension of their own."
+                "(3, 256, 256)",
+                "Each of the three is a block of rows in one matrix, with no extra dimension.",
             ),
         ],
         answer="(768, 256)",
-        why="Three matrices with 256 rows each, below each other.",
+        why="Three matrices with 256 rows each, on top of one another.",
     ),
     Question(
         "same_tokens_other_logits",
@@ -146,7 +147,7 @@ QUESTIONS = [
     ),
     Question(
         "what_the_decoder_would_lack",
-        "For the tones, the encoder was enough. Say for three tasks of your choice whether you would use an encoder, a decoder, or both, and what decides.",
+        "For the tones, the encoder was enough. Choose three tasks. For each, say whether you would use an encoder, a decoder, or both, and what decides it.",
         "open",
         answer="Two things decide: whether there's something to write, and whether the model is "
         "allowed to see the whole input at once. For one label per clip, or one per word, "
@@ -179,14 +180,14 @@ PREDICTIONS = [
             ),
             "all": (
                 "all four, because trained weights only fit the exact model they were trained in",
-                "Weights do belong to one design. But the output is an argmax over the vocabulary, and a small change of the logits leaves the likeliest word in its place.",
+                "Weights do belong to one design. But the output is an argmax over the vocabulary, and a small change in the logits leaves the likeliest word in its place.",
             ),
         },
         recall="same_tokens_other_logits",
     ),
     Prediction(
         "padding_taken_for_sound",
-        "The padding frames are all zeros. We tell an untrained classifier that they're sound like the other frames. What happens to the logits of the clip?",
+        "The padding frames are all zeros. We tell an untrained classifier that they count as sound, just as the other frames do. What happens to the logits of the clip?",
         options={
             "same": (
                 "They stay the same, because frames of zeros add nothing.",
@@ -217,7 +218,7 @@ PREDICTIONS = [
             ),
             "all": (
                 "all four, so that it does no better than chance",
-                "It loses the order of the frames, but not the frames. A steady tone has other frames than a moving one.",
+                "It loses the order of the frames, but not the frames. A steady tone has different frames from a moving one.",
             ),
         },
         recall="mean_over_padding",
