@@ -54,8 +54,8 @@ class Machine:
     Parameters
     ----------
     folder : Path
-    proxy : str
-        The command of the proxy.
+    proxy : Path
+        The command of the proxy; absolute, because it is started in another folder.
     """
 
     def __init__(self, folder, proxy):
@@ -156,6 +156,7 @@ class Learner:
         self.machine, self.name = machine, name
         self.web = requests.Session()
         self.kernel, self.socket = None, None
+        self.saved = None
 
     def log_in(self):
         """Type the name and the code into the hub's form."""
@@ -249,18 +250,33 @@ class Learner:
     def work(self, answer):
         """Run the first cells, then answer the exercise, check it and save."""
         notebook = self.read()
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        start = time.monotonic()
-        self.start_kernel()
-        for cell in cells[:FIRST_CELLS]:
-            self.run(cell.source)
-        seconds = time.monotonic() - start
-        gap = next(cell for cell in cells if f"def {EXERCISE}(" in cell.source)
-        gap.source = answer
+        seconds = self.begin(notebook)
+        gap = gap_of(notebook)
+        gap.source = f"# {self.name}\n{answer}"  # nobody else's answer is equal to it
         self.run(gap.source)
         self.run(f'exercises.check("{EXERCISE}", {EXERCISE})')
         self.save(notebook)
+        self.saved = gap.source
         return seconds
+
+    def begin(self, notebook):
+        """Start a kernel and run the first cells; say how many seconds that took."""
+        start = time.monotonic()
+        self.start_kernel()
+        for cell in code_cells(notebook)[:FIRST_CELLS]:
+            self.run(cell.source)
+        return time.monotonic() - start
+
+
+def code_cells(notebook):
+    """Find a notebook's code."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def gap_of(notebook):
+    """Find the cell with the exercise; there is one, however often the lesson was merged."""
+    (gap,) = (cell for cell in code_cells(notebook) if f"def {EXERCISE}(" in cell.source)
+    return gap
 
 
 def text_of(received):
@@ -374,14 +390,13 @@ def trial(machine, n_learners, say):
         changed.cells[-1].source += f"\n\n{NEW_TEXT}"
         publish(Path(machine.lessons), changed)
         together(lambda learner: learner.open(address))
-        check_notebooks(learners, stuck)
+        check_notebooks(learners)
         say("the lesson has changed, and every answer is still there")
 
-        rest = [c.source for c in lesson.cells if c.cell_type == "code"][FIRST_CELLS:]
         for learner in learners[: max(1, n_learners // 2)]:
-            for source in rest:
+            for cell in code_cells(lesson)[FIRST_CELLS:]:
                 with contextlib.suppress(AssertionError):  # an open gap may stop a later cell
-                    learner.run(source)
+                    learner.run(cell.source)
         figures |= memory(machine)
         say("half of them have run the whole lesson")
 
@@ -389,6 +404,7 @@ def trial(machine, n_learners, say):
         assert "4" in learners[-1].run("2 + 2"), "a kernel has gone with the hub"
         machine.start_hub()
         assert "5" in learners[-1].run("2 + 3"), "a kernel has gone with the new hub"
+        check_notebooks(learners)
         teacher.log_in()
         assert counted(seen(teacher)) == part
         say("the hub was killed and is back; nobody has noticed")
@@ -396,7 +412,12 @@ def trial(machine, n_learners, say):
         cull(machine, learners)
         assert counted(seen(teacher)) == part, "who has left isn't counted any more"
         together(lambda learner: learner.open(address))
-        check_notebooks(learners, stuck)
+        check_notebooks(learners)
+        back = others[0]
+        back.begin(back.read())
+        back.run(gap_of(back.read()).source)
+        verdict = back.run(f"print(exercises.check({EXERCISE!r}, {EXERCISE}).passed)")
+        assert verdict.startswith("True"), f"the answer that came back isn't right: {verdict}"
         stuck.work(RIGHT)
         assert counted(seen(teacher))["passed"] == n_learners
         say("all servers were culled and are back, with every answer")
@@ -408,12 +429,14 @@ def counted(data):
     return next(part for part in data["parts"] if part["name"] == EXERCISE)
 
 
-def check_notebooks(learners, stuck):
-    """Assert that each learner has their own answer and the lesson's new text."""
+def check_notebooks(learners):
+    """Assert that each learner has their own answer, to the letter, and the lesson's new text."""
     for learner in learners:
-        sources = [cell.source for cell in learner.read().cells]
-        assert (WRONG if learner is stuck else RIGHT) in sources, f"{learner.name} lost the answer"
-        assert any(NEW_TEXT in source for source in sources), f"{learner.name} has the old lesson"
+        notebook = learner.read()
+        found = gap_of(notebook).source
+        assert found == learner.saved, f"{learner.name} saved {learner.saved!r}, found {found!r}"
+        new = any(NEW_TEXT in cell.source for cell in notebook.cells)
+        assert new, f"{learner.name} has the old lesson"
 
 
 def cull(machine, learners):
@@ -465,19 +488,23 @@ def main(arguments=None):
     parser.add_argument("--learners", type=int, default=4)
     parser.add_argument("--proxy", default="configurable-http-proxy")
     options = parser.parse_args(arguments)
-    if shutil.which(options.proxy) is None:
+    proxy = shutil.which(options.proxy)
+    if proxy is None:
         parser.error("the proxy is missing: npm install configurable-http-proxy")
+    if options.learners < 2:
+        parser.error("it takes two: one who is stuck, and one who isn't")
     start = time.monotonic()
 
     def say(text):
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True) as folder:
-        machine = Machine(Path(folder), options.proxy)
+        machine = Machine(Path(folder), Path(proxy).absolute())
         try:
             figures = trial(machine, options.learners, say)
         except BaseException:
-            print((Path(folder) / "hub.log").read_text(errors="replace")[-6000:])
+            for log in sorted(Path(folder).glob("*.log")):
+                print(f"{log.name}:", log.read_text(errors="replace")[-6000:], sep="\n")
             raise
         finally:
             machine.stop()
