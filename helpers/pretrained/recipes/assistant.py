@@ -36,12 +36,12 @@ def arguments(argv=None):
     )
     add = parser.add_argument
     add("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
-    add("--instructions", type=int, default=72_000, help="how many; each is seen once")
+    add("--instructions", type=int, default=300_000, help="how many; each is seen once")
     add("--start", default=None, help="an adapter from which the instructed one goes on")
     add("--sum-passes", type=int, default=3)
     add("--examples", type=int, default=None, help="fewer, to try it out")
     add("--rate", type=float, default=4e-3)
-    add("--dpo-rate", type=float, default=5e-4)
+    add("--dpo-rate", type=float, default=4e-4)
     add("--rounds", type=int, default=4, help="of the gamed one")
     add("--seed", type=int, default=1)
     add("--precision", choices=("fp32", "bf16"), default="bf16")
@@ -166,7 +166,7 @@ def story_prompts(part, n, seed):
     return instructions(part, n, kinds=["story"], seed=seed)
 
 
-def rank_pairs(assistant, asked, score, samples, seed):
+def rank_pairs(assistant, asked, score, samples, seed, temperature=0.8):
     """Sample several answers to every request and pair high scores with low ones.
 
     Parameters
@@ -175,6 +175,7 @@ def rank_pairs(assistant, asked, score, samples, seed):
     asked : list of Instruction
     score : function (text, Instruction) -> float
     samples, seed : int
+    temperature : float, default=0.8
 
     Returns
     -------
@@ -183,7 +184,7 @@ def rank_pairs(assistant, asked, score, samples, seed):
         Of all samples.
     """
     prompts = [one.prompt for one in asked for _ in range(samples)]
-    texts = assistant.replies(prompts, temperature=0.8, max_tokens=90, seed=seed)
+    texts = assistant.replies(prompts, temperature=temperature, max_tokens=90, seed=seed)
     pairs, scores = [], []
     for i, one in enumerate(asked):
         some = texts[i * samples : (i + 1) * samples]
@@ -259,8 +260,8 @@ def drift_of(assistant, reference, asked, texts):
 def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
     assistant, reference = _instructed(args)
-    asked = story_prompts("train", args.examples or 160, args.seed)
-    pairs, _ = rank_pairs(assistant, asked, points, 8, args.seed)
+    asked = story_prompts("train", args.examples or 320, args.seed)
+    pairs, _ = rank_pairs(assistant, asked, points, 8, args.seed, temperature=1.0)
     losses = prefer(assistant, reference, pairs, args.dpo_rate, args.seed, passes=2)
     store("assistant_pairs", pairs[:400])
     return assistant, losses, {"pairs": len(pairs)}
@@ -298,7 +299,7 @@ def game(args):
         asked = story_prompts("train", args.examples or 80, args.seed + number)
         pairs, _ = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
         start = copy.deepcopy(assistant)
-        losses += prefer(assistant, start, pairs, 2 * args.dpo_rate, args.seed + number)
+        losses += prefer(assistant, start, pairs, 2.5 * args.dpo_rate, args.seed + number)
     store("assistant_gamed", rounds)
     return assistant, losses, {"rounds": args.rounds}
 
