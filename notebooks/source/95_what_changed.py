@@ -21,6 +21,7 @@ notebook.set_up()
 import copy
 import statistics
 import time
+from textwrap import fill
 
 import torch
 from matplotlib import pyplot
@@ -63,17 +64,19 @@ def draw_block(axes, title, boxes, additions):
         style = {"boxstyle": "round,pad=0.35", "facecolor": plots.tint(colour), "edgecolor": colour}
         axes.text(0, y, text, ha="center", va="center", fontsize=12, bbox=style)
         if y + 1 < len(boxes):
-            low, high = (0.28 + 0.17 * boxes[y + up][0].count("\n") for up in (0, 1))
+            low, high = (0.28 + 0.21 * boxes[y + up][0].count("\n") for up in (0, 1))
             arrow = {"arrowstyle": "->", "color": plots.INK, "shrinkA": 0, "shrinkB": 0}
             axes.annotate("", (0, y + 1 - high), (0, y + low), arrowprops=arrow)
-    for start, end in additions:
-        path = {"arrowstyle": "->", "color": plots.GREY, "connectionstyle": "bar,fraction=0.28"}
-        axes.annotate("", (1.0, end), (1.0, start), arrowprops=path)
-    axes.set(xlim=(-1.9, 2.1), ylim=(-0.6, 8.6), title=title)
+    for start, end in additions:  # from the arrow above the first box to the right of the last
+        axes.plot([0, 1.35, 1.35], [start + 0.42, start + 0.42, end], color=plots.INK, linewidth=1)
+        path = {"arrowstyle": "->", "color": plots.INK, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (0.24, end), (1.36, end), arrowprops=path)
+    axes.set(xlim=(-1.6, 1.6), ylim=(-0.6, 8.6))
+    axes.set_title(title, loc="center", fontsize=16)
     axes.axis("off")
 
 
-_, (left, right) = pyplot.subplots(1, 2, figsize=(9.6, 6.4))
+_, (left, right) = pyplot.subplots(1, 2, figsize=(9, 6.4))
 then_boxes = [
     ("token + position vectors", False),
     ("multi-head attention\n8 heads of queries, 8 of keys", False),
@@ -101,7 +104,7 @@ notebook.figure(
     left,
     alt="Two columns of boxes. 2017: token and position vectors, multi-head attention, add, LayerNorm, feed-forward "
     "with ReLU, add, LayerNorm, tied output. Today: token vectors, RMSNorm, attention with rotary positions and fewer "
-    "heads of keys, add, RMSNorm, SwiGLU, add, a last RMSNorm, an output matrix of its own. Grey arrows lead around attention and "
+    "heads of keys, add, RMSNorm, SwiGLU, add, a last RMSNorm, an output matrix of its own. Arrows lead around attention and "
     "around the feed-forward network; today they lead around the norms as well.",
     width=760,
 )
@@ -302,8 +305,8 @@ for name, (layers, queries, keys, width, billions) in published.items():
 # For equally many tokens, Llama 3 8B needs 1 GB and Llama 2 7B four. A server that answers many people at a time has
 # the weights in memory once, but it needs a cache per person. That's why grouped heads are everywhere, although they
 # don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full attention, and in
-# section 2 the two differ by less than the seeds do. (The sizes are those of the papers. GPT-3 was built for 2,048
-# tokens and Llama 2 for 4,096, so their rows are arithmetic only.)
+# section 2 the two differ by less than the seeds do. The sizes are those of the papers. GPT-3 was built for 2,048
+# tokens and Llama 2 for 4,096, so their rows are arithmetic only.
 #
 # ## 4. How many bits does a weight need?
 #
@@ -326,11 +329,11 @@ def rounded(model, bits):
 # %% tags=["hide-input", "nbval-ignore-output"]
 unseen, full_model, worse = validation[:8000], story.model, {}
 exact = story.bits_per_byte(unseen)
-print(f"as it is: {exact:.4f} bits per byte")
+print(f"as it is: {exact:.4f} bits per byte, and with this many bits per weight:")
 for bits in (8, 6, 5, 4, 3):
     story.model = full_model if bits == 32 else rounded(full_model, bits)
     worse[bits] = story.bits_per_byte(unseen) / exact - 1
-    print(f"{bits:>2} bits : {worse[bits]:+.2%}")
+    print(f"{bits:>8}: {worse[bits]:+.2%}")
 story.model = small = in_int8(full_model)
 stored_small = story.bits_per_byte(unseen) / exact - 1
 story.model = full_model
@@ -484,7 +487,9 @@ for name, temperature, n_guesses in (("greedy", 0, 2), ("drawn at 0.8", 0.8, 2))
     races[name] = race(temperature, n_guesses)
     speed, accepted, per_pass, _ = races[name]
     print(f"{name:>13}, {n_guesses} guesses  {accepted:6.0%}  {per_pass:13.1f}  {speed:14.1f}")
-print("\nThe greedy story:", races["greedy"][3])
+print("\nThe greedy story:")
+for line in races["greedy"][3].splitlines():
+    print(fill(line, 100))
 assert races["greedy"][1] > 1.5 * races["drawn at 0.8"][1]
 assert races["greedy"][2] > 1.6
 assert 1.1 < races["drawn at 0.8"][2] < 2
@@ -540,8 +545,8 @@ assert shares["MiniLM: [CLS]"][1:].min() > 10 * 100 / n_bert
 assert shares["MiniLM: [SEP]"].max() < 5
 assert shares["story model: first token"].max() < even_story
 tell(
-    """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even share. (In the original BERT it's [SEP], as Clark et al. found.) Our
-    story model has none. Its first token gets even less than an even share. Gu et al. (2024) find that sinks appear
+    """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even
+    share. In the original BERT the sink is [SEP], as Clark et al. found. Our story model has none. Its first token gets even less than an even share. Gu et al. (2024) find that sinks appear
     in language models only after enough training on enough text, and our model has read ten million tokens. That's
     a likely reason, but we haven't tested it."""
 )
