@@ -181,3 +181,12 @@ def test_the_roll_keeps_its_limits_and_is_described(roll):
     roll.take({"window": 99, "layer": 99, "head": 99, "token": 64})
     assert (roll.window, roll.layer, roll.head) == (2, 2, 3)
     assert re.search(r'<img alt="[^"]{40,}"', roll.static_html())
+
+
+def test_the_roll_names_a_stroke_by_the_beats_that_stand_above_it(roll):
+    steps = roll.numbers["strokes"][:, 0]
+    late = (steps >= 16).nonzero()[0].item()  # the first stroke of the second bar
+    roll.take({"token": late + 1})
+    beat = steps[late].item() // 4 - 3
+    assert f"on beat {beat} of bar 2" in roll.describe()
+    assert f"on beat {beat} of bar 2" in roll.svg

@@ -17,6 +17,11 @@ AVERAGE, NOTHING = -1, -1
 RATE = 11_025  # samples a second
 
 
+def _beat(i):
+    """Name a beat as it is numbered above the roll, where every bar begins with 1."""
+    return f"beat {i % 4 + 1} of bar {i // 4 + 1}"
+
+
 class DrumRoll(Explorer):
     """See where a genre classifier attends, leave out a drum, and listen.
 
@@ -59,10 +64,10 @@ class DrumRoll(Explorer):
         """Choose window, layer, head and the drum to leave out; a stroke is clicked."""
         names = [GENRES[genre] for genre in self._windows.genres.tolist()]
         self.choice("window", "Window", [(f"{i + 1}: {name}", i) for i, name in enumerate(names)])
-        layers = [(f"layer {i + 1}", i + 1) for i in range(len(self._model.layers))]
+        layers = [(str(i + 1), i + 1) for i in range(len(self._model.layers))]
         self.choice("layer", "Layer", layers)
-        heads = [(f"head {i + 1}", i) for i in range(self._n_heads)]
-        self.choice("head", "Head", [("average of heads", AVERAGE), *heads])
+        heads = [(str(i + 1), i) for i in range(self._n_heads)]
+        self.choice("head", "Head", [("average", AVERAGE), *heads])
         voices = [(name, i) for i, name in enumerate(VOICES)]
         self.choice("muted", "Leave out", [("nothing", NOTHING), *voices])
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
@@ -97,11 +102,12 @@ class DrumRoll(Explorer):
         return drum_kit.as_wav(samples, RATE)
 
     def _where(self):
+        """Name the chosen token, and where it sounds."""
         token = min(self.token, len(self.numbers["strokes"]))
         if not token:
-            return "the class token"
+            return ["the class token"]
         step, voice = self.numbers["strokes"][token - 1, :2].tolist()
-        return f"the {VOICES[voice]} in beat {step // 4 + 1}"
+        return [f"the {VOICES[voice]}", f"on {_beat(step // 4)}"]
 
     def describe(self):
         """Say in words what the picture shows."""
@@ -109,9 +115,9 @@ class DrumRoll(Explorer):
         head = "average of heads" if self.head == AVERAGE else f"head {self.head + 1}"
         best = found["chances"].argmax().item()
         return (
-            f"{len(found['strokes'])} strokes over {BEATS} beats, and where {self._where()} "
-            f"attends in layer {self.layer}, {head}: most to beat "
-            f"{found['beats'].argmax() + 1}. The model's answer is {GENRES[best]}, with "
+            f"{len(found['strokes'])} strokes over {BEATS} beats, and where "
+            f"{' '.join(self._where())} attends in layer {self.layer}, {head}: most to "
+            f"{_beat(found['beats'].argmax().item())}. The model's answer is {GENRES[best]}, with "
             f"{number(100 * found['chances'][best].item(), 0)}%."
         )
 
@@ -169,7 +175,8 @@ class DrumRoll(Explorer):
         sheet.text(0, 178, "purple: what was played", PURPLE)
         own = self.numbers["weights"][0].item()
         sheet.text(0, 216, "The attention comes from", INK, bold=True)
-        sheet.text(0, 240, self._where(), ORANGE, bold=True)
-        sheet.text(0, 266, f"{100 * own:.0f}% to the class token", INK)
-        sheet.text(0, 290, f"{100 * (1 - own):.0f}% to the strokes", BLUE)
+        for i, words in enumerate(self._where()):
+            sheet.text(0, 240 + 24 * i, words, ORANGE, bold=True)
+        sheet.text(0, 292, f"{100 * own:.0f}% to the class token", INK)
+        sheet.text(0, 316, f"{100 * (1 - own):.0f}% to the strokes", BLUE)
         return sheet

@@ -661,10 +661,10 @@ print(f"nothing left out             {kept:.0%}")
 print(f"a quarter, at random         {at_random:.0%}")
 print(f"the quarter with most weight {most:.0%}")
 print(f"the quarter with least       {least:.0%}")
-notebook.tell(f"""Leaving out the strokes with the most weight changes the accuracy by {100 * (most - kept):+.0f}
-points, any strokes by {100 * (at_random - kept):+.0f}. With {len(rows)} windows, a difference of two points could be
-chance. So the attention does point at something if the first number is well below the second, but most of what the
-model needs is elsewhere, too: three quarters of the strokes are enough for most of its answers.""")
+notebook.tell(f"""Without the quarter that gets the most weight, the accuracy is {most:.0%} instead of {kept:.0%}. Without a
+random quarter it's {at_random:.0%}. With {len(rows)} windows, a difference of two points could be chance. So the
+attention does point at something if its quarter costs clearly more than a random one. But most of what the model
+needs is elsewhere, too: three quarters of the strokes are enough for most of its answers.""")
 assert most > kept - 0.15
 
 # %% [markdown]
