@@ -117,7 +117,7 @@ def mark(share, label, side):
 
 def verdict(verdict):
     """Show a verdict as a panel."""
-    body = html.escape(verdict.message) + verdict.picture
+    body = rich(verdict.message) + verdict.picture
     if verdict.passed:
         return panel("right", body)
     if verdict.mistake == "not attempted":
@@ -138,7 +138,7 @@ def heading(exercise):
     return (
         f'<div style="font-size: 15px; line-height: 1.45; max-width: 760px">'
         f'<h4 style="margin: 8px 0 2px">Exercise: {html.escape(exercise.title)}</h4>'
-        f'<span style="opacity: 0.75">{figures}</span><br>{html.escape(exercise.task)}</div>'
+        f'<span style="opacity: 0.75">{figures}</span><br>{rich(exercise.task)}</div>'
     )
 
 

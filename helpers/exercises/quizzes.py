@@ -91,7 +91,7 @@ class Quiz(StaticFallback, widgets.VBox):
         note = f'<br><em style="opacity: 0.75">{self.instruction}</em>' if self.instruction else ""
         return (
             f'<div style="font-size: 15px; line-height: 1.45; white-space: normal">'
-            f"<strong>Question.</strong> {html.escape(self.question.prompt)}{note}</div>"
+            f"<strong>Question.</strong> {panels.rich(self.question.prompt)}{note}</div>"
         )
 
     def choices(self):
@@ -124,7 +124,7 @@ class Quiz(StaticFallback, widgets.VBox):
         right, explanations = result
         complaint = self.keep(right)
         told = [text for text in (*explanations, complaint) if text]
-        body = "<br>".join(html.escape(text) for text in told)
+        body = "<br>".join(panels.rich(text) for text in told)
         self.said.value = panels.panel("right" if right else "wrong", body)
 
 
@@ -358,7 +358,7 @@ class Open(Quiz):
             self.said.value = panels.panel("open", note, "No answer yet")
             return
         complaint = self.keep(True)
-        body = html.escape(f"{self.question.answer} {complaint}".rstrip())
+        body = panels.rich(f"{self.question.answer} {complaint}".rstrip())
         self.said.value = panels.panel("solution", body, "A model answer")
 
 
