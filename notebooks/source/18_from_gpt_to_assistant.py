@@ -29,7 +29,9 @@ from helpers.language_modelling import bits_per_byte, nats_of_text
 from helpers.pretrained.assistant import adapt, load_assistant, preference_pairs
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
+from helpers.pretrained.trace import trace_gpt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox
+from helpers.widgets.model_map import model_map
 
 story = load_storyteller()
 helper = load_assistant("instructed")
@@ -166,9 +168,9 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant has been trained on more than 100,000 instructions with their answers, hardly any of them twice. A small
-# program has made them all, from the words and sentences of the fairy tales and from little texts about villages that
-# don't exist. They are of seven kinds.
+# Our assistant has been trained on about 300,000 instructions with their answers. A small program has made them all,
+# from the words and sentences of the fairy tales and from little texts about villages that don't exist. They are of
+# seven kinds.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -235,9 +237,9 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# The bundled assistant has seen more than 300 times as many pairs. We count two things in our student's replies to 48 unseen
-# instructions: how many *end*, which means that the model writes the end token within 48 tokens, and how many are
-# *right* by the rule of their kind.
+# The bundled assistant has seen about 900 times as many pairs. We count two things in our student's replies to 48
+# unseen instructions: how many *end*, which means that the model writes the end token within 48 tokens, and how many
+# are *right* by the rule of their kind.
 
 # %%
 exercises.predict("form_or_content")
@@ -265,13 +267,13 @@ notebook.table(
 )
 notebook.tell(
     f"""
-    After 320 pairs the replies have the right form. They are about as long as they should be, and they stop. What
-    they say is mostly wrong. That's a pattern that you also find in large models: the form of an answer takes few
+    After 320 pairs most replies have the right form. They are about as long as they should be, and they stop. What
+    they say is nearly always wrong. That's a pattern that you also find in large models: the form of an answer takes few
     examples, and the knowledge has to come from the pre-training (Zhou et al. 2023 call this the superficial
     alignment hypothesis). Here most of the wrong replies fail at *copying* words from the instruction. In lesson 14
     we found no induction heads in the story model, so this is something that its pre-training has hardly taught it.
-    The bundled assistant had to learn it from its more than 100,000 pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
-    of the unseen instructions in the end. On instructions of its training it's {results["instructed"]["followed_seen"]["all"]:.0%}.
+    The bundled assistant had to learn it from its 300,000 pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
+    of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
 assert ended > 0.7 * len(asked) and ended > right
@@ -422,10 +424,12 @@ print(
     f"mean gain of the better answers: {gain_better:+.1f} nats, of the worse ones {gain_worse:+.1f}"
 )
 notebook.tell(
-    """
-    The loss sees only the difference of the two gains, and the difference can come from anywhere. Both answers come
-    from the same model and share many words and turns of phrase, so whatever lowers one of them usually takes some
-    of the other with it. That's why people who train with DPO watch both log-probabilities and not just the loss.
+    f"""
+    Here the better answers have {"gained" if gain_better > 0 else "lost"} and the worse ones have
+    {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands it. If both gains had been 20 nats lower, the
+    loss would have been the same, because only their difference counts. In longer trainings, and where the two
+    answers are much alike, the better answers often become less likely than they were (Pal et al. 2024). So people
+    who train with DPO watch both log-probabilities and not just the loss.
     """
 )
 assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
@@ -537,14 +541,17 @@ for key, label, colour in (
     ("different_words", "different words", plots.PURPLE),
 ):
     axes[1].plot([r["drift"] for r in rounds], [100 * r[key] for r in rounds], "o-", color=colour)
-    axes[1].text(last["drift"], 100 * last[key] + 3, label, color=colour, ha="right")
-axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 105))
+    axes[1].text(0, 100 * max(r[key] for r in rounds) + 5, label, color=colour)
+axes[1].set(
+    xlabel="drift (nats per token)", ylabel="% of the stories, or of their words", ylim=(0, 110)
+)
 for number in (0, len(rounds) // 2, len(rounds) - 1):
     print(f"round {number}: {rounds[number]['example']}\n")
 notebook.tell(
     f"""
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
-    stories are about what was asked for. No step did anything wrong. DPO made those answers likelier that scored
+    stories are about what was asked for, down from {first["followed"]:.0%}. That was few to begin with, because at a
+    temperature of 1 our small model soon loses its subject. No step did anything wrong. DPO made those answers likelier that scored
     higher, and the score never asked for a story. The figure shows two things that help in practice. One is to
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.
@@ -554,7 +561,8 @@ assert last["reward"] > 1.5 * first["reward"]
 notebook.figure(
     figure,
     alt="Left: the reward, friendly words per story, rises with the drift. Right: the share of "
-    "stories about their subject falls to zero, and so does that of different words, though less.",
+    "stories about their subject falls nearly to zero, and that of different words falls, too, though "
+    "by less.",
     width=800,
 )
 
@@ -591,7 +599,7 @@ notebook.tell(
     village's name. So the mistakes that are left belong to the generator. Look at the first row, too. Without the
     text the replies have the same form, and every one of them is made up. Nothing in the training has ever rewarded
     the model for admitting that it doesn't know. With the text of another village it also answers without a word of
-    doubt, which is why a finder that errs is worse than none that you'd notice.
+    doubt, so a mistake of the finder doesn't show in the reply.
     """
 )
 assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
@@ -624,7 +632,7 @@ notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
         ["pre-training", "about 2 million tokens", "15,000 billion tokens (Llama 3)"],
-        ["instructions with answers", "more than 100,000, of seven kinds, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
+        ["instructions with answers", "about 300,000, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
         ["comparisons", "a few hundred, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
         ["window", "512 tokens", "128,000 (Llama 3.1)"],
@@ -645,6 +653,12 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # before DPO existed.
 #
 # </details>
+#
+# Here's the assistant reading a prompt. It's the map of lesson 14, since instruction tuning adds no part to the model.
+
+# %% tags=["nbval-ignore-output"]
+ids = torch.tensor(helper.prompt_ids("Say wolf three times."))
+model_map(trace_gpt(helper.model, ids, story.tokens(ids), "our assistant"), tour="")
 
 # %% [markdown]
 # ### What you take with you
@@ -700,10 +714,11 @@ notebook.table(
 )
 notebook.tell(
     """
-    Nobody has made the model larger. It only writes more tokens before it answers, and each of them is another pass
-    through its six layers. Every step is a sum that it has seen often, and the results so far are in the text, where
-    attention can read them. With large models this is called *chain of thought* (Wei et al. 2022). But a wrong step
-    spoils everything after it, so long sums still go wrong more often.
+    The model is the same in both columns. With the working it writes more tokens before it answers, and each of them is
+    another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in the
+    text, where attention can read them. With large models this is called *chain of thought* (Wei et al. 2022). The
+    contest isn't quite fair, because its training contained 9,000 sums with their working against 1,500 without. And a
+    wrong step spoils everything after it, so long sums go wrong more often than short ones.
     """
 )
 assert all(one["greedy"] > one["at_once"] for one in by_terms.values())
@@ -759,7 +774,7 @@ exercises.reveal(
     "vote_or_checker",
     measured="checker" if lead > 0.03 else "vote" if lead < -0.03 else "equal",
 )
-_, axes = pyplot.subplots(figsize=(6.4, 3.4))
+_, axes = pyplot.subplots(figsize=(5.4, 3.2))
 for key, label, colour in (
     ("any", "at least one is right", plots.GREY),
     ("checker", "best of n, by the checker", plots.GREEN),
@@ -767,12 +782,12 @@ for key, label, colour in (
     ("likeliest", "the likeliest", plots.ORANGE),
 ):
     axes.plot(six["samples"], [100 * share for share in six[key]], "o-", color=colour, label=label)
-axes.axhline(100 * six["greedy"], color=plots.INK, linestyle="--", linewidth=1)
-axes.text(16, 100 * six["greedy"] + 2, "one answer, always the likeliest token", ha="right")
+label = "one answer without sampling"
+axes.axhline(100 * six["greedy"], color=plots.INK, linestyle="--", linewidth=1, label=label)
 axes.set_xscale("log", base=2)
 axes.set_xticks(six["samples"], six["samples"])
 axes.set(xlabel="samples per sum", ylabel="% right", ylim=(0, 105))
-axes.legend(frameon=False)
+axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 notebook.tell(
     f"""
     With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the sums. The checker finds most
@@ -788,8 +803,8 @@ assert six["any"][-1] > six["checker"][-1] > six["greedy"] > six["vote"][-1] > s
 notebook.figure(
     axes,
     alt="Share of right answers against the number of samples, from 1 to 16, for four ways to "
-    "choose among them.",
-    width=620,
+    "choose among them. A dashed line marks a single answer without sampling.",
+    width=760,
 )
 
 # %%
@@ -871,6 +886,14 @@ for name in ("instructed", "preferred", "gamed"):
 change = 100 * (bits["instructed"] / bits["story model"] - 1)
 exercises.reveal("still_a_storyteller", measured=change)
 notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
+notebook.tell(
+    """
+    Each training has cost the model some of what it could do before, although nothing in the training was meant to.
+    InstructGPT had the same problem and called it an *alignment tax*. It helped to mix ordinary text into the training
+    (Ouyang et al. 2022), and ours had none.
+    """
+)
+assert bits["story model"] < min(value for name, value in bits.items() if name != "story model")
 
 # %% [markdown]
 # ## Tokens that had never been trained
@@ -908,8 +931,8 @@ assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() 
 # wanted. New facts come in badly this way, and training on facts that the model doesn't know makes it more likely to
 # invent others (Gekhman et al. 2024).
 #
-# **"DPO makes the better answers likelier."** Not necessarily. The loss only asks for a margin, and in practice both
-# answers often become less likely (Pal et al. 2024).
+# **"DPO makes the better answers likelier."** It can, but it needn't. The loss only asks for a margin, and in longer
+# trainings both answers often become less likely (Pal et al. 2024).
 #
 # **"A chat model remembers the conversation."** A myth. The whole chat is in the prompt, each time.
 #

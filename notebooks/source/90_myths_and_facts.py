@@ -601,6 +601,17 @@ for way in ("windows", "performances", "drummers"):
     print(f"{way:>12} drawn: {sum(accuracies) / len(accuracies):.0%} right")
 
 # %% [markdown]
+# ## Lesson 18: Assistants
+#
+# **47 · "DPO makes the better answers likelier."** The loss only asks that the better answer gains more than the
+# worse one, so gains of −1 and −3 have the same loss as gains of +3 and +1. In practice both answers often become less
+# likely. In the short training of [lesson 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can watch both
+# gains.
+#
+# **48 · "A chat model remembers the conversation."** It reads the whole chat again for every reply, because all of it
+# is in the prompt.
+
+# %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),
 # arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Xu et al. (2015), arXiv:1502.03044; Jain and
 # Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020),

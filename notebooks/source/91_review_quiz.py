@@ -223,6 +223,18 @@ exercises.quiz("review_time_of_a_stroke")
 exercises.quiz("review_balanced_half")
 
 # %% [markdown]
+# ## 18 From GPT to assistant
+
+# %%
+exercises.quiz("review_chat_memory")
+
+# %%
+exercises.quiz("review_masked_prompt")
+
+# %%
+exercises.quiz("review_dpo_reference")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

@@ -695,4 +695,48 @@ QUESTIONS = [
         ("84", "That's the plain accuracy, in which A counts nine times as much as B."),
         ("30", "That's the share for B alone."),
     ),
+    _ask(
+        "chat_memory",
+        "You tell an assistant your name. Ten messages later it still uses it. Where was the name kept?",
+        (
+            "In the prompt: each reply is generated from the whole chat.",
+            "Yes. That's also why a chat that outgrows the window loses its beginning.",
+        ),
+        (
+            "In the weights, which are adapted a little after each message.",
+            "The weights don't change while you chat.",
+        ),
+        (
+            "In the cache, which the model carries from chat to chat.",
+            "The cache only saves computing. Without it the same reply comes out, more slowly.",
+        ),
+    ),
+    _count(
+        "masked_prompt",
+        "A prompt of 20 tokens, then an answer of 8 tokens and an end token. The prompt is masked. How many predictions enter the loss?",
+        9,
+        "The answer's eight tokens and the end token.",
+        ("8", "The end token is learned as well."),
+        ("28", "These are all the predictions. The 19 inside the prompt are masked."),
+        (
+            "10",
+            "The last position of the prompt predicts the first token of the answer, which is already among the nine.",
+        ),
+    ),
+    _ask(
+        "dpo_reference",
+        "In DPO the policy has just been copied from the reference. What's the loss of a pair, whatever the pair is?",
+        (
+            "log 2, because both gains are zero.",
+            "Yes: −log σ(0) = log 2. If the loss stays there, the reference is probably trained along.",
+        ),
+        (
+            "0, because nothing has been learned yet that could be wrong.",
+            "The sigmoid of 0 is one half, and −log of that isn't 0.",
+        ),
+        (
+            "It depends on which of the two answers is longer.",
+            "Both answers' log-probabilities cancel against the reference's.",
+        ),
+    ),
 ]
