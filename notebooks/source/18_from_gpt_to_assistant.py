@@ -7,8 +7,8 @@
 # wasn't trained to understand requests. It was trained to continue a book, and in a book a sentence like this one is
 # followed by more of the book.
 #
-# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant with the
-# same steps that are used for the large ones, and each step comes with the way in which it usually goes wrong. It
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant with steps of
+# the same kind as for the large ones, and each step comes with the way in which it usually goes wrong. It
 # will still be a toy with 3.5 million parameters. Section 6 says in numbers how far that is from the real thing.
 
 # %% tags=["set-up"]
@@ -81,7 +81,7 @@ print(story.tokens(ids))
 
 # %% [markdown]
 # Look at the last token. The prompt stops right after it has opened the assistant's turn, so the most plausible way
-# to go on is a reply. No other part of the model knows that it's meant to answer.
+# to go on is a reply.
 #
 # ### Your turn (3 min)
 #
@@ -108,8 +108,8 @@ exercises.check("chat_prompt", chat_prompt)
 # %% [markdown]
 # The template is a convention, and nothing checks that you keep to it. If you send a different one, you get no error
 # message, just different answers. We'll try that with our assistant, which was trained on the template above. It gets
-# the same 24 instructions five times. None of them was in its training data, and for each there's a rule that checks
-# the reply.
+# the same 24 instructions five times. They are about words that no prompt of its training contained, and for each
+# there's a rule that checks the reply.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -147,7 +147,8 @@ best, *broken = followed.values()
 notebook.tell(
     f"""
     The words of the prompt are the same each time, and no error message appears. Only one to three tokens differ, and
-    they make the difference between {best:.0%} and {min(broken):.0%}. It happens in practice, too: somebody uses the
+    they make the difference between {best:.0%} and {min(broken):.0%}. Where two shares are close, 24 instructions are
+    too few to rank them. It happens in practice, too: somebody uses the
     template of another family of models, or loses a token on the way, and a good model looks like a bad one. That's
     why libraries keep the template together with the tokenizer.
     """
@@ -169,8 +170,8 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant has been trained on about 300,000 instructions with their answers. A small program has made them all,
-# from the words and sentences of the fairy tales and from little texts about villages that don't exist. They are of
-# seven kinds.
+# from the words and sentences of the fairy tales and from little texts about villages that don't exist. The first
+# 72,000 were of nine kinds, all others of the seven below.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -237,9 +238,8 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# The bundled assistant has seen about 900 times as many pairs. We count two things in our student's replies to 48
-# unseen instructions: how many *end*, which means that the model writes the end token within 48 tokens, and how many
-# are *right* by the rule of their kind.
+# We count two things in our student's replies to 48 unseen instructions: how many *end*, which means that the model
+# writes the end token within 48 tokens, and how many are *right* by the rule of their kind.
 
 # %%
 exercises.predict("form_or_content")
@@ -267,12 +267,12 @@ notebook.table(
 )
 notebook.tell(
     f"""
-    After 320 pairs most replies have the right form. They are about as long as they should be, and they stop. What
-    they say is nearly always wrong. That's a pattern that you also find in large models: the form of an answer takes few
-    examples, and the knowledge has to come from the pre-training (Zhou et al. 2023 call this the superficial
-    alignment hypothesis). Here most of the wrong replies fail at *copying* words from the instruction. In lesson 14
-    we found no induction heads in the story model, so this is something that its pre-training has hardly taught it.
-    The bundled assistant had to learn it from its 300,000 pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
+    After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right} {"is" if right == 1 else "are"}
+    right. In large models people have found that the form of an answer takes few examples, while the knowledge comes
+    from the pre-training. Zhou et al. (2023) call this the superficial alignment hypothesis. Here most of the wrong
+    replies fail at *copying* words from the instruction. In lesson 14 we found no induction heads in the story model,
+    so this is something that its pre-training has hardly taught it.
+    The bundled assistant had to learn it from about 900 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
     of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
@@ -305,10 +305,10 @@ exercises.reveal(
 print("loss on the answers:", *(f"{name} {loss:.2f}" for name, loss in answer_losses.items()))
 notebook.tell(
     f"""
-    A difference of {abs(gap):.2f} nats per token after one short training with one seed. The second student
-    has spent part of its training on how instructions are worded, although it will never have to write one. Still, the mask
-    isn't a law. Where prompts are long, answers short and pairs few, training on the prompt as well can help (Shi et
-    al. 2024).
+    A difference of {abs(gap):.2f} nats per token after one short training, with one seed and one learning rate. The
+    second student has spent part of its training on how instructions are worded, although it will never have to
+    write one. Shi et al. (2024) found the opposite in some cases where prompts are long, answers short and pairs few.
+    Ours are few as well, and here the {"mask has won" if gap > 0.03 else "mask has lost" if gap < -0.03 else "two are equal"}.
     """
 )
 
@@ -322,9 +322,9 @@ exercises.quiz("no_end_in_training")
 # the best answer for every prompt would be expensive, and often nobody can write it. It's much easier to say which of
 # two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
 #
-# For a real assistant, people do the marking. We use a rule instead, so that we can check everything. A story has to
-# mention its subject and to end. Beyond that the shorter one wins, and repeated pairs of words cost extra. We don't
-# claim that short stories are good ones.
+# For a real assistant, people do the marking, and more and more often other models. We use a rule instead, so that we
+# can check everything. A story has to mention its subject and to end. Beyond that the shorter one wins, and repeated
+# pairs of words cost extra. We don't claim that short stories are good ones.
 #
 # ### From a pair to a loss
 #
@@ -425,8 +425,8 @@ print(
 )
 notebook.tell(
     f"""
-    Here the better answers have {"gained" if gain_better > 0 else "lost"} and the worse ones have
-    {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands it. If both gains had been 20 nats lower, the
+    On the pairs that the model was trained on, the better answers have {"gained" if gain_better > 0 else "lost"}, and
+    the worse ones have {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands it. If both gains had been 20 nats lower, the
     loss would have been the same, because only their difference counts. In longer trainings, and where the two
     answers are much alike, the better answers often become less likely than they were (Pal et al. 2024). So people
     who train with DPO watch both log-probabilities and not just the loss.
@@ -492,18 +492,16 @@ notebook.table(
         ["win rate by the rule", "", f"{dpo['win_rate']:.0%}"],
         ["words per story", f"{before:.0f}", f"{after:.0f}"],
         ["stories that follow their request", *(f"{share:.0%}" for share in dpo["followed"])],
-        ["all unseen instructions followed", f"{results['instructed']['followed']['all']:.0%}",
-         f"{dpo['instructions_followed']:.0%}"],
         ["drift, nats per token", "0", f"{dpo['drift']:.2f}"],
     ],
     [f"{dpo['n']} unseen requests", "before DPO", "after"],
 )  # fmt: skip
+print(instructions("unseen", dpo["n"], kinds=["story"])[0].prompt)
 print("before:", dpo["examples"][0][0], "\nafter: ", dpo["examples"][0][1])
 notebook.tell(
     """
     The same rule has made the pairs and counts the wins, so a high win rate says that the training has worked. It
-    doesn't say that the stories have become better. That would take somebody who reads them. Notice also what the
-    training has done to the other instructions, which no pair was about.
+    doesn't say that the stories have become better. That would take somebody who reads them.
     """
 )
 assert dpo["win_rate"] > 0.6 and after < before
@@ -512,9 +510,9 @@ assert dpo["win_rate"] > 0.6 and after < before
 # ## 4. What if the rule isn't what we meant?
 #
 # Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
-# *kind* and *beautiful* in the story. The assistant called *gamed* had four rounds of DPO with this reward. In each
-# round it told new stories, those with more friendly words were marked as better, and the reference was the model as the
-# round began.
+# *kind* and *beautiful* in the story. A second assistant had four rounds of DPO with this reward. In each round it
+# told new stories, those with more friendly words were marked as better, and the reference was the model as the round
+# began.
 
 # %%
 exercises.predict("paid_for_friendly_words")
@@ -552,7 +550,7 @@ notebook.tell(
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
     stories are about what was asked for, down from {first["followed"]:.0%}. That was few to begin with, because at a
     temperature of 1 our small model soon loses its subject. No step did anything wrong. DPO made those answers likelier that scored
-    higher, and the score never asked for a story. The figure shows two things that help in practice. One is to
+    higher, and the score never asked for a story. It even rises with a story's length. The figure shows two things that help in practice. One is to
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.
     """
@@ -597,16 +595,16 @@ notebook.tell(
     f"""
     BM25 finds the right text for {known_facts["finder"]:.0%} of the questions, because each question contains the
     village's name. So the mistakes that are left belong to the generator. Look at the first row, too. Without the
-    text the replies have the same form, and every one of them is made up. Nothing in the training has ever rewarded
-    the model for admitting that it doesn't know. With the text of another village it also answers without a word of
-    doubt, so a mistake of the finder doesn't show in the reply.
+    text the replies have the same form, and the names are made up. Early in its training the model saw some texts
+    where the right answer was *I do not know*, but it hardly learned that, and later there were none. With the text
+    of another village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
     """
 )
 assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
 
 # %% [markdown]
-# Sums of large numbers are another thing that our assistant can't do. So it has learned to write a **tool call**, a
-# line of text that asks for a function. The program around the model looks for such a line, runs the function, and
+# Sums of large numbers are another thing that our assistant can't do. Another adapter, trained on sums, has learned to
+# write a **tool call**, a line of text that asks for a function. The program around the model looks for such a line, runs the function, and
 # puts the result into the chat as the next message. Here's that program.
 
 # %% tags=["hide-input"]
@@ -631,9 +629,9 @@ exercises.quiz("who_runs_the_tool")
 notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
-        ["pre-training", "about 2 million tokens", "15,000 billion tokens (Llama 3)"],
+        ["pre-training", "10.6 million tokens, 1.8 million different ones", "15,000 billion tokens (Llama 3)"],
         ["instructions with answers", "about 300,000, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
-        ["comparisons", "a few hundred, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
+        ["comparisons", "some hundreds, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
         ["window", "512 tokens", "128,000 (Llama 3.1)"],
     ],
@@ -643,14 +641,15 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
     print(f"{request:28} {helper.reply(request, max_tokens=40)}")
 
 # %% [markdown]
-# Ask our assistant for anything outside its seven kinds, and the reply will be of one of the seven anyway. A large model
+# Ask our assistant for anything outside its seven kinds, and the reply won't be what you asked for. A large model
 # answers requests that nobody thought of during instruction tuning, because it has read about nearly everything before.
 #
-# <details><summary>What is missing altogether</summary>
+# <details><summary>What is missing</summary>
 #
-# Our experiments show how the mechanisms work, and not how well they work at scale. We don't train the assistant to be
-# harmless or truthful, and we have no reward model learned from people's judgements, which InstructGPT was trained with
-# before DPO existed.
+# Our experiments show how the mechanisms work, and not how well they work at scale. Much is missing. For example, we
+# don't train the assistant to be harmless or truthful, and we have no reward model learned from people's judgements,
+# which InstructGPT was trained with before DPO existed. Nor is there any reinforcement learning on tasks whose answers
+# can be checked.
 #
 # </details>
 #
@@ -665,7 +664,7 @@ model_map(trace_gpt(helper.model, ids, story.tokens(ids), "our assistant"), tour
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
-# - The form of an answer is learned from a few hundred examples. Being right takes far more.
+# - A few hundred examples teach a model to stop. Being right takes far more where pre-training hasn't taught it, as here.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
 # - What isn't in the weights can come from the prompt, by retrieval or from a tool.
@@ -716,12 +715,15 @@ notebook.tell(
     """
     The model is the same in both columns. With the working it writes more tokens before it answers, and each of them is
     another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in the
-    text, where attention can read them. With large models this is called *chain of thought* (Wei et al. 2022). The
-    contest isn't quite fair, because its training contained 9,000 sums with their working against 1,500 without. And a
-    wrong step spoils everything after it, so long sums go wrong more often than short ones.
+    text, where attention can read them. Nye et al. (2021) trained models in this way. To get such steps from a large
+    model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison is tilted. Training had
+    9,000 sums with their working against 1,500 without, and at once the model does no better than if it always said the
+    commonest total. So you see that working can be learned from these examples, but not how much of the gain comes from
+    the extra passes.
     """
 )
 assert all(one["greedy"] > one["at_once"] for one in by_terms.values())
+assert all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.values())
 
 # %% [markdown]
 # Instead of asking once, we can sample several answers at a temperature of 1 and decide between them. There are two
@@ -762,8 +764,7 @@ exercises.check("best_of_n", best_of_n)
 exercises.quiz("votes_by_pencil")
 
 # %% [markdown]
-# Our checker compares each step of the working with the right one, so it is perfect, which checkers outside of
-# arithmetic rarely are.
+# Our checker scores each sample by the share of its steps that are right.
 
 # %%
 exercises.predict("vote_or_checker")
@@ -790,13 +791,14 @@ axes.set(xlabel="samples per sum", ylabel="% right", ylim=(0, 105))
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 notebook.tell(
     f"""
-    With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the sums. The checker finds most
-    of these, since it knows every right step. The vote knows nothing, and reaches {six["vote"][-1]:.0%}, up from
-    {six["vote"][0]:.0%} for a single sample. But look at the dashed line. A single answer without any sampling is right
-    for {six["greedy"]:.0%}. Sampling at a temperature of 1 has made each answer worse, and here {six["samples"][-1]} votes
-    don't even make up for that. Papers that report a gain from voting should say which single answer they compare
-    with. Samples are worth as much as your means to tell the good ones from the bad ones, and
-    {six["samples"][-1]} samples cost {six["samples"][-1]} times as much.
+    With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the {six["n"]} sums. The checker finds most of
+    these. It has been given the solution, which hardly any real checker has, and still it misses samples with a right
+    total and a wrong step. The vote knows nothing, and reaches {six["vote"][-1]:.0%}, up from {six["vote"][0]:.0%} for a
+    single sample. But look at the dashed line. A single answer without any sampling is right for {six["greedy"]:.0%}. At a
+    temperature of 1, {six["samples"][-1]} votes don't make up for what sampling costs this model. Taking the likeliest
+    of the samples gets {six["likeliest"][-1]:.0%} right without any checker (the orange line). Wang et al. sampled at lower temperatures
+    and found that voting did beat the greedy answer. {six["samples"][-1]} samples are {six["samples"][-1]} times as many tokens,
+    although in one batch they don't take {six["samples"][-1]} times as long.
     """
 )
 assert six["any"][-1] > six["checker"][-1] > six["greedy"] > six["vote"][-1] > six["vote"][0]
@@ -870,7 +872,7 @@ assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1
 # %% [markdown]
 # ## Does it still tell stories?
 #
-# Fine-tuning can damage what the model could do before. We measure bits per byte, as in lesson 14, on fairy tales
+# Fine-tuning can change what the model could do before. We measure bits per byte, as in lesson 14, on fairy tales
 # that none of the models was trained on.
 
 # %%
@@ -951,7 +953,8 @@ assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() 
 #   (2023), "A Long Way to Go: Investigating Length Correlations in RLHF", arXiv:2310.03716.
 # - Lewis et al. (2020), "Retrieval-Augmented Generation", arXiv:2005.11401.
 # - Schick et al. (2023), "Toolformer", arXiv:2302.04761.
-# - Wei et al. (2022), "Chain-of-Thought Prompting", arXiv:2201.11903; Wang et al. (2023), "Self-Consistency",
+# - Nye et al. (2021), "Show Your Work", arXiv:2112.00114; Wei et al. (2022), "Chain-of-Thought Prompting",
+#   arXiv:2201.11903; Wang et al. (2023), "Self-Consistency",
 #   arXiv:2203.11171; Cobbe et al. (2021), "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168; Brown et
 #   al. (2024), "Large Language Monkeys", arXiv:2407.21787.
 # - Touvron et al. (2023), "Llama 2", arXiv:2307.09288; Llama Team (2024), "The Llama 3 Herd of Models",

@@ -11,9 +11,14 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %%
-from helpers.pretrained import toy_models
+import torch
+
+from helpers import assistant, decoding
 from helpers.data.captions import CAPTIONS
 from helpers.data.clothes import clothes
+from helpers.genres import GenreClassifier, genre_windows
+from helpers.pretrained import toy_models
+from helpers.pretrained.assistant import load_assistant
 from helpers.pretrained.reader import load_reader
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.pretrained.storyteller import load_storyteller
@@ -22,8 +27,10 @@ from helpers.pretrained.wardrobe import load_wardrobe, untrained_pair
 from helpers.widgets.attention_patterns import AttentionPatterns
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.chat_box import ChatBox
 from helpers.widgets.decoding_explorer import DecodingExplorer
 from helpers.widgets.dot_products import DotProducts
+from helpers.widgets.drum_roll import DrumRoll
 from helpers.widgets.endless_story import EndlessStory
 from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.kernel_regression import KernelRegression
@@ -215,3 +222,33 @@ PatchAttention(wardrobe, untrained_pair()[0], clothes("test", 12), layer=2, toke
 
 # %%
 AttentionPatterns()
+
+# %% [markdown]
+# ## Drums and a classifier's attention (lesson 17)
+#
+# The classifier here is untrained, so its answers and its attention are arbitrary. Lesson 17 trains one and
+# puts it in this place.
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(0)
+DrumRoll(GenreClassifier().eval(), genre_windows(), [399, 52, 1469, 926])
+
+# %% [markdown]
+# ## A message in the chat template (lesson 18)
+#
+# You give the box a function for each model, which takes a list of ids and returns the ids that come next.
+
+# %% tags=["nbval-ignore-output"]
+story, helper = load_storyteller(), load_assistant()
+
+
+def writer(model):
+    """Let a model go on with the likeliest tokens, 24 at most."""
+    marks = assistant.MARKS
+    return lambda ids: decoding.greedy(
+        model.decoder_step(torch.tensor([ids])), 1, marks.assistant, marks.end, 24
+    )[0]
+
+
+writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
+ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
