@@ -535,14 +535,12 @@ figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3))
 axes[0].plot([r["drift"] for r in rounds], [r["reward"] for r in rounds], "o-", color=plots.ORANGE)
 axes[0].set(xlabel="drift (nats per token)", ylabel="friendly words per story", ylim=(0, None))
 for key, label, colour in (
-    ("followed", "about their subject", plots.BLUE),
-    ("different_words", "different words", plots.PURPLE),
+    ("followed", "stories about their subject", plots.BLUE),
+    ("different_words", "different words in a story", plots.PURPLE),
 ):
     axes[1].plot([r["drift"] for r in rounds], [100 * r[key] for r in rounds], "o-", color=colour)
     axes[1].text(0, 100 * max(r[key] for r in rounds) + 5, label, color=colour)
-axes[1].set(
-    xlabel="drift (nats per token)", ylabel="% of the stories, or of their words", ylim=(0, 110)
-)
+axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 110))
 for number in (0, len(rounds) // 2, len(rounds) - 1):
     print(f"round {number}: {rounds[number]['example']}\n")
 notebook.tell(
@@ -780,7 +778,7 @@ for key, label, colour in (
     ("any", "at least one is right", plots.GREY),
     ("checker", "best of n, by the checker", plots.GREEN),
     ("vote", "majority", plots.BLUE),
-    ("likeliest", "the likeliest", plots.ORANGE),
+    ("likeliest", "the likeliest of n", plots.ORANGE),
 ):
     axes.plot(six["samples"], [100 * share for share in six[key]], "o-", color=colour, label=label)
 label = "one answer without sampling"
