@@ -652,11 +652,13 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 #
 # </details>
 #
-# Here's the assistant reading a prompt. It's the map of lesson 14, since instruction tuning adds no part to the model.
+# Here's the assistant with a prompt and its reply. It's the map of lesson 14, since instruction tuning adds no part to
+# the model.
 
 # %% tags=["nbval-ignore-output"]
-ids = torch.tensor(helper.prompt_ids("Say wolf three times."))
-model_map(trace_gpt(helper.model, ids, story.tokens(ids), "our assistant"), tour="")
+prompt = helper.prompt_ids("Say wolf three times.")
+ids = torch.tensor(prompt + writers["our assistant"](prompt))
+model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant"), tour="")
 
 # %% [markdown]
 # ### What you take with you
