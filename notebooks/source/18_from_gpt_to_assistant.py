@@ -404,8 +404,9 @@ for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
-# The first loss is log 2 ≈ 0.69, because policy and reference are still equal, and then it falls. So the model has
-# learned to prefer the better answers. Now look at the two kinds of answers separately.
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal. Each later loss is that of eight pairs
+# just before the model is trained on them, and six such losses are too few to show a trend. So let's go through all 48
+# pairs once more and look at the two kinds of answers separately.
 
 # %%
 exercises.predict("is_the_better_likelier")
@@ -548,7 +549,7 @@ notebook.tell(
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
     stories are about what was asked for, down from {first["followed"]:.0%}. That was few to begin with, because at a
     temperature of 1 our small model soon loses its subject. No step did anything wrong. DPO made those answers likelier that scored
-    higher, and the score never asked for a story. It even rises with a story's length. The figure shows two things that help in practice. One is to
+    higher, and the score never asked for a story. The score even rises with a story's length. The figure shows two things that help in practice. One is to
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.
     """
@@ -593,7 +594,7 @@ notebook.tell(
     f"""
     BM25 finds the right text for {known_facts["finder"]:.0%} of the questions, because each question contains the
     village's name. So the mistakes that are left belong to the generator. Look at the first row, too. Without the
-    text the replies have the same form, and the names are made up. Early in its training the model saw some texts
+    text there's nothing to copy, so the reply is made up. Early in its training the model saw some texts
     where the right answer was *I do not know*, but it hardly learned that, and later there were none. With the text
     of another village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
     """
@@ -776,7 +777,7 @@ exercises.reveal(
     "vote_or_checker",
     measured="checker" if lead > 0.03 else "vote" if lead < -0.03 else "equal",
 )
-_, axes = pyplot.subplots(figsize=(5.4, 3.2))
+_, axes = pyplot.subplots(figsize=(8.4, 3.2))
 for key, label, colour in (
     ("any", "at least one is right", plots.GREY),
     ("checker", "best of n, by the checker", plots.GREEN),
