@@ -187,7 +187,7 @@ async def teach(notebook, port, lab_arguments):
     path = copy_of(notebook)
     make_app(page_of(notebook)).listen(port, "127.0.0.1")
     address = f"http://127.0.0.1:{port}/notes"
-    print(f"Your notes are at {address}; in JupyterLab, “Start Deck” shows the slides.")
+    print(f"Your notes are at {address}; in JupyterLab, “Toggle Deck” shows the slides.")
     webbrowser.open_new(address)
     lab = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "jupyter", "lab", f"--ServerApp.root_dir={ROOT}"),
