@@ -13,7 +13,7 @@ from helpers.widgets.svg import PALE, Sheet, number
 
 LEFT, STEP, ROW = 112, 13.5, 25  # pixels: where the roll begins, and of a step and a voice
 BEATS = N_STEPS // 4
-AVERAGE, NOTHING = -1, -1
+MEAN, NOTHING = -1, -1
 RATE = 11_025  # samples a second
 
 
@@ -32,14 +32,14 @@ class DrumRoll(Explorer):
     rows : list of int
         The windows to choose from.
     **state : traits
-        `window` (int, which of the rows), `layer` (int, from 1), `head` (int; −1 is the average),
+        `window` (int, which of the rows), `layer` (int, from 1), `head` (int; −1 is the mean),
         `token` (int; 0 is the class token, then the strokes) and `muted` (int, a voice that is left
         out; −1 for none).
     """
 
     window = traitlets.Int(0, min=0).tag(state=True)
     layer = traitlets.Int(1, min=1, max=12).tag(state=True)
-    head = traitlets.Int(AVERAGE, min=AVERAGE).tag(state=True)
+    head = traitlets.Int(MEAN, min=MEAN).tag(state=True)
     token = traitlets.Int(0, min=0, max=LONGEST).tag(state=True)
     muted = traitlets.Int(NOTHING, min=NOTHING, max=len(VOICES) - 1).tag(state=True)
 
@@ -67,7 +67,7 @@ class DrumRoll(Explorer):
         layers = [(str(i + 1), i + 1) for i in range(len(self._model.layers))]
         self.choice("layer", "Layer", layers)
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
-        self.choice("head", "Head", [("average", AVERAGE), *heads])
+        self.choice("head", "Head", [("mean", MEAN), *heads])
         voices = [(name, i) for i, name in enumerate(VOICES)]
         self.choice("muted", "Leave out", [("nothing", NOTHING), *voices])
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
@@ -84,7 +84,7 @@ class DrumRoll(Explorer):
         ids, steps, real = tokenized(one)
         n = len(strokes)
         maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
-        chosen = maps.mean(0) if self.head == AVERAGE else maps[self.head]
+        chosen = maps.mean(0) if self.head == MEAN else maps[self.head]
         logits = logits_of(self._model, (ids, steps, real), torch.arange(1))[0]
         row = chosen[min(self.token, n)]
         return {
@@ -112,7 +112,7 @@ class DrumRoll(Explorer):
     def describe(self):
         """Say in words what the picture shows."""
         found = self.numbers
-        head = "average of heads" if self.head == AVERAGE else f"head {self.head + 1}"
+        head = "mean of heads" if self.head == MEAN else f"head {self.head + 1}"
         best = found["chances"].argmax().item()
         return (
             f"{len(found['strokes'])} strokes over {BEATS} beats, and where "
