@@ -15,7 +15,7 @@
 # - find the wrong part in a model that runs without an error,
 # - use the encoder alone, for something that isn't text.
 #
-# You need lessons 03 to 08. The ten parts take 66 minutes, the comparison 10, the tones 24 and the questions
+# You need lessons 03 to 08, and lesson 09 for the tones. The ten parts take 66 minutes, the comparison 10, the tones 24 and the questions
 # 20.
 
 # %% tags=["set-up"]
@@ -777,6 +777,9 @@ exercises.quiz("what_the_decoder_would_lack")
 # - An encoder alone, with a mean over real positions, classifies any sequence of vectors.
 #
 # You've built the Transformer of 2017, except that its norms come first, as in most models since then.
+#
+# Your model started from token ids, and somebody else had cut the text into tokens. **Lesson 11** shows who decides
+# where to cut.
 #
 # **References**
 #

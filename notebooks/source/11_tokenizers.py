@@ -4,9 +4,10 @@
 # How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. Ask a
 # language model, and it may well answer two, even if it writes good essays.
 #
-# You and the model don't get the same input. Before a model sees a text, a small program called a **tokenizer**
+# You and the model don't get the same input. Your Transformer of lesson 10 started from ids, so it never saw a letter.
+# Before a model sees a text, a small program called a **tokenizer**
 # cuts the text into pieces, looks up each piece in a list, and passes on only the numbers it finds there. Let's see
-# what MiniLM, the model of lesson 03, gets.
+# what MiniLM, the small BERT of lessons 03 and 06, gets.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

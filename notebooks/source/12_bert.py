@@ -1,6 +1,9 @@
 # %% [markdown]
 # # BERT: one encoder, many tasks
 #
+# You now know where a model's ids come from. This lesson gives them to an encoder, first as whole words of the toy
+# corpus and then as MiniLM's pieces.
+#
 # Fill the gap: *the ___ behind the house sings*. Now this one: *the ___ behind the house sing*. To choose between
 # *woman* and *women* you needed the verb, and the verb comes *after* the gap. A decoder can't use it, because its
 # causal mask hides everything on the right.
@@ -138,7 +141,8 @@ def masked_lm_loss(logits, token_ids, chosen):
 exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
-# Here's the model. It has two encoder layers, 64 numbers per token, and on top a layer that turns each vector into
+# Here's the model. As in BERT, its layers are post-norm (lesson 07). It has two encoder layers, 64 numbers per
+# token, and on top a layer that turns each vector into
 # one logit per word. Next we'll train it for 500 steps and then give it the two gaps from the beginning.
 
 # %%
@@ -248,10 +252,10 @@ for review in train[3:6]:
     print(review.label, review.text)
 
 # %% [markdown]
-# The encoder gives one vector per token, but we need one per review. For this purpose BERT puts a special token,
-# **[CLS]**, in front of every text, and the vector at [CLS] is meant to be used for classification. The end of the
-# text is marked with **[SEP]**. BERT can also read two texts together, as [CLS] first [SEP] second [SEP]. A learned
-# **segment** embedding, added to each token's vector, then shows which of the two texts the token belongs to.
+# The encoder gives one vector per token, but we need one per review. You met a candidate in lesson 11: **[CLS]** comes
+# first in every text, and its output vector is meant for classification. BERT can also read two texts together, as
+# [CLS] first [SEP] second [SEP], and the **segments** of lesson 11 show which text a token belongs to. Each segment
+# has a learned vector, which is added to the token's.
 
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
@@ -455,6 +459,8 @@ assert live > 0.62
 # correction counts:
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
+#
+# The letters are those of the LoRA paper. Here $A$ isn't an attention map, and $B$ isn't a batch.
 
 # %%
 exercises.predict("share_of_lora")

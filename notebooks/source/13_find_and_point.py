@@ -479,7 +479,7 @@ exercises.check("answer_characters", answer_characters)
 # ## 4. Is *Onggirat tribe* right?
 #
 # *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says
-# *Onggirat tribe* isn't wrong, but the two aren't equal. SQuAD, the data set that our questions come from,
+# *Onggirat tribe* isn't wrong, but the two aren't equal. SQuAD, the data set behind our questions,
 # therefore gives two scores. Before scoring, it puts both answers in lower case and removes articles and
 # punctuation. **Exact match** is 1 if they're equal and 0 if not, while **F1** gives credit for shared words:
 #

@@ -358,8 +358,8 @@ assert difference.abs().max() < 1e-10
 # The logits are equal up to rounding, so GPT-2 is simply the top of our ladder, made wider and deeper. Its successor
 # GPT-3 goes much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
 #
-# **Pencil (2 min).** One layer has four attention matrices of size $d \times d$, and its feed-forward network has one
-# matrix of size $d \times 4d$ and one of size $4d \times d$. Count only matrices, and leave out biases and other
+# **Pencil (2 min).** One layer has four attention matrices of size $D \times D$, and its feed-forward network has one
+# matrix of size $D \times 4D$ and one of size $4D \times D$. Count only matrices, and leave out biases and other
 # vectors. How many parameters do the 96 layers have? (Use a calculator for the last step.)
 
 # %%
@@ -417,7 +417,8 @@ for text, probability in story.next_tokens("The princess took the golden", 6):
 # %% [markdown]
 # Is it any good at that? We can't compare its loss per piece with a loss per letter, because most pieces are longer
 # than a letter. So we add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes
-# in the text, and convert it from nats to bits. A model that knows nothing needs 8 **bits per byte**.
+# in the text, and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats.) A byte
+# has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 #
 # ### Your turn (4 min)
 

@@ -62,7 +62,7 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # before section 4: "What does a convolution assume?"
 #
 # **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They
-# read the class token before the layers, and they take a dark map as proof. Myths 26 and 42 tend to start a
+# read the class token before the layers, and they take a dark map as proof. The two myths of section 4 tend to start a
 # debate, so keep it to the terms of the comparison (equal seconds, equal parameters).
 
 # %%
@@ -547,11 +547,11 @@ print(f"CNN beside it, {card['cnn']['parameters']:,} parameters, {card['cnn']['e
 exercises.quiz("five_hundred_leaves")
 
 # %% [markdown]
-# > **Myth 26:** *A ViT trained from scratch on few images beats a CNN.* Not in this race, and not in the
+# > **Myth:** *A ViT trained from scratch on few images beats a CNN.* Not in this race, and not in the
 # > paper's either. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger sets of photos.
 # > With a million, their CNNs were ahead, but with 14 million and with 300 million the ViT overtook them.
 #
-# > **Myth 42:** *Transformers outperform everything in vision.* With enough data or pretraining they are
+# > **Myth:** *Transformers outperform everything in vision.* With enough data or pretraining they are
 # > among the best, but trained from scratch on little data they aren't.
 
 # %% [markdown]

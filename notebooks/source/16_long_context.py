@@ -683,7 +683,8 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# **Page 94** takes the same layers to proteins, sounds and numbers, each beside a simple rival.
+# **Lesson 17** is your second assignment. You'll design the tokens yourself, for drumming, and find out how far you
+# can trust your own accuracy.
 
 # %% [markdown]
 # # Practice

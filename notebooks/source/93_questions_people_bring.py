@@ -382,7 +382,7 @@ assert 0.6 < size / total < 0.7
 # words of a sentence have practically the same vector. The paths also give the gradient a way back that
 # passes through no sublayer.
 #
-# **Shown in** [lesson 07, How does a word keep what it was?](07_encoder_and_decoder.ipynb#1.-How-does-a-word-keep-what-it-was?).
+# **Shown in** [lesson 07, How does a word keep its own information?](07_encoder_and_decoder.ipynb#1.-How-does-a-word-keep-its-own-information?).
 #
 # ### Which encoder layer does the third decoder layer read?
 #
@@ -433,7 +433,7 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 # every step: for 128 tokens, the decoder then processes 128 positions instead of 8,256. But it still takes
 # 128 steps.
 #
-# **Shown in** [lesson 08, Isn't that terribly slow?](08_decoding.ipynb#5.-Isn't-that-terribly-slow?).
+# **Shown in** [lesson 08, Isn't one pass per token terribly slow?](08_decoding.ipynb#5.-Isn't-one-pass-per-token-terribly-slow?).
 #
 # ### Is the likeliest sentence the best one?
 #

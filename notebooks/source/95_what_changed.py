@@ -128,6 +128,9 @@ notebook.show_source(SwiGLU.forward)
 # All other changes are switches that our `GPT` has now. Lesson 07 explained pre-norm, lesson 05 rotary positions and
 # lesson 16 grouped heads. The **output layer** was tied in 2017, which means that the matrix of the embedding was used
 # a second time to compute the logits. Most large models have two separate matrices.
+#
+# In one part our block of 2017 is a year younger. It learns a table of positions, as the first GPT did (2018), where
+# the paper used sines and cosines. So below, rotary positions are compared with a learned table.
 
 # %%
 sizes = {"vocab_size": 512, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 128}
@@ -164,15 +167,16 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 #
 # To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
 # all changes together. We try to be fair in three ways. All models have the same number of parameters, because
-# the width of the feed-forward network makes up for what a change adds or saves. All of them use the learning rate
-# that was best of five for *2017's block*, so no change can win by its rate. And every model is trained with three
-# seeds, because with one seed you can't tell an effect from luck.
+# the width of the feed-forward network makes up for what a change adds or saves. All of them use one learning rate,
+# chosen for *2017's block* among five in a shorter run with one seed. The best two tied, so the choice is a rough one.
+# And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The optimizer
+# is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
 #
 # Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
 # training step for all blocks in turns, and converted equal time into a number of steps. In the figure, open circles
 # show equal steps and filled circles equal time. The grey band is the range of the three seeds of 2017.
 #
-# **Guess before you look:** which single change helps most here, and which one makes it worse?
+# **Guess before you look:** which single change helps most here, and which one makes it worse at equal time?
 
 # %% tags=["hide-input"]
 results = measured("what_changed")
@@ -230,7 +234,10 @@ tell(
     |---|---|---|
     | better | {steps["better"]} | {seconds["better"]} |
     | can't be told from luck | {steps["between"]} | {seconds["between"]} |
-    | worse | {steps["worse"]} | {seconds["worse"]} |"""
+    | worse | {steps["worse"]} | {seconds["worse"]} |
+
+    Even if no change did anything, one in ten would pass this test by chance. So don't make much of a change that
+    passes it in only one of the two columns."""
 )
 
 # %% tags=["hide-input"]
@@ -243,10 +250,11 @@ lead = results["longer"]["2017"] - results["longer"]["rotary positions"]
 assert 0.8 < lead / (old["equal_steps"][0] - blocks["rotary positions"]["equal_steps"][0]) < 1.25
 assert "untied output" in seconds["better"]
 tell(
-    f"""**Rotary positions** bring {share:.0%} of what all changes bring together. The token just before says most
-    about the next one, so a model has to find its neighbours first. With a table of positions it must learn
-    for each position separately which vector belongs to the one before. With rotation the distance is in the scores from
-    the beginning. It isn't only a head start: in a run with six times as many steps, the lead was just as large.
+    f"""**Rotary positions** alone bring {distance * share:.2f} bits per byte, of the {distance:.2f} that all changes bring
+    together. (The gains don't add up exactly.) The token just before says most about the next one, so a model has to
+    find its neighbours first. With a table of positions it must learn for each position separately which vector belongs
+    to the one before. With rotation the distance is in the scores from the beginning. With one seed and six times as
+    many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short training.
 
     **An output of its own** helps as well, although it takes half of the feed-forward network's parameters. Don't
     carry that over to other sizes. In this model the output matrix is a quarter of all parameters, in Llama 3
@@ -254,10 +262,9 @@ tell(
 
     **Pre-norm, RMSNorm, GELU, SwiGLU and grouped heads** change hardly anything. That's no reason to doubt them,
     because they were introduced for other reasons or measured at other sizes. Pre-norm is for deep models, RMSNorm
-    and grouped heads save time and memory, and Shazeer's gain from SwiGLU was small and took far longer trainings
-    to see. At equal time SwiGLU even loses here, because its three smaller matrices take longer on our processor than
-    two larger ones. RMSNorm isn't faster here either, since PyTorch runs LayerNorm as one operation on a CPU, and
-    RMSNorm as several."""
+    saves time, grouped heads save memory, and Shazeer reports a small gain from SwiGLU, after far longer trainings. At
+    equal time SwiGLU even loses here, because a step with it takes longer on our processor. RMSNorm isn't faster here
+    either, since PyTorch runs LayerNorm as one operation on a CPU, and RMSNorm as several."""
 )
 
 # %% [markdown]
@@ -265,7 +272,8 @@ tell(
 #
 # Lesson 16 computed the size of the cache, in which a decoder keeps keys and values of all tokens so far. Here is the
 # number for the two small models after 100 tokens, counted in the cache itself and not computed. Before you run the
-# cell: four heads of queries share two heads of keys. By how much does the cache shrink?
+# cell: in the second model, four heads of queries share two heads of keys and values. By how much does the cache shrink?
+# And what would happen if we halved the heads of queries instead?
 
 
 # %%
@@ -284,7 +292,8 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# Half, because only keys and values are cached. That's nothing to lose sleep over in a model of this size. So let's put
+# It's half, because only keys and values are cached. Fewer heads of queries would change nothing. That's nothing to
+# lose sleep over in a model of this size. So let's put
 # the published sizes of real models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last
 # column is what the cache would be if every head of queries had keys of its own.
 
@@ -303,9 +312,10 @@ for name, (layers, queries, keys, width, billions) in published.items():
 
 # %% [markdown]
 # For equally many tokens, Llama 3 8B needs 1 GB and Llama 2 7B four. A server that answers many people at a time has
-# the weights in memory once, but it needs a cache per person. That's why grouped heads are everywhere, although they
+# the weights in memory once, but it needs a cache per person. That's why grouped heads are so common, although they
 # don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full attention, and in
-# section 2 the two differ by less than the seeds do. The sizes are those of the papers. GPT-3 was built for 2,048
+# section 2 the two differ by less than the seeds do, with the saved parameters moved to the feed-forward network. The
+# sizes are those of the papers. GPT-3 was built for 2,048
 # tokens and Llama 2 for 4,096, so their rows are arithmetic only.
 #
 # ## 4. How many bits does a weight need?
@@ -344,15 +354,17 @@ tell(
     f"""Eight bits cost {100 * worse[8]:.2f}% here, which no reader would notice, and the weights shrink from
     {n_bytes(full_model) / 1e6:.1f} to {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model predicts
     {100 * worse[4]:.1f}% worse, and with 3 bits {100 * worse[3]:.0f}%.
-    In large models simple rounding to 4 bits does more harm, because a few of their weights and activations are far
-    larger than the rest. So 4 bits are used with scales for small groups of weights, and with methods that round more
-    cleverly than to the nearest number (GPTQ, Frantar et al. 2022)."""
+    (That's from 32 bits, so from the 16-bit file it's half.) In large models one scale per row is often too coarse at 4
+    bits, because a single large weight makes the steps coarse for the whole row. So 4 bits are used with scales for
+    small groups of weights, and with methods that round more cleverly than to the nearest number (GPTQ, Frantar et
+    al. 2022)."""
 )
 
 # %% [markdown]
-# Is it faster as well? Our `Int8Linear` turns its matrix back into floats every time, so it can only lose. A fast
-# version multiplies the integers directly, and PyTorch has an operator for that. We time it on one large matrix,
-# because the matrices of our small model fit into the processor's own memory, where reading is quick anyway.
+# Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only lose.
+# PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. It
+# takes a row in 16 bits, so a matrix of 16-bit floats is timed, too. We time them on one large matrix, because the
+# matrices of our small model fit into the processor's own memory, where reading is quick anyway.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -389,17 +401,15 @@ step = in_turns(
 print(f"one step of the story model, back to floats each time: {step['8 bits']:.2f} times as long")
 large, vector = torch.randn(4096, 4096), torch.randn(1, 4096)
 scale = large.abs().amax(-1, keepdim=True) / 127
-whole, vector_16, scale_16 = (
-    (large / scale).round().to(torch.int8),
-    vector.bfloat16(),
-    scale[:, 0].bfloat16(),
-)
+whole = (large / scale).round().to(torch.int8)
+large_16, vector_16, scale_16 = large.bfloat16(), vector.bfloat16(), scale[:, 0].bfloat16()
 contenders = {
     "32-bit floats": lambda: seconds_of(lambda: vector @ large.T),
-    "back to floats each time": lambda: seconds_of(lambda: vector @ (whole * scale).T),
+    "16-bit floats": lambda: seconds_of(lambda: vector_16 @ large_16.T),
+    "8 bits, back to floats each time": lambda: seconds_of(lambda: vector @ (whole * scale).T),
 }
 if hasattr(torch, "_weight_int8pack_mm"):  # not a public function of PyTorch
-    contenders["integers directly"] = lambda: seconds_of(
+    contenders["8 bits, read as they are"] = lambda: seconds_of(
         lambda: torch._weight_int8pack_mm(vector_16, whole, scale_16)
     )
 print("one row times a matrix of 4096 × 4096:")
@@ -407,15 +417,17 @@ for name, share in in_turns(contenders, 9).items():
     print(f"  {name}: {share:.2f} times as long as with 32-bit floats")
 
 # %% [markdown]
-# With the right operator, integers are faster than floats. The reason isn't the arithmetic. To multiply one row by a
+# With the right operator, 8 bits are faster than 32. The reason isn't the arithmetic. To multiply one row by a
 # matrix, the processor has to fetch every weight from memory once, and a weight of 8 bits is fetched four times as
 # fast as one of 32. For the same reason 8 bits gain little where many rows share the fetched weights, as in training.
-# And if the integers become floats first, the detour costs far more than it saves.
+# Our own version first writes the whole matrix of floats to memory and reads it again, which costs far more than it
+# saves.
 #
 # ## 5. Can the same text be written in fewer steps?
 #
-# A decoder writes one token per step, and in each step it reads all its weights. Reading five tokens takes hardly
-# longer than reading one, since the weights are read only once. Training makes use of that, but a decoder can't,
+# A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
+# takes hardly longer than reading one, since the weights are read only once. Training makes use of that, but a
+# decoder can't,
 # because it doesn't know the second token before it has chosen the first.
 #
 # It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads
@@ -499,7 +511,8 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. Drawn
 # text gains next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass over three tokens
 # takes about a fifth longer than a pass over one, because reading the weights isn't what costs the time. In a model
-# with billions of parameters the longer pass is practically free, and a small language model guesses its large
+# with billions of parameters the longer pass is practically free, as long as few texts are written at a time, and a small
+# language model guesses its large
 # sibling's tokens far more often than our table does. With such drafts, Leviathan et al. (2023) report two to three
 # times the speed.
 #
@@ -514,7 +527,7 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # A row of attention weights sums to 1, even if no token is worth attending to. Where does the weight go then? In
 # trained models much of it often goes to the first token or to a separator, whatever its meaning. Xiao et al. (2023)
 # call such a token an **attention sink**. Sinks matter in practice: a large model that reads through a sliding window
-# breaks down as soon as the first token leaves the window, unless that token is kept.
+# breaks down as soon as the first tokens leave the window, unless a few of them are kept.
 #
 # Let's look for sinks in the two models we have. **Guess:** which has them, the story model, MiniLM, or both?
 
@@ -546,7 +559,8 @@ assert shares["MiniLM: [SEP]"].max() < 5
 assert shares["story model: first token"].max() < even_story
 tell(
     """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even
-    share. In the original BERT the sink is [SEP], as Clark et al. found. Our story model has none. Its first token gets even less than an even share. Gu et al. (2024) find that sinks appear
+    share. In the original BERT the sink is [SEP], as Clark et al. found. In our story
+    model the first token gets less than an even share on average over the heads, so it's no sink. Gu et al. (2024) find that sinks appear
     in language models only after enough training on enough text, and our model has read ten million tokens. That's
     a likely reason, but we haven't tested it."""
 )
@@ -562,8 +576,10 @@ notebook.figure(
 #
 # - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Two layers aren't deep.
 # - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
-# - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of half a percent
-#   disappears between three seeds. At the scale of a laboratory the same half percent can be worth a month of training.
+# - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
+#   percent disappears between three seeds. In a very large training, such a gain can be worth having.
+# - **Mixtures of experts.** The largest change to many of today's largest models isn't a switch of ours. Lesson 16
+#   has it in fifteen lines.
 # - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
 #   rotary positions, so there the order of the blocks at equal time can be different.
 # - **The best rate of each block.** The changes run at the rate of 2017's block, and might do better with their own.
@@ -581,7 +597,7 @@ notebook.figure(
 #   Shazeer (2020), "GLU Variants Improve Transformer", arXiv:2002.05202. Ainslie et al. (2023), "GQA", arXiv:2305.13245.
 #   Press and Wolf (2017), "Using the Output Embedding to Improve Language Models", arXiv:1608.05859, for tied outputs.
 # - Narang et al. (2021), "Do Transformer Modifications Transfer Across Implementations and Applications?",
-#   arXiv:2102.11972, which tried many changes and found that few of them help.
+#   arXiv:2102.11972, which tried many changes. Few helped, but RMSNorm and gated networks were among them.
 # - Dettmers et al. (2022), "LLM.int8()", arXiv:2208.07339. Frantar et al. (2022), "GPTQ", arXiv:2210.17323.
 # - Leviathan et al. (2023), "Fast Inference from Transformers via Speculative Decoding", arXiv:2211.17192. Chen et al. (2023),
 #   "Accelerating Large Language Model Decoding with Speculative Sampling", arXiv:2302.01318. Saxena (2023), "Prompt
