@@ -183,7 +183,7 @@ notebook.table(
 
 # %% [markdown]
 # We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
-# **instruction tuning** or supervised fine-tuning. One thing is new. An assistant never has to write the user's
+# **instruction tuning** or supervised fine-tuning. As with padding in lesson 09, some positions don't count. An assistant never has to write the user's
 # turn, so the predictions inside the prompt are usually left out of the loss. For that we set their targets to −100,
 # which is the number that PyTorch's `cross_entropy` skips.
 #
@@ -270,8 +270,9 @@ notebook.tell(
     After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right} {"is" if right == 1 else "are"}
     right. In large models people have found that the form of an answer takes few examples, while the knowledge comes
     from the pre-training. Zhou et al. (2023) call this the superficial alignment hypothesis. Here most of the wrong
-    replies fail at *copying* words from the instruction. In lesson 14 we found no induction heads in the story model,
-    so this is something that its pre-training has hardly taught it.
+    replies fail at *copying* words from the instruction. A head that finds an earlier occurrence of a token and copies
+    what came after it is called an induction head. The story model has none (lesson 14, *Going deeper*), so its
+    pre-training has hardly taught it to copy.
     The bundled assistant had to learn it from about 900 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
     of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
@@ -479,7 +480,8 @@ exercises.quiz("stuck_at_log_two")
 # The bundled adapter *preferred* had a longer training of this kind. We let it and the assistant from before answer
 # the same unseen requests, and count how often the rule prefers the new answer. This is the **win rate**. A second
 # number says how far the model has moved. At each token that it writes we compare its distribution with the
-# reference's, $\mathrm{KL}(\pi \,\|\, \pi_0)$, and average. This is the **drift**, in nats per token.
+# reference's by the **KL divergence**, $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$. It's 0 if the two are equal.
+# Its average is the **drift**, in nats per token.
 
 # %%
 exercises.predict("length_after_dpo")
@@ -672,6 +674,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # - What isn't in the weights can come from the prompt, by retrieval or from a tool.
 #
 # $$\mathcal L_{\text{DPO}} = -\log \sigma\Big(\beta \log\frac{\pi(y_+ \mid x)}{\pi_0(y_+ \mid x)} - \beta \log\frac{\pi(y_- \mid x)}{\pi_0(y_- \mid x)}\Big)$$
+#
+# Here $x$ is the prompt, $y_+$ the better and $y_-$ the worse answer. It's the loss of section 3, written out.
 #
 # This was the last lesson. [What changed since 2017](95_what_changed.ipynb) compares the block that you know with
 # today's.
@@ -902,7 +906,7 @@ assert bits["story model"] < min(value for name, value in bits.items() if name !
 # %% [markdown]
 # ## Tokens that had never been trained
 #
-# The story model's tokenizer came with four spare tokens for the template, but the stories contain none of them.
+# The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories contain none of them.
 # Let's see what the pre-training has made of their embeddings, and which other tokens have a similar vector.
 
 # %%
