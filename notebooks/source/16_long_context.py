@@ -803,6 +803,7 @@ def learn_tales(model, name):
             optimiser.step()
             steps += 1
             bar.update(min(spent, SECONDS) - bar.n)
+        bar.update(SECONDS - bar.n)
     with torch.no_grad():
         return per_letter(model, unseen).item(), steps
 
