@@ -122,6 +122,7 @@ def test_an_empty_beginning_is_refused_in_words(teller):
 
 def test_the_map_draws_a_gpt(teller):
     ids = teller.encode("the king said")
-    shown = model_map(trace_gpt(teller.model, ids, teller.tokens(ids), "x"), here="head", tour="")
+    trace = trace_gpt(teller.model, ids, len(ids) - 1, teller.tokens, "x")
+    shown = model_map(trace, here="head", tour="")
     assert not shown._problem
     assert "<svg" in shown.static_html() or "<img" in shown.static_html()
