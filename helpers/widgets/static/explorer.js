@@ -107,9 +107,10 @@ class Explorer {
     button.setAttribute("aria-pressed", "true");
     let before = null;
     const tick = () => {
+      if (!this.root.isConnected) return this.pause(button);
+      if (this.sent > this.shown.answered) return; // Python is still at work
       const now = JSON.stringify(this.state);
-      if (!this.root.isConnected || now === before) return this.pause(button);
-      if (this.sent > this.shown.answered) return;
+      if (now === before) return this.pause(button);
       before = now;
       this.ask({ tick: one.trait });
     };
