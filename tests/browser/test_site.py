@@ -180,6 +180,10 @@ def test_nothing_serious_stands_in_anybodys_way(visit, path, dark):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit(path, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
+    # Halfway through a transition, a colour is neither the old nor the new one.
+    page.wait_for_function(
+        "() => document.getAnimations().every(one => one.playState !== 'running')"
+    )
     serious = [
         (broken["id"], node["html"])
         for broken in axe.run(page).response["violations"]
