@@ -165,7 +165,7 @@ def test_every_stub_is_checked_in_its_own_cell():
                 cell.source,
                 re.M,
             )
-            if stub:
+            if stub and stub[1] != "my_tokens":  # lesson 17's own design has no right answer
                 assert f", {stub[1]})" in cell.source, f"{name}: {stub[1]} is never checked"
                 assert "exercises.reference" in exercises.solved(cell.source)
 
