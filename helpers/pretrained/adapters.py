@@ -112,3 +112,38 @@ def load_adapted(build, path):
     card = load_adapter(model, path)
     merge_lora(model)
     return minilm, model, card
+
+
+def load_adapted_teller(build, path, recipe, merged=True):
+    """Build what wraps an adapted story model, and fill its adapter from a checked file.
+
+    Parameters
+    ----------
+    build : function () -> object with `model` and `card`
+        Puts fresh LoRA layers into the story model.
+    path : path
+        The adapter's file.
+    recipe : str
+        What to run for an adapter of one's own, for the error.
+    merged : bool, default=True
+        Merge the corrections into the weights. False leaves them trainable.
+
+    Returns
+    -------
+    built : what `build` returned
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, or trained on another base.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"no adapter at {path}. {recipe}")
+    check_file(path)
+    built = build()
+    built.card = load_adapter(built.model, path)
+    if merged:
+        merge_lora(built.model)
+    return built

@@ -6,9 +6,9 @@ import torch
 
 from helpers import decoding
 from helpers.assistant import MARKS, chat_prompt, supervised_pair
-from helpers.lora import add_lora, merge_lora
-from helpers.pretrained.adapters import load_adapter
-from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.lora import add_lora
+from helpers.pretrained.adapters import load_adapted_teller
+from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
 
@@ -205,11 +205,9 @@ def load_assistant(adapter="instructed", base=None, merged=True):
     if isinstance(adapter, str) and adapter not in ADAPTERS:
         raise ValueError(f"the adapters are {', '.join(ADAPTERS)}; got {adapter!r}.")
     path = adapter_path(adapter) if isinstance(adapter, str) else adapter
-    if not path.exists():
-        raise FileNotFoundError(f"no adapter at {path}. To train the assistants: {RECIPE}")
-    check_file(path)
-    assistant = adapt(base or load_storyteller())
-    assistant.card = load_adapter(assistant.model, path)
-    if merged:
-        merge_lora(assistant.model)
-    return assistant
+    return load_adapted_teller(
+        lambda: adapt(base or load_storyteller()),
+        path,
+        f"To train the assistants: {RECIPE}",
+        merged,
+    )

@@ -1,9 +1,9 @@
 """The story model in another style: fairy tales below, Sherlock Holmes in a LoRA adapter on top."""
 
 from helpers.data.stories import stories
-from helpers.lora import ENCODER_LINEARS, add_lora, merge_lora
-from helpers.pretrained.adapters import load_adapter
-from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.lora import ENCODER_LINEARS, add_lora
+from helpers.pretrained.adapters import load_adapted_teller
+from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.storyteller import load_storyteller
 
 DETECTIVE = WEIGHTS / "detective.safetensors"
@@ -49,10 +49,4 @@ def load_detective(path=DETECTIVE):
     ValueError
         If the file is damaged, or trained on another base than the bundled story model.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"no adapter at {path}. To train your own: {RECIPE}")
-    check_file(path)
-    detective = build_detective()
-    detective.card = load_adapter(detective.model, path)
-    merge_lora(detective.model)
-    return detective
+    return load_adapted_teller(build_detective, path, f"To train your own: {RECIPE}")
