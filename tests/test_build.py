@@ -102,7 +102,7 @@ def test_what_a_check_finds_in_a_given_bug_is_folded(tmp_path):
         + "# %%\nprint(greet())\n\n"
         + "# %% [markdown]\n# What does it print?\n\n"
         + checked
-        + heading.format("What you take with you")
+        + heading.format("What to take away")
         + checked,
         encoding="utf-8",
     )

@@ -53,7 +53,7 @@ test = splits.test
 # | 34 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
 # | 39 | 4, problem 3 | Do $0.5^{25}$ with a calculator. `lstm_step`, then the question at the end. |
 #
-# **If you're late**: skip the stepper, and set `lstm_step` as homework. Do not skip problem 2.
+# **If you're running late**: skip the stepper, and set `lstm_step` as homework. Do not skip problem 2.
 #
 # **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). Shape of the states: (B, S, D_h). "Where is the
 # meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Looking back

@@ -48,7 +48,7 @@ def exact_by_length(toy):
 # **Analogies that work**: listening to a recording that you can rewind to any part · following a recipe with
 # a finger on the current line.
 #
-# **If you are late**: leave the second prediction of section 2 for home. Don't skip the curve.
+# **If you're running late**: leave the second prediction of section 2 for home. Don't skip the curve.
 #
 # **Ask**: "Which two vectors does the score compare?" · "The map is nearly a diagonal. Where isn't it, and
 # why?" · "What would the decoder look at if the source were a picture?"
@@ -389,7 +389,7 @@ notebook.tell(
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - The encoder keeps all its states. Before every word, the decoder attends to all of them.
 # - A score compares one query (the decoder's state) with one key (an encoder state) and depends on both.

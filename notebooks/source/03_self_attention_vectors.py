@@ -78,7 +78,7 @@ def bars(names, heights, title):
 # Let the class vote on every prediction, discuss for half a minute, vote again, and only then run the
 # cell below it.
 #
-# **If you are late**: skip the second noun in section 3 and do the pencil exercise as homework. Don't skip
+# **If you're running late**: skip the second noun in section 3 and do the pencil exercise as homework. Don't skip
 # the find-the-bug exercise in section 2, because it makes the difference between keys and values clear.
 #
 # **Ask**: "What could *car* be looking for?" · "Why can't a softmax give zero?" · "Which of the three
@@ -591,7 +591,7 @@ exercises.check("attend", attend)
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.

@@ -37,7 +37,7 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
 #
-# **If you are late**: leave out "Two meanings of True" and set it as homework. People meet it the first time
+# **If you're running late**: leave out "Two meanings of True" and set it as homework. People meet it the first time
 # they use `nn.MultiheadAttention`.
 #
 # **Ask**: "What's in the denominator of a softmax?" (before the leak test) · "Why not divide by $d_k$?"
@@ -531,7 +531,7 @@ exercises.quiz("how_many_scores")
 model_map(load_translator().trace("Un chien noir court."), here="head", tour="04")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - Words are rows: $Q = X W_Q$, $K = X W_K$, $V = X W_V$. Row $i$ of every result belongs to word $i$.
 # - The softmax runs along each row, over the keys.

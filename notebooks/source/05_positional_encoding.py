@@ -82,7 +82,7 @@ def train_reverser(with_positions, steps=300):
 # one-hot positions. Keep them on the board. Section 2 answers the second, section 4 the first, and
 # section 5 the third, because a learned table is a one-hot position times a matrix.
 #
-# **If you are late**: leave out section 5 and the read-back table.
+# **If you're running late**: leave out section 5 and the read-back table.
 #
 # **Mistakes to expect**: $i$ counts columns (it counts *pairs* of columns) · positions run along the batch ·
 # adding costs nothing. Somebody will ask: "Why 10000?" (so that the slowest wave is longer than any sentence;
@@ -445,7 +445,7 @@ exercises.quiz("who_uses_what")
 model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - Without positions, self-attention is permutation equivariant: if you shuffle the words, the outputs are
 #   shuffled in the same way.

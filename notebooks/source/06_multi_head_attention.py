@@ -613,7 +613,7 @@ assert len(set(switches.numbers["translations"])) == 1
 exercises.quiz("what_a_map_shows")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - The weights in one softmax row sum to 1. Several heads have a row each, so they can give several separate
 #   answers.

@@ -631,7 +631,7 @@ model_map(
 )
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - Attention alone makes all words alike. A residual path, $x + \mathrm{Sublayer}(x)$, keeps them different.
 # - Layer norm gives each vector, by itself, mean 0 and size 1. Then it applies a learned gain and bias.

@@ -697,7 +697,7 @@ exercises.quiz("what_the_cache_keeps")
 model_map(translator.trace(sentence), here="decoding", tour="08")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - Logits can be any numbers, probabilities sum to 1, and log-probabilities are never positive.
 #   `F.cross_entropy` expects logits.

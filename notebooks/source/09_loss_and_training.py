@@ -681,7 +681,7 @@ translator = load_translator()
 model_map(translator.trace("Un chien noir court dans la neige."), here="loss", tour="09")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - The loss of a token is $-\log p$, where $p$ is the probability of the right word. Confident mistakes cost
 #   most.

@@ -62,7 +62,7 @@ torch.set_num_threads(1)
 # | 37 | 4, batches | Draw three rows of different length on the board and let someone fill them up. |
 # | 45 | 5, who pays | Let people type their own name and a sentence in their own language into the widget. |
 #
-# **If you're late**: leave out the prediction on *great🙂*, and give the merge exercise as homework (the lesson
+# **If you're running late**: leave out the prediction on *great🙂*, and give the merge exercise as homework (the lesson
 # goes on with the tested version).
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not simply all characters?": there are
@@ -653,7 +653,7 @@ model_map(
 )
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - A tokenizer turns text into ids. Its vocabulary is made before the model is trained, from some text.
 # - More pieces mean fewer tokens but a larger output layer.

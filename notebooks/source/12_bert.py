@@ -63,7 +63,7 @@ def average(numbers):
 # **Answers to expect**: [CLS] taken for a built-in summary (only training makes it one) · "frozen" taken for
 # "random" · LoRA taken for compression of the model (the model stays as large as it was).
 #
-# **If you are late**: skip the second exercise of section 1 and hand out section 3's prediction as
+# **If you're running late**: skip the second exercise of section 1 and hand out section 3's prediction as
 # homework.
 
 # %%
@@ -610,7 +610,7 @@ WordFlipper(sentiment, "the plot barely works")
 model_map(minilm.trace("never dull"))
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - BERT is an encoder alone. It's trained to fill gaps, so every position can use both sides.
 # - BERT predicts 15% of the tokens. Of these, 80% become [MASK], 10% become a random token, and 10% stay.

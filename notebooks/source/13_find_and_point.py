@@ -593,7 +593,7 @@ assert f1["most similar wrong"] < 0.25 and all(words for words, _ in answers["mo
 exercises.quiz("where_it_failed")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - Find first, then read. Texts get their vectors once, so each new question costs only one more vector.
 # - Shared words and vectors miss different questions. Adding their scores can help, and recall at k shows

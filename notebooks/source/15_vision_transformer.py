@@ -54,7 +54,7 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # in (patches), the way out (a class token), and a fair comparison with the convolutional networks that
 # classified pictures before.
 #
-# **If you are late**: skip the find-the-bug exercise in section 2, and show section 5's widget without
+# **If you're running late**: skip the find-the-bug exercise in section 2, and show section 5's widget without
 # its exercise.
 #
 # **Ask**: "Which parts of this model know that a picture has two dimensions?" (Only the cutting. After
@@ -705,7 +705,7 @@ assert remaining["bright"] + 0.05 < remaining["trained"] < by_chance
 exercises.quiz("what_rollout_shows")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - A patch plays the part of a word: cut, flatten, one linear layer. A convolution with
 #   kernel = stride = patch does the same.

@@ -69,7 +69,7 @@ def largest_tensor(function, *inputs):
 # **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
 # before you move the slider.
 #
-# **If you are late**: leave out `online_softmax_step` and show the numpy loop alone.
+# **If you're running late**: leave out `online_softmax_step` and show the numpy loop alone.
 #
 # **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who
 # serves, or the one who asks?" · "What would you lose first in a contract of 300 pages?"
@@ -672,7 +672,7 @@ assert 0.16 < mixed / all_full < 0.19
 # So who pays? With full attention it's whoever runs the model, in memory and time. With a window or a fixed
 # state it can be the person who asks, if the question needs one exact detail from far back.
 #
-# ### What you take with you
+# ### What to take away
 #
 # - Reading a long text takes multiplications in proportion to $n^2$, and its cache grows in proportion to $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.

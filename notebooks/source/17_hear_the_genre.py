@@ -740,7 +740,7 @@ exercises.quiz("other_leaks")
 exercises.quiz("your_own_tokens")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - A Transformer needs tokens and something that says where they belong. In music that's the time, and not the
 #   place in the list.

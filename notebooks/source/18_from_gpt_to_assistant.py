@@ -52,7 +52,7 @@ results = measured("assistant")
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
-# **If you are late**: skip the find-the-bug exercise in section 3, and let section 5 be homework.
+# **If you're running late**: skip the find-the-bug exercise in section 3, and let section 5 be homework.
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
 # another kind) · "the reward is what we want" (it is what we measure). The cells that reveal the predictions discuss
@@ -664,7 +664,7 @@ ids = torch.tensor(prompt + writers["our assistant"](prompt))
 model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant"), tour="")
 
 # %% [markdown]
-# ### What you take with you
+# ### What to take away
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.

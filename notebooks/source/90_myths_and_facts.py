@@ -41,7 +41,7 @@ english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eo
 # %% [markdown] tags=["notes"]
 # **With a class**: pick five rows, about eight minutes each. Numbers 10, 17, 19, 30 and 36 start the best
 # arguments. Read them aloud with the projector off and the outputs cleared, because the verdict is right
-# beside each sentence. **If you're late**, three rows are enough.
+# beside each sentence. **If you're running late**, three rows are enough.
 
 # %% [markdown]
 # ## Lessons 00 and 01

@@ -15,8 +15,8 @@ notebook.set_up()
 from helpers import exercises
 
 # %% [markdown] tags=["notes"]
-# **About 50 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're late**, take one question
-# per lesson.
+# **About 50 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
+# running late**, take one question per lesson.
 
 # %% [markdown]
 # ## 01 Sequence to sequence

@@ -46,7 +46,7 @@ story, validation = load_storyteller(), stories("validation")
 # in the room can already write down. **Show** the two columns of the figure, then cover the right one and let the
 # class list what they remember. **Ask** before section 2: "Which change would you make first, and how would you find
 # out that it helps?" (train both, several seeds, equally many parameters, equally much time). **Ask** before section 5:
-# "How can a worse model make a better one faster without making it worse?" **If you are late**: skip sections 4 and 6.
+# "How can a worse model make a better one faster without making it worse?" **If you're running late**: skip sections 4 and 6.
 
 # %% [markdown]
 # ## 1. Which parts are still the same?
