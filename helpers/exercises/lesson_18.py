@@ -474,9 +474,9 @@ EXERCISES = [
         plain=_prefer,
         draw=_draw_prefer,
         mistakes=[
-            Mistake("reference trained along", "policy, reference = start.clone(), start.clone()",
+            Mistake("reference trained too", "policy, reference = start.clone(), start.clone()",
                     "policy = reference = start.clone()",
-                    "Policy and reference are one tensor, so the reference is trained along, the margin stays 0 and no step is smaller than the one before. Give the reference a copy of its own."),
+                    "Policy and reference are one tensor, so training the policy changes the reference too. The margin stays 0, and no step is smaller than the one before. Give the reference a copy of its own."),
             Mistake("steps grow", "-beta * margin", "beta * margin",
                     "The steps grow as the margin grows. The derivative of −log σ(x) is −σ(−x), so the sigmoid needs the minus."),
             Mistake("preference reversed", "policy[better] += step", "policy[better] -= step",
@@ -525,7 +525,7 @@ EXERCISES = [
         draw=_draw_logits,
         mistakes=[
             Mistake("the other way round", "policy.exp() * (policy - reference)", "reference.exp() * (reference - policy)",
-                    "This is KL(reference ‖ policy). The tokens that the policy would write are weighted, so the weights are the policy's probabilities."),
+                    "This is KL(reference ‖ policy). What counts is what the policy would write, so the weights are the policy's probabilities."),
             Mistake("weighted by the reference", "policy.exp()", "reference.exp()",
                     "The log-ratios are weighted by the reference's probabilities. Use the policy's."),
             Mistake("wrong sign", "(policy - reference)", "(reference - policy)",
@@ -610,7 +610,7 @@ EXERCISES = [
         also_right=[_majority_by_count, _majority_by_sorting],
         hints=[
             "Count the votes in a dictionary: votes[answer] = votes.get(answer, 0) + 1.",
-            "A dictionary keeps the order in which its keys came, and max returns the first of several equals.",
+            "A dictionary keeps its keys in the order in which they came, and among equals max returns the first.",
             "return max(votes, key=votes.get, default=-1)",
         ],
         look_at="The vote knows nothing about the question. It works only if wrong samples disagree with each other.",

@@ -7,9 +7,9 @@
 # wasn't trained to understand requests. It was trained to continue a book, and in a book a sentence like this one is
 # followed by more of the book.
 #
-# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant with steps of
-# the same kind as for the large ones, and each step comes with the way in which it usually goes wrong. It
-# will still be a toy with 3.5 million parameters. Section 6 says in numbers how far that is from the real thing.
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, with the
+# same kinds of step that the large ones go through. At each step you'll also see how it usually goes wrong. It will
+# still be a toy with 3.5 million parameters, and section 6 says in numbers how far that is from the real thing.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -108,8 +108,8 @@ exercises.check("chat_prompt", chat_prompt)
 # %% [markdown]
 # The template is a convention, and nothing checks that you keep to it. If you send a different one, you get no error
 # message, just different answers. We'll try that with our assistant, which was trained on the template above. It gets
-# the same 24 instructions five times. They are about words that no prompt of its training contained, and for each
-# there's a rule that checks the reply.
+# the same 24 instructions five times, each time in a different form. Each instruction is about words that no prompt
+# in its training contained, and a rule checks the reply.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -183,9 +183,9 @@ notebook.table(
 
 # %% [markdown]
 # We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
-# **instruction tuning** or supervised fine-tuning. As with padding in lesson 09, some positions don't count. An assistant never has to write the user's
-# turn, so the predictions inside the prompt are usually left out of the loss. For that we set their targets to −100,
-# which is the number that PyTorch's `cross_entropy` skips.
+# **instruction tuning** or supervised fine-tuning. As with padding in lesson 09, some positions don't count. An
+# assistant never has to write the user's turn, so the predictions inside the prompt are usually left out of the loss.
+# To do that, we set their targets to −100, the number that PyTorch's `cross_entropy` skips.
 #
 # ### Your turn (4 min)
 
@@ -284,7 +284,7 @@ assert ended > 0.7 * len(asked) and ended > right
 #
 # You've left the prompt out of the loss, as most people do. Is it worth the trouble? We train a second student on the
 # same pairs in the same order, but with the loss on all tokens. Then we measure the loss of both students on 64
-# unseen instructions, and there we count only the tokens of the answers.
+# unseen instructions, this time counting only the tokens of the answers.
 
 # %%
 exercises.predict("mask_or_not")
@@ -319,19 +319,20 @@ exercises.quiz("no_end_in_training")
 # %% [markdown]
 # ## 3. Which of two answers is better?
 #
-# For *Tell me a story about the fox* there are many right answers and some of them are better than others. To write
-# the best answer for every prompt would be expensive, and often nobody can write it. It's much easier to say which of
+# For *Tell me a story about the fox* there are many right answers, and some of them are better than others. Writing
+# the best answer to every prompt would be expensive, and often nobody could do it. It's much easier to say which of
 # two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
 #
 # For a real assistant, people do the marking, and more and more often other models. We use a rule instead, so that we
-# can check everything. A story has to mention its subject and to end. Beyond that the shorter one wins, and repeated
-# pairs of words cost extra. We don't claim that short stories are good ones.
+# can check everything. A story has to mention its subject and come to an end. Beyond that, the shorter one wins, and
+# repeated pairs of words cost extra. We don't claim that short stories are good ones.
 #
 # ### From a pair to a loss
 #
 # Let's call the model that we train the **policy**, and keep a frozen copy of it from before the training as the
-# **reference**. For each answer we ask how much its log-probability has grown since then. This is the answer's gain.
-# The better answer should gain more than the worse one, and the difference of their gains is the **margin**:
+# **reference**. For each answer we ask how much higher its log-probability is under the policy than under the
+# reference. This is the answer's gain. The better answer should gain more than the worse one, and the difference of
+# their gains is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
@@ -364,8 +365,9 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
 exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
-# Let's see what this loss does to our assistant. The rule has made pairs from stories that it told itself. We take 48 of
-# them, in batches of 8. The reference's log-probabilities never change, so we compute them once, before the training.
+# Let's see what this loss does to our assistant. The rule has made pairs from stories that the assistant itself told.
+# We take 48 of them, in batches of 8. The reference's log-probabilities never change, so we compute them once, before
+# the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -405,9 +407,9 @@ for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
-# The first loss is log 2 ≈ 0.69, because policy and reference are still equal. Each later loss is that of eight pairs
-# just before the model is trained on them, and six such losses are too few to show a trend. So let's go through all 48
-# pairs once more and look at the two kinds of answers separately.
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal. Each later loss is measured on the
+# next eight pairs, just before the model is trained on them, and six such numbers are too few to show a trend. So
+# let's go through all 48 pairs once more and look at the two kinds of answers separately.
 
 # %%
 exercises.predict("is_the_better_likelier")
@@ -439,10 +441,10 @@ assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# To see a whole DPO training at a glance, take a policy with only four possible answers, which is just four logits.
-# The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's by the
-# same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below has two
-# mistakes. Its margins show that something is wrong.
+# To see a whole DPO training run at a glance, take a policy with only four possible answers, which is just four
+# logits. The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's
+# by the same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below
+# has two mistakes. Its margins show that something is wrong.
 
 # %% tags=["hide-input"]
 exercises.heading("prefer")
@@ -477,11 +479,12 @@ exercises.quiz("stuck_at_log_two")
 # %% [markdown]
 # ### Did it help, and what did it cost?
 #
-# The bundled adapter *preferred* had a longer training of this kind. We let it and the assistant from before answer
-# the same unseen requests, and count how often the rule prefers the new answer. This is the **win rate**. A second
-# number says how far the model has moved. At each token that it writes we compare its distribution with the
-# reference's by the **KL divergence**, $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$. It's 0 if the two are equal.
-# Its average is the **drift**, in nats per token.
+# The bundled adapter *preferred* was trained in this way for longer. We give the same unseen requests to the
+# assistant with this adapter and to the one that we started from, and count how often the rule prefers the new
+# answer. This is the **win rate**. A second number says how far the model has moved. At each token that it writes we
+# compare its distribution with the reference's by the **KL divergence**,
+# $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$. It's 0 if the two are equal. Its average is the **drift**, in nats
+# per token.
 
 # %%
 exercises.predict("length_after_dpo")
@@ -513,9 +516,9 @@ assert dpo["win_rate"] > 0.6 and after < before
 # ## 4. What if the rule isn't what we meant?
 #
 # Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
-# *kind* and *beautiful* in the story. A second assistant had four rounds of DPO with this reward. In each round it
-# told new stories, those with more friendly words were marked as better, and the reference was the model as the round
-# began.
+# *kind* and *beautiful* in the story. A second assistant went through four rounds of DPO with this reward. In each
+# round it told new stories, and those with more friendly words were marked as better. The reference was the model as
+# it was at the start of that round.
 
 # %%
 exercises.predict("paid_for_friendly_words")
@@ -604,9 +607,9 @@ notebook.tell(
 assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
 
 # %% [markdown]
-# Sums of large numbers are another thing that our assistant can't do. Another adapter, trained on sums, has learned to
-# write a **tool call**, a line of text that asks for a function. The program around the model looks for such a line, runs the function, and
-# puts the result into the chat as the next message. Here's that program.
+# Our assistant can't add large numbers either. Another adapter, trained on sums, has learned to write a
+# **tool call**, a line of text that asks for a function. The program around the model looks for such a line, runs the
+# function, and puts the result into the chat as the next message. Here's that program.
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -648,15 +651,15 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 #
 # <details><summary>What is missing</summary>
 #
-# Our experiments show how the mechanisms work, and not how well they work at scale. Much is missing. For example, we
+# Our experiments show how the mechanisms work, but not how well they work at scale. Much is missing. For example, we
 # don't train the assistant to be harmless or truthful, and we have no reward model learned from people's judgements,
-# which InstructGPT was trained with before DPO existed. Nor is there any reinforcement learning on tasks whose answers
-# can be checked.
+# which InstructGPT was trained with before DPO existed. Nor is there any reinforcement learning on tasks whose
+# answers can be checked.
 #
 # </details>
 #
-# Here's the assistant with a prompt and its reply. It's the map of lesson 14, since instruction tuning adds no part to
-# the model.
+# Here's the assistant with a prompt and its reply. The map is the same as in lesson 14, because instruction tuning
+# adds no part to the model.
 
 # %% tags=["nbval-ignore-output"]
 prompt = helper.prompt_ids("Say wolf three times.")
@@ -668,7 +671,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
-# - A few hundred examples teach a model to stop. Being right takes far more where pre-training hasn't taught it, as here.
+# - A few hundred examples teach a model to stop. Being right takes far more of them if pre-training hasn't taught the skill, as here.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
 # - What isn't in the weights can come from the prompt, by retrieval or from a tool.
@@ -697,9 +700,9 @@ exercises.quiz("paid_by_length")
 # %% [markdown]
 # ## What if we let it try more than once?
 #
-# The assistant with the tool has also learned to add by itself, numbers up to 49. Asked with *Add 37+48+25.*, it writes
-# down each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. Asked with *Add 37+48+25 at once.*, it
-# writes only the answer.
+# The assistant with the tool has also learned to add numbers up to 49 by itself. Asked with *Add 37+48+25.*, it
+# writes down each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. Asked with
+# *Add 37+48+25 at once.*, it writes only the answer.
 
 # %%
 exercises.predict("with_its_working")
@@ -857,7 +860,7 @@ exercises.quiz("your_own_reward")
 # $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
 #
 # Solve this for $r$, and you get $\beta \log(\pi^*/\pi_0)$ plus a constant that is the same for all answers to a
-# prompt. So DPO's gain, times β, *is* a reward, and the constant disappears in the margin. That's how DPO gets along
+# prompt. So DPO's gain, times β, *is* a reward, and the constant disappears in the margin. That's how DPO manages
 # without a reward model. We can check the closed form with four answers and plain gradient ascent.
 
 # %%
@@ -928,21 +931,21 @@ assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() 
 # as *underst*, are pieces that the tokenizer built on its way to a longer one and then hardly ever used.
 #
 # This matters in practice. A model that can't tell its role tokens apart can't learn a template with small adapters,
-# so we gave the four rows random vectors before the training. And that's why our assistant writes *37+48 is 85* with a
-# word in the middle. In large models, such tokens make for odd behaviour when somebody does use one, and they can be
-# found in the same way as here (Land and Bartolo 2024).
+# so we gave the four rows random vectors before the training. The untrained equals sign is also why our assistant
+# writes *37+48 is 85*, with a word in the middle. In large models, such tokens cause odd behaviour when somebody does
+# use one, and they can be found in the same way as here (Land and Bartolo 2024).
 
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"Instruction tuning teaches a model facts."** Mostly a myth. It teaches which of the things it could write are
-# wanted. New facts come in badly this way, and training on facts that the model doesn't know makes it more likely to
-# invent others (Gekhman et al. 2024).
+# **"Instruction tuning teaches a model facts."** Mostly a myth. It teaches the model which of the things that it
+# could write are wanted. It's a poor way to add new facts, and training on facts that the model doesn't know makes it
+# more likely to invent others (Gekhman et al. 2024).
 #
 # **"DPO makes the better answers likelier."** It can, but it needn't. The loss only asks for a margin, and in longer
-# trainings both answers often become less likely (Pal et al. 2024).
+# training runs both answers often become less likely (Pal et al. 2024).
 #
-# **"A chat model remembers the conversation."** A myth. The whole chat is in the prompt, each time.
+# **"A chat model remembers the conversation."** A myth. The whole chat is put into the prompt again each time.
 #
 # **References**
 #

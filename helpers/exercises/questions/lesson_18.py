@@ -10,7 +10,7 @@ QUESTIONS = [
         [
             wrong(
                 "It stops after the usual length of an answer, because it has seen how long answers are.",
-                "The loop that generates only stops at the end token, and the model gives that token hardly any probability.",
+                "The loop that generates stops only at the end token, and the model gives that token hardly any probability.",
             ),
             right(
                 "It answers, and then it keeps writing.",
@@ -88,7 +88,7 @@ QUESTIONS = [
         "single",
         [
             right(
-                "The reference is trained along.",
+                "The reference is being trained too.",
                 "Yes. If both are the same model, all gains are zero, and −log σ(0) = log 2 = 0.693, whatever the model does.",
             ),
             wrong(
@@ -119,7 +119,7 @@ QUESTIONS = [
                 "Yes. The weights are the policy's probabilities, so a word that it has dropped has no weight. The remaining words become a little likelier, which adds only about 0.1 nats.",
             ),
             wrong(
-                "The policy has turned two words around, one that the reference finds likely and one that it doesn't.",
+                "The policy has swapped the probabilities of two words, a likely and an unlikely one under the reference.",
                 "The word that's now likely has a large weight and a large log-ratio.",
             ),
         ],
@@ -131,7 +131,7 @@ QUESTIONS = [
         [
             wrong(
                 "The model has found out that users like compliments, and wants to be liked.",
-                "It doesn't want anything. Training made whatever went with a thumb likelier, and compliments did.",
+                "It doesn't want anything. Whatever earned a thumbs up became likelier in training, and compliments did.",
             ),
             wrong(
                 "The learning rate was too high, so the model forgot how to answer.",
@@ -143,7 +143,7 @@ QUESTIONS = [
             ),
             right(
                 "The reward measured something near to what was wanted.",
-                "Yes. A thumb isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.",
+                "Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.",
             ),
         ],
     ),
@@ -155,7 +155,7 @@ QUESTIONS = [
             wrong("60", "That is one sample. Two or three of the three have to be right."),
             wrong(
                 "94",
-                "That is the chance that at least one of them is right, 1 − 0.4³. It's what a perfect checker could pick.",
+                "That is the chance that at least one of them is right, 1 − 0.4³. Only a perfect checker would get that far.",
             ),
             wrong("22", "That is all three being right, 0.6³. Two are enough."),
         ],
@@ -242,7 +242,7 @@ PREDICTIONS = [
             ),
             "the roles swapped": (
                 "the message is marked as the assistant's and the reply as the user's",
-                "All three tokens are in their usual places, only two of them are exchanged. In training, the reply always came after the other one.",
+                "All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.",
             ),
             "no template": (
                 "only the message itself, without any of the three tokens",
@@ -285,7 +285,7 @@ PREDICTIONS = [
                 "It gets several times as many targets per pair, but most of them are about how instructions are worded.",
             ),
             "equal": (
-                "there's hardly a difference",
+                "there's hardly any difference",
                 "Both see the same answers with the same targets. But in one of the students most of the loss comes from other tokens.",
             ),
         },
@@ -305,7 +305,7 @@ PREDICTIONS = [
             ),
             "falls": (
                 "it has fallen, although not as far as that of the worse answers",
-                "That happens in many trainings, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. Our 48 pairs are less alike, and the training is short.",
+                "That happens in many training runs, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. Our 48 pairs are less alike, and the training is short.",
             ),
         },
         ask_why=True,
@@ -313,7 +313,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "length_after_dpo",
-        "How long are the stories of the preferred assistant, in percent of the length that they had before?",
+        "How long are the stories of the preferred assistant, as a percentage of the length that they had before?",
         slider=True,
         low=0,
         high=120,
@@ -372,7 +372,7 @@ PREDICTIONS = [
                 "There's less to write, but all the additions have to happen within one pass through six layers.",
             ),
             "equal": (
-                "there's hardly a difference",
+                "there's hardly any difference",
                 "It's the same model and it has seen sums of both kinds. The number of steps that it can compute isn't the same, though.",
             ),
         },
@@ -400,7 +400,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "still_a_storyteller",
-        "By how many percent do the bits per byte on fairy tales rise after instruction tuning? (A negative number means they fall.)",
+        "By what percentage do the bits per byte on fairy tales rise after instruction tuning? (A negative number means they fall.)",
         low=-50,
         high=300,
         unit="%",

@@ -728,7 +728,7 @@ QUESTIONS = [
         "In DPO the policy has just been copied from the reference. What's the loss of a pair, whatever the pair is?",
         (
             "log 2, because both gains are zero.",
-            "Yes: −log σ(0) = log 2. If the loss stays there, the reference is probably trained along.",
+            "Yes: −log σ(0) = log 2. If the loss stays there, the reference is probably being trained too.",
         ),
         (
             "0, because nothing has been learned yet that could be wrong.",
