@@ -166,19 +166,19 @@ exercises.check("attention_context", attention_context)
 # | 09 | Loss and training | How does it learn? |
 # | 10 | Build a Transformer (assignment, 2 hours) | Can you put it together yourself? |
 # | 11 | Tokenizers | What is a token, and who decides? |
-# | 12 | BERT: one encoder, many tasks | What can a model do that only reads? |
+# | 12 | BERT: one encoder, many tasks | What can a model do if it only reads? |
 # | 13 | Find it, then point at it | How does a model answer from a text? |
 # | 14 | GPT | What if we keep only the decoder? |
 # | 15 | Vision Transformer | Is a picture a sentence? |
 # | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
 # | 17 | Hear the genre (assignment, 2 hours) | Does your model know music, or the recordings? |
-# | 18 | From GPT to assistant | What happens between a story model and a chat? |
+# | 18 | From GPT to assistant | What does it take to turn a story model into a chat assistant? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read on? |
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
-# | 95 | What changed since 2017 | Is it still built like this, and what does each change bring? |
+# | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
 #
 # By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
 # tokenizer, the data and the training loop come with the course. You need to know some Python and to have met
@@ -226,5 +226,5 @@ notebook.check_installation()
 # - Elliott, Frank, Sima'an, Specia (2016), "Multi30K: Multilingual English-German Image
 #   Descriptions", arXiv:1605.00459: the captions the translator learned from.
 # - Elliott, Frank, Barrault, Bougares, Specia (2017), "Findings of the Second Shared Task on
-#   Multimodal Machine Translation and Multilingual Image Description", arXiv:1710.07177: their
-#   French translations.
+#   Multimodal Machine Translation and Multilingual Image Description", arXiv:1710.07177: the
+#   French translations of those captions.

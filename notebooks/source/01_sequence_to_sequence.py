@@ -44,7 +44,7 @@ test = splits.test
 #
 # | minute | what | say, show, ask |
 # |---|---|---|
-# | 0 | hook | Read the French aloud, take the vote with raised hands. Don't explain the reveal yet, just leave it as a puzzle. |
+# | 0 | hook | Read the French aloud, take the vote by show of hands. Don't explain the reveal yet, just leave it as a puzzle. |
 # | 3 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then the pencil, then `rnn_step`. |
 # | 10 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
 # | 17 | 3, training | Have someone say what the two losses promise before the vote. `teacher_forcing` is the *find the bug* of this lesson. |
@@ -135,7 +135,7 @@ assert 0.3 < lost < 0.45 and survived[3] < 0.35 * n_known
 
 # %% [markdown]
 # Let's build such a network ourselves and find out where its limits are. By the end of the lesson you'll know its
-# three problems by name. Repairing them is what the rest of the course is about.
+# three problems by name. Solving them is what the rest of the course is about.
 #
 # ## 1. How does a network read a sentence of any length?
 #
@@ -937,7 +937,7 @@ assert sum(losses[-10:]) / 10 < 0.6 * losses[0] and len(gru.target) == 146
 # ### An experiment of your own
 #
 # Sutskever et al. (2014) fed the source sentence **backwards** and gained several points of BLEU. Train a
-# one-directional GRU both ways: in `Encoder` in `helpers/seq2seq.py` set `bidirectional=False`, use
+# unidirectional GRU both ways: in `Encoder` in `helpers/seq2seq.py` set `bidirectional=False`, use
 # `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel. For the second run, reverse
 # each source with `pair._replace(source=pair.source[::-1])`. Compare the two length curves. Which words does
 # the model translate better?
@@ -1000,11 +1000,11 @@ print(
 assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
 
 # %% [markdown]
-# At the same rate per word, most of the long sentences would be right. This estimate comes from only a few
-# short sentences with a mistake, but even if there had been four times as many, the estimate would still be
-# far above what we measured. The grammar, on the other hand, is fine. Four-word sequences from the training
-# data are as frequent in the model's translations as in the correct ones. What gets lost is part of the
-# content.
+# At the same rate per word, most of the long sentences would be right. Only a few of the short sentences
+# contain a mistake, so the estimate is rough. But even if four times as many had contained one, it would
+# still be far above what we measured. The grammar of the long translations, though, is fine. Four-word
+# sequences from the training data are as frequent in them as in the correct translations. What gets lost is
+# part of the content.
 #
 # Are 128 numbers too few, or was the network trained too little to use them well? This experiment can't tell.
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Bahdanau attention
 #
-# Somebody reads you a French sentence of 25 words, takes the paper away, and asks for the English. That's
+# Somebody shows you a French sentence of 25 words, takes the paper away, and asks for the English. That's
 # what we asked the network in lesson 01 to do, and it failed as you would: it remembered the gist and lost
 # the details. When you really translate, you keep the paper in front of you, and before you write a word, you
 # look back at the part you need.

@@ -9,7 +9,7 @@
 # the way, *bank* must have picked up information from the words around it.
 #
 # Which words? We can find out by hiding them, one at a time. If a hidden word was the one that
-# mattered, the *bank* of the river should end up closer to the *bank* with the money.
+# mattered, the *bank* in the first sentence should end up closer to the *bank* in the second.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -828,4 +828,4 @@ assert one_full == eight_small
 #   Space", arXiv:1301.3781.
 # - Nadaraya (1964), "On Estimating Regression", Theory of Probability and Its Applications 9.
 # - The six steps follow Jay Alammar's "The Illustrated Transformer". A noun that collects its adjectives
-#   is the motivating example of 3Blue1Brown's film on attention.
+#   is the motivating example of 3Blue1Brown's video on attention.

@@ -548,7 +548,7 @@ assert one_back[1:].diagonal().min() > 0.95
 #
 # You can take the comparison with binary numbers literally. The cell below prints the bits of each position
 # next to four sines, each reduced to 1 or 0, depending on which *half* of its wave it's in. We made these
-# four sines for the comparison, each twice as slow as the next. In the real table the factor from one
+# four sines for the comparison, each half as fast as the next. In the real table the factor from one
 # frequency to the next is different.
 
 # %%
@@ -576,7 +576,7 @@ for width, (a, b, c, d) in accuracy.items():
 
 # %% [markdown]
 # With concatenation, the position can be read back better at every width. So why does almost everybody add?
-# Because adding reserves no columns for positions, so training can decide how many directions the words and
+# Adding reserves no columns for positions, so training can decide how many directions the words and
 # the positions use. Our 600 words were random, so they use every direction there is. A trained model can keep
 # some directions free.
 #

@@ -164,10 +164,10 @@ QUESTIONS = [
             ),
             wrong(
                 "The tanh in every step is expensive to compute.",
-                "It's a small part of the work, and its entries could be computed in parallel. The order of the steps can't.",
+                "It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other.",
             ),
             wrong(
-                "Each step computes with all of the words before it.",
+                "Each step uses all of the words before it.",
                 "Each step uses one word and one state. Attention is what uses all the words.",
             ),
         ],
@@ -179,7 +179,7 @@ QUESTIONS = [
         [
             right(
                 "The bottleneck of one fixed vector.",
-                "True: every encoder state is within reach, so a long sentence has more numbers than a short one.",
+                "True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one.",
             ),
             right(
                 "The distance from an English word to the French word it translates.",

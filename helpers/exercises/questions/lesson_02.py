@@ -78,7 +78,7 @@ QUESTIONS = [
                 "(B, S, D_k)",
                 "That is the shape of the keys before w_key. After it they have width A.",
             ),
-            wrong("(B, S, 1)", "That is after a product with v as a column."),
+            wrong("(B, S, 1)", "That would be the shape after a product with v as a column."),
         ],
         answer="(B, S, A)",
         why="One hidden layer of width A per source word and sentence.",
@@ -185,7 +185,7 @@ PREDICTIONS = [
         too_low="The sentence no longer has to fit into a fixed number of entries, so its length "
         "hardly matters.",
         too_high="Nearly, but a few long sentences still contain a mistake.",
-        explain="The average of the two longest groups, 21 to 30 and 31 to 40 words.",
+        explain="This is the average over the two longest groups, 21 to 30 and 31 to 40 words.",
         ask_why=True,
     ),
     Prediction(

@@ -134,7 +134,7 @@ QUESTIONS = [
             ),
             right(
                 "So that a word doesn't have to attend mostly to itself.",
-                "True: with one long vector for everything the diagonal dominates, since a vector's dot product with itself is its squared length.",
+                "True: with a single long vector in all three roles, the diagonal dominates, since a vector's dot product with itself is its squared length.",
             ),
             right(
                 "So that what it passes on can differ from what queries match it on.",
@@ -199,7 +199,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_word_made_the_difference",
-        "Hide one word of the river sentence, so that no other word can attend to it. Which one brings this *bank* closest to the *bank* with the money?",
+        "Hide one word of the river sentence, so that no other word can attend to it. Which one brings this *bank* closest to the *bank* of the money sentence?",
         options={
             "sat": (
                 "sat",
@@ -207,12 +207,12 @@ PREDICTIONS = [
             ),
             "of": (
                 "of",
-                "Not a bad thought: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word except one. The noun after *of* matters more.",
+                "Not a bad guess: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word except one. The noun after *of* matters more.",
             ),
             "river": ("river", "Yes: no other word says as much about this *bank*."),
             "several": (
                 "none of them alone: it takes several words",
-                "Several words contribute, but one of them does more than any other, and hiding it already closes half of the gap.",
+                "Several words contribute, but one of them does more than any other, and hiding it alone closes half of the gap.",
             ),
         },
         explain="With nothing hidden the similarity is 0.82; with attention switched off it's 0.996.",
@@ -225,7 +225,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.05,
-        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective, so the three words get 3 of 43 parts.",
+        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective, so the three words get 3 parts out of 43.",
         too_low="A softmax never gives exactly zero to a finite score.",
         too_high="The exponential stretches differences: a lead of 3 points is a factor of 20.",
     ),

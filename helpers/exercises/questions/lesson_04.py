@@ -12,9 +12,10 @@ QUESTIONS = [
                 "(10, 64)", "That is the shape of Q and of K. The product Q Kᵀ sums over the width."
             ),
             wrong(
-                "(64, 64)", "That would be Qᵀ K, features by features. Scores are words by words."
+                "(64, 64)",
+                "That would be Qᵀ K, one entry per pair of features. A score belongs to a pair of words.",
             ),
-            wrong("(512, 512)", "The projection to Q and K has already replaced the width 512."),
+            wrong("(512, 512)", "The width of 512 is gone by then, because Q and K are 64 wide."),
             wrong("(10, 512)", "That is the shape of X. The product Q Kᵀ sums over the width."),
         ],
         answer="(10, 10)",
@@ -27,7 +28,7 @@ QUESTIONS = [
         [
             right(
                 "Their standard deviation grows with √d_k, and large scores saturate the softmax.",
-                "Yes. You measured all three: the variance, the entropy of the weights and the gradient.",
+                "Yes. You measured the variance of the scores, the entropy of the weights, and the gradient.",
             ),
             wrong(
                 "Without it, the weights in a row wouldn't sum to 1 once d_k is larger than 1.",
@@ -166,7 +167,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "loop_against_matrix",
-        "The same attention over 128 words, once as lesson 03's loop in Python and once as matrix products. How many times as fast is the matrix form?",
+        "The same attention over 128 words, once as lesson 03's loop in Python and once as matrix products. By what factor is the matrix form faster?",
         options={
             "ten": (
                 "about 10 times",

@@ -166,7 +166,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.03,
-        explain="One in seven is about 14%.",
+        explain="Seven other letters are possible at each place, and one in seven is about 14%.",
         too_low="It can do better than guessing among all twenty letters, because it sees which eight there are.",
         too_high="To pick the right one of the seven other letters, the model would have to know where each of them is.",
         ask_why=True,
@@ -245,7 +245,7 @@ PREDICTIONS = [
             ),
             "both": (
                 "all three, because the distance is always 3",
-                "The distance is always 3, but in the last case the key comes *after* the query, and a rotation the other way gives another score.",
+                "The distance is always 3, but in the last case the key comes *after* the query, and a rotation the other way gives a different score.",
             ),
             "neither": (
                 "none of them, because each vector is turned by a different angle",
