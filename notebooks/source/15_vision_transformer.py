@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Vision Transformer
 #
-# Nothing you built in lessons 03 to 10 was specific to words. An encoder layer takes a list of vectors and
-# returns another, and it has no way of telling where they came from.
+# Cut a small grey picture of a shirt into 49 squares, and lay them side by side in one long line, the top row
+# first. Would you still see a shirt?
 #
-# So let's try something that sounds silly. We take small grey pictures of clothes, 28 × 28 pixels, from ten
-# classes. We cut each into 49 little squares, call each square a word, and read them row by row like a
-# sentence. The model below does just that, using lesson 07's encoder layers unchanged. Here are its answers
-# for twelve pictures that it never saw in training.
+# The model below gets nothing but such lines. They're made from pictures of clothes, 28 × 28 pixels, in ten
+# classes. It treats each square as a word and reads the line like a sentence, with lesson 07's encoder layers
+# unchanged. That sounds silly, but nothing you built in lessons 03 to 10 was specific to words. An encoder
+# layer takes a list of vectors and returns another, and it has no way of telling where they came from. Here
+# are the model's answers for twelve pictures that it never saw in training.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -122,9 +123,9 @@ assert 0.12 < shuffled_share < whole - 0.2
 # %% [markdown]
 # ## 1. What are the words of a picture?
 #
-# The obvious answer is the pixels. But then a photo of 224 × 224 pixels would be a sentence of 50,176
-# words, and attention compares every word with every other. So the Vision Transformer, **ViT** for short,
-# uses square **patches**.
+# The obvious answer is the pixels. But then a photo of 224 × 224 pixels would be a sentence of 50,176 words, and
+# attention compares every word with every other. So the Vision Transformer of Dosovitskiy et al. (2021), **ViT** for
+# short, uses square **patches**.
 #
 # Compare patches with a side of 14 and 7 pixels: what do the smaller ones gain you, and what do they cost?
 # Leave 4 and 2 until you've made the prediction below.
@@ -200,9 +201,9 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 exercises.quiz("convolution_as_patches")
 
 # %% [markdown]
-# **Pencil (2 min).** ViT-Base, the model of the paper, reads photos of 224 × 224 pixels with three colour
-# channels, in patches of 16 × 16. How many patches are there, and how many numbers are in each? Then run
-# the cell to check.
+# **Pencil (2 min).** ViT-Base, a model from their paper, reads photos of 224 × 224 pixels with three colour
+# channels, in patches of 16 × 16. How many patches are there, and how many numbers are in each? Then run the
+# cell to check.
 
 # %% tags=["hide-input"]
 print(f"{(224 // 16) ** 2} patches of {3 * 16 * 16} numbers each")
@@ -532,9 +533,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Does the ViT just need more time, then? The bundled model went through 18,000 pictures 45 times, which took
-# a quarter of an hour on one processor core, with an optimiser that needs fewer steps (Muon). Beside it we
-# trained a CNN of the same size, with the usual optimiser and far fewer passes. Has the ViT caught up?
+# Does the ViT just need more time, then? The bundled model went through 18,000 pictures 45 times, which took a
+# quarter of an hour on one processor core, with an optimiser that needs fewer steps (Muon). Next to it we trained a
+# CNN of the same size, with the usual optimiser and far fewer passes. Has the ViT caught up?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 card = wardrobe.card
@@ -726,8 +727,8 @@ exercises.quiz("what_rollout_shows")
 model_map(wardrobe.trace(test.images[0]), tour="15")
 
 # %% [markdown]
-# In the map above, click on a patch to follow it; "4,3" is the one in row 4, column 3. **Lesson 16** asks what all this attention costs
-# once a sequence is longer than 50 tokens.
+# In the map of the model above, click on a patch to follow it. The name "4,3" means row 4, column 3. **Lesson 16**
+# asks what all this attention costs once a sequence is longer than 50 tokens.
 
 # %% [markdown]
 # # Practice
@@ -848,9 +849,9 @@ assert means["class token, bundled ViT"] > max(
 #
 # ## What each head looks at
 #
-# When a patch attends to others, how far away are they on average, per layer and head? Lesson 06 measured
-# the same for words. Figure 7 of the paper shows that some heads of a large ViT attend to distant patches
-# already in the first layer, where a convolution can't reach.
+# When a patch attends to others, how far away are they on average, per layer and head? Lesson 06 measured the same
+# for words. Figure 7 of the paper shows that some heads of a large ViT attend to distant patches even in the first
+# layer, further than a convolution there could reach.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 maps = wardrobe.attend(images)[:, :, :, 1:, 1:]  # without the class token
@@ -864,8 +865,8 @@ print(f"spread evenly: {apart_by.mean():.1f} patches")
 assert (distance - apart_by.mean()).abs().max() < 0.6
 
 # %% [markdown]
-# In our small model, no head is far from the even spread. None of them has specialised in neighbours,
-# although a convolution would look at nothing else.
+# In our small model, every head attends about as far away as if it spread its weight evenly over the picture. None of
+# them has specialised in neighbours, although a convolution would look at nothing else.
 
 # %% [markdown]
 # **References.** Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words", arXiv:2010.11929 · Abnar and

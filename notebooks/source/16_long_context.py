@@ -5,9 +5,9 @@
 # model has to be able to attend to every one of them while it answers. Computing their keys and values again
 # for every word of the answer would take forever, so they're kept in the cache of lesson 08.
 #
-# GPT-3 had a window of 2,048 tokens. Suppose you stretch that window to the length of the novel and change
-# nothing else. The model has 96 layers with 96 heads each, and every key and every value is 128 numbers wide.
-# Its 175 billion parameters take 350 gigabytes. How much memory do the keys and values of the novel take?
+# GPT-3 could attend to 2,048 tokens at most, its *window*. Suppose you stretch that window to the length of the novel
+# and change nothing else. The model has 96 layers with 96 heads each, and every key and every value is 128 numbers
+# wide. Its 175 billion parameters take 350 gigabytes. How much memory do the keys and values of the novel take?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -71,12 +71,13 @@ def largest_tensor(function, *inputs):
 #
 # **If you're running late**: leave out `online_softmax_step` and show the numpy loop alone.
 #
-# **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who
-# serves, or the one who asks?" · "What would you lose first in a contract of 300 pages?"
+# **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who serves,
+# or the one who asks?" · "You let a cheaper model read a contract of 300 pages. What would you expect it to miss
+# first?"
 #
-# **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an
-# approximation · linear attention is the same thing with other brackets (it isn't: the softmax goes). For
-# the predictions see the reveals.
+# **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an approximation ·
+# linear attention is the same thing with the brackets moved (it isn't: the softmax goes). For the predictions see the
+# reveals.
 
 # %%
 exercises.predict("novel_in_the_cache")
@@ -175,8 +176,8 @@ exercises.quiz("what_grows_with_the_square")
 # %% [markdown]
 # ## 2. Which pairs can we leave out?
 #
-# Most of what a word needs is in the few words around it. So let each token attend to the last few tokens
-# only, a **sliding window**.
+# Most of what a word needs is in the few words around it. So let each token attend only to the last few tokens,
+# itself included. From one token to the next this stretch moves on by one place, so it's called a **sliding window**.
 #
 # ### Your turn (2 min)
 
@@ -560,8 +561,8 @@ notebook.figure(
 #
 # ### What does a decoder have to remember?
 #
-# A causal model reads token by token. Look at `state` in your function again, which is the sum of
-# $\phi(k)v^\top$ over the tokens. To move on by one token, we only have to add one term.
+# A causal model reads token by token. Look again at `state` in your function. It's the sum of $\phi(k)v^\top$ over
+# the tokens, so to move on by one token, we only have to add one term.
 #
 # ### Your turn (4 min)
 
@@ -650,9 +651,9 @@ notebook.figure(
 # %% [markdown]
 # ## 5. What do models do today?
 #
-# They combine full attention with something cheaper. A few layers with full attention do the exact look-up, and
-# cheap layers do the rest. Gemma 3 (2025) has five layers with a window of 1,024 tokens for each full one. In
-# Jamba (2024) one layer in eight is attention, and the others are Mamba layers, which are recurrent and
+# They combine full attention with something cheaper. A few layers with full attention do the exact look-up, and cheap
+# layers do the rest. In Gemma 3 (2025), for every layer with full attention there are five with a window of 1,024
+# tokens. In Jamba (2024) one layer in eight is attention, and the others are Mamba layers, which are recurrent and
 # have a state of fixed size. MiniMax-01 (2025) has one softmax layer after every seven of linear attention.
 
 # %%
@@ -676,7 +677,7 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # - Reading a long text takes multiplications in proportion to $n^2$, and its cache grows in proportion to $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
-# - A window of $w$ gets $w - 1$ positions further per layer. Strides and global tokens need two layers.
+# - A window of $w$ reaches $w - 1$ positions further per layer. Strides and global tokens need two layers.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
 # - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
 # - Today's long-context models combine full attention with cheaper layers.

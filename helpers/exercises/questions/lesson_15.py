@@ -95,7 +95,7 @@ QUESTIONS = [
         "single",
         [
             wrong(
-                "A ViT-Base from scratch, with as many epochs as fit.",
+                "A ViT-Base from scratch, for as many epochs as time allows.",
                 "That's 86 million numbers to learn from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN.",
             ),
             wrong(
@@ -259,7 +259,7 @@ PREDICTIONS = [
         options={
             "less": (
                 "less closely than those of the trained model",
-                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents even when its matrices are.",
+                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents even with random matrices.",
             ),
             "same": (
                 "about as closely (the correlations differ by less than 0.1)",

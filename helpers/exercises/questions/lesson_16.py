@@ -230,7 +230,7 @@ PREDICTIONS = [
         options={
             "fewer": (
                 "about half, because rescaling saves a second pass over the scores",
-                "A second pass over the scores would involve no matrix product. Both of those are still computed in full.",
+                "A second pass over the scores would involve no matrix product, and both matrix products are still computed in full.",
             ),
             "same": (
                 "in the matrix products, exactly as many",
