@@ -83,14 +83,18 @@ def progress_in_the_own_folder(monkeypatch):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print which exercise's mistakes were all named; with two workers, too."""
+    """Print how many of the exercises' mistakes were named, and which were not."""
     found = {}
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
         for key, value in getattr(report, "user_properties", []):
             if key == "mistakes named":
-                name, n_named, mistakes = value
-                found[name] = f"{n_named} of {len(mistakes)}: {', '.join(mistakes)}"
+                name, named, mistakes = value
+                found[name] = (len(mistakes), sorted(set(mistakes) - set(named)))
     if found:
+        total = sum(n for n, _ in found.values())
+        missed = {name: left for name, (_, left) in found.items() if left}
+        n_missed = sum(map(len, missed.values()))
         terminalreporter.section("known mistakes, named by the check")
-        for name in sorted(found):
-            terminalreporter.write_line(f"{name:30} {found[name]}")
+        terminalreporter.write_line(f"{total - n_missed} of {total}, in {len(found)} exercises")
+        for name, left in missed.items():
+            terminalreporter.write_line(f"{name}: not named: {', '.join(left)}")

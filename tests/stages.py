@@ -24,6 +24,8 @@ NOTEBOOKS = ["tests/test_notebooks.py", "tests/test_solved.py"]
 BROWSER = ["tests/browser"]
 COLAB = ["tests/colab"]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB)]
+# They need no plugin for notebooks, whose import takes seconds.
+PACKAGE += ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,7 @@ print(json.dumps(spent))
 """
 
 
+@pytest.mark.slow
 def test_importing_every_helper_is_quick_and_quiet():
     # In one process, and in processor time, so that a busy machine does not blame the import.
     modules = sorted({module_of(path).removesuffix(".__init__") for path in HELPERS})

@@ -141,6 +141,7 @@ def test_separate_keys_and_values():
     assert not torch.allclose(output, layer(query, value, key)[0])
 
 
+@pytest.mark.slow
 @few
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
 def test_rows_sum_to_one_or_zero(t, s, seed):

@@ -43,6 +43,7 @@ def test_the_source_can_be_english(pairs):
         assert set(pair.target) <= french
 
 
+@pytest.mark.slow
 def test_every_source_has_one_translation_in_both_directions():
     # Short sentences of several seeds, so that the same sentence is written more than once.
     french, english, written = {}, {}, 0
@@ -158,6 +159,7 @@ def test_splits_are_disjoint():
     assert not sources[1] & sources[2]
 
 
+@pytest.mark.slow
 def test_toy_errors():
     with pytest.raises(ValueError, match="at least 4 tokens"):
         corpus.toy_corpus(3, lengths=(2, 5))

@@ -23,6 +23,7 @@ def test_the_pages_are_divided_without_a_gap():
     assert len(unseen) == N_UNSEEN
 
 
+@pytest.mark.slow
 def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse(story):
     detective = load_detective()
     assert DETECTIVE.stat().st_size <= 500_000
@@ -45,6 +46,7 @@ def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
         load_detective(copy)
 
 
+@pytest.mark.slow
 def test_the_recipe_trains_an_adapter_and_leaves_the_model_alone(story, tmp_path):
     path = tmp_path / "small.safetensors"
     small = ["--steps", "2", "--batch-size", "1", "--length", "16", "--letters", "200"]

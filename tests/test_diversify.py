@@ -30,6 +30,7 @@ def test_a_mixture_differs_from_epoch_to_epoch_and_can_be_repeated():
     assert draws[0] == draws[2] != draws[1]
 
 
+@pytest.mark.slow
 def test_other_targets_are_the_closest_of_the_beam():
     translator = load_translator()
     pairs = list(CAPTIONS)

@@ -95,6 +95,7 @@ def test_a_click_on_a_candidate_writes_it(teller):
     assert widget._written[10] == last["chosen"][1]
 
 
+@pytest.mark.slow
 def test_playing_stops_at_the_end_of_the_slider(teller):
     widget = EndlessStory(teller, length=1999, temperature=0.0)
     widget._handle_custom_msg({"tick": "length", "number": 1}, [])

@@ -50,25 +50,17 @@ def test_reference_and_other_right_answers_pass(name):
 
 
 @every_exercise
-def test_every_mistake_is_named(name, record_property):
+def test_there_are_five_mistakes_and_each_is_named_and_explained(name, record_property):
     exercise = EXERCISES[name]
-    said = {
-        m.name: exercises.check(name, exercise.wrong(m.name)).mistake for m in exercise.mistakes
-    }
-    named = [mistake for mistake, verdict in said.items() if mistake == verdict]
-    record_property("mistakes named", (name, len(named), list(said)))
-    assert said == {mistake: mistake for mistake in said}
-    assert len(said) == len(exercise.mistakes), "two mistakes have one name"
-
-
-@every_exercise
-def test_there_are_five_mistakes_and_each_is_explained(name):
-    exercise = EXERCISES[name]
-    assert len([m for m in exercise.mistakes if " + " not in m.name]) >= 5
-    for mistake in exercise.mistakes:
-        assert len(exercise.why(mistake.name)) > 20, mistake.name
-        verdict = exercises.check(name, exercise.wrong(mistake.name))
-        assert verdict.message == exercise.why(mistake.name)
+    verdicts = {m.name: exercises.check(name, exercise.wrong(m.name)) for m in exercise.mistakes}
+    named = [mistake for mistake, verdict in verdicts.items() if mistake == verdict.mistake]
+    record_property("mistakes named", (name, named, list(verdicts)))
+    assert named == list(verdicts)
+    assert len(verdicts) == len(exercise.mistakes), "two mistakes have one name"
+    assert len([mistake for mistake in verdicts if " + " not in mistake]) >= 5
+    for mistake, verdict in verdicts.items():
+        assert len(exercise.why(mistake)) > 20, mistake
+        assert verdict.message == exercise.why(mistake)
 
 
 @every_exercise
@@ -140,6 +132,7 @@ def test_an_answer_that_raises_is_told_where_and_with_what(name):
     assert compare.describe(draw(EXERCISES[name])[0][0]) in verdict.message
 
 
+@pytest.mark.slow
 @every_exercise
 def test_a_wrong_shape_is_told(name):
     def answer(*inputs):
@@ -154,6 +147,7 @@ def test_a_wrong_shape_is_told(name):
     assert "got (7, 3" in verdict.message
 
 
+@pytest.mark.slow
 @every_exercise
 def test_other_wrong_types_are_told(name):
     for nonsense in (object(), {"a": 1}, "hello", [object()], (None,) * 5):
@@ -192,6 +186,7 @@ def test_changing_weights_in_a_dict_is_told(name):
     assert exercises.check(name, answer).mistake == "changed its input"
 
 
+@pytest.mark.slow
 @every_exercise
 def test_nan_never_passes(name):
     def answer(*inputs):
@@ -204,6 +199,7 @@ def test_nan_never_passes(name):
     assert verdict.mistake in {"differs", "wrong type", *(m.name for m in EXERCISES[name].mistakes)}
 
 
+@pytest.mark.slow
 @every_exercise
 def test_an_endless_answer_is_stopped(name, monkeypatch):
     monkeypatch.setattr(compare, "SECONDS", 0.02)
@@ -220,6 +216,7 @@ def test_an_endless_answer_is_stopped(name, monkeypatch):
     assert verdict.mistake == "too long"
 
 
+@pytest.mark.slow
 @every_exercise
 def test_a_check_is_quick(name):
     exercises.check(name, EXERCISES[name].reference)
@@ -264,12 +261,14 @@ INPUTS = [lambda inputs: inputs, each(strided), each(lambda t: t.clone())]
 MODES = [torch.no_grad, torch.enable_grad, torch.inference_mode]
 
 
+@pytest.mark.slow
 @every_exercise
 def test_no_right_variant_is_turned_away(name):
-    """Every right answer, input and output; the modes take turns, so each meets all outputs."""
+    """Every right answer with every output; the inputs and the modes take turns."""
     functions = any(callable(value) for value in draw(EXERCISES[name])[0])
-    variants = itertools.product(right_answers(EXERCISES[name]), INPUTS, OUTPUTS)
-    for (solve, before, after), mode in zip(variants, itertools.cycle(MODES), strict=False):
+    variants = itertools.product(right_answers(EXERCISES[name]), OUTPUTS)
+    turns = zip(itertools.cycle(INPUTS), itertools.cycle(MODES))
+    for (solve, after), (before, mode) in zip(variants, turns, strict=False):
 
         def answer(*inputs, solve=solve, before=before, after=after, mode=mode):
             with mode():
@@ -302,6 +301,7 @@ def test_hints_come_one_at_a_time(name):
     assert hints[-1] in given[-2]
 
 
+@pytest.mark.slow
 @every_exercise
 def test_no_number_of_the_first_input_can_be_written_in(name):
     """Draws vary: an argument or a size that is a constant in the code is found out."""
@@ -324,6 +324,7 @@ def test_no_number_of_the_first_input_can_be_written_in(name):
             assert not all(same), slip.said()
 
 
+@pytest.mark.slow
 @every_exercise
 def test_two_known_mistakes_together_are_told_as_two(name):
     exercise = EXERCISES[name]
@@ -367,6 +368,7 @@ def test_a_loop_is_stopped_only_if_a_single_call_does_not_end():
 GENERAL = {"differs", "raised", "wrong shape", "wrong type", "too long"}
 
 
+@pytest.mark.slow
 def test_most_unforeseen_wrong_answers_are_diagnosed(record_property):
     verdicts = {
         label: exercises.check(label.split(":")[0], answer)

@@ -109,6 +109,7 @@ def test_the_linear_model_learns_what_is_linear():
     assert genres.accuracy(logits, labels[200:]) > 0.85
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_and_repeats_exactly(windows):
     tables, rows = genres.tokenized(windows), torch.arange(0, 7400, 37)
     runs = []

@@ -183,12 +183,14 @@ def assembled(tmp_path, old, new):
     return notebook
 
 
+@pytest.mark.slow
 def test_the_small_lesson_tells_nothing_and_its_answers_are_read(built):
     assert list(giveaways(built)) == []
     found = [measured(built.cells[i], name) for name, _, i in build.predictions(built.cells)]
     assert found == [["It goes down a lot"], ["7.02%"]]
 
 
+@pytest.mark.slow
 def test_outputs_are_folded_from_the_prediction_to_the_reveal_and_no_further(built):
     hidden = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in built.cells]
     assert hidden == [False] * 4 + [True] * 2 + [False] * 2 + [True] * 2

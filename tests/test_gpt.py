@@ -142,6 +142,7 @@ def test_a_text_longer_than_the_model_goes_on_from_its_last_half(positions):
         assert model(ids[:, 5:])[0, -1].argmax() == with_cache[0][3]
 
 
+@pytest.mark.slow
 def test_the_largest_gpt_3_has_175_billion_parameters():
     with torch.device("meta"):
         model = GPT(

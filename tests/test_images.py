@@ -7,6 +7,7 @@ import pytest
 from images import draw
 
 
+@pytest.mark.slow
 def test_every_picture_is_what_its_function_draws(tmp_path):
     for name in draw.draw_all(tmp_path):
         assert (tmp_path / name).read_bytes() == (draw.HERE / name).read_bytes(), (

@@ -1,5 +1,7 @@
 """Instructions, scenes, sums: the rules know right from wrong, and nothing leaks between parts."""
 
+import functools
+
 import pytest
 
 from helpers.data.instructions import (
@@ -22,12 +24,21 @@ from helpers.data.story_words import (
 )
 from helpers.data.sums import LargeSum, Sum, final_number, large_sums, sums
 
-SOME = {part: instructions(part, 210) for part in ("train", "unseen")}
+
+@functools.cache
+def some(part):
+    """Make instructions of a part."""
+    return instructions(part, 210)
 
 
-@pytest.mark.parametrize("part", SOME)
+def both():
+    """Name the parts, with their instructions."""
+    return [(part, some(part)) for part in ("train", "unseen")]
+
+
+@pytest.mark.parametrize("part", ["train", "unseen"])
 def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
-    made = SOME[part]
+    made = some(part)
     assert {kind: sum(one.kind == kind for one in made) for kind in KINDS} == dict.fromkeys(
         KINDS, 30
     )
@@ -36,7 +47,7 @@ def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
 
 def test_an_answer_to_another_prompt_seldom_follows():
     for kind in KINDS:
-        made = [one for one in SOME["train"] if one.kind == kind]
+        made = [one for one in some("train") if one.kind == kind]
         others = [
             one.followed_by(other.answer)
             for one, other in zip(made, [*made[1:], made[0]], strict=True)
@@ -54,15 +65,15 @@ def test_the_same_seed_makes_the_same_and_another_seed_others():
 def test_training_prompts_have_no_unseen_word_and_unseen_ones_do():
     unseen = {word for name in CATEGORIES for word in category(name, "unseen")}
     unseen |= set(vocabulary("unseen"))  # words of three letters and more
-    for one in SOME["train"]:
+    for one in some("train"):
         asked = one.prompt.partition("begins with: ")[2] or one.prompt
         # The words that every prompt of its kind has, such as "Choose", don't count.
         frame = {"say", "write", "word", "times", "choose", "these", "sentence", "with", "tell"}
         assert unseen.isdisjoint(set(words_of(asked)) - frame), one.prompt
-    for one in SOME["unseen"]:
+    for one in some("unseen"):
         if one.kind != "who":
             assert not unseen.isdisjoint(words_of(one.prompt)), one.prompt
-    prompts = {part: {one.prompt for one in made} for part, made in SOME.items()}
+    prompts = {part: {one.prompt for one in made} for part, made in both()}
     assert prompts["train"].isdisjoint(prompts["unseen"])
 
 
@@ -130,7 +141,7 @@ def test_the_rules_know_right_from_wrong(kind, facts, right, wrong):
 
 
 def test_a_text_with_a_question_holds_the_answer_once():
-    for part, made in SOME.items():
+    for part, made in both():
         for one in made:
             if one.kind == "who":
                 text, question = one.prompt.split(". ")
@@ -166,6 +177,7 @@ def test_sentences_are_plain_and_sorted_by_their_nouns():
     assert all("fox" in words_of(run[0]) for run in runs_about()["fox"])
 
 
+@pytest.mark.slow
 def test_a_fifth_of_the_words_is_unseen():
     for name in CATEGORIES:
         every, unseen = category(name), category(name, "unseen")

@@ -53,10 +53,9 @@ def test_every_import_is_used(path):
 
 
 @needs_node
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_node_reads_every_file_and_finds_what_it_imports(path):
-    assert not node("--check", str(path))
-    assert not node("--input-type=module", feed=f"import {str(path)!r};")
+def test_node_reads_every_file_and_finds_what_it_imports():
+    everything = "".join(f"import {str(path)!r};\n" for path in FILES)
+    assert not node("--input-type=module", feed=everything)
 
 
 @needs_node

@@ -72,6 +72,7 @@ def written(parts, translator):
     ]
 
 
+@pytest.mark.slow
 def test_the_parts_translate_as_the_course_does(translator):
     assert written(PARTS, translator) == translator.translate(FRENCH)
     comparison = compare_with_course(PARTS, translator, FRENCH)
@@ -86,6 +87,7 @@ def test_there_are_ten_parts_each_with_a_check():
         assert exercise.reference is PARTS[exercise.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_one_wrong_part_spoils_the_translation_and_is_named(name, translator):
     parts = parts_with(name, WRONG[name])
@@ -96,6 +98,7 @@ def test_one_wrong_part_spoils_the_translation_and_is_named(name, translator):
     assert comparison.message.startswith(f"{name} is the first part that differs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_is_named_when_it_differs(name, translator):
     def off(*given):
@@ -105,6 +108,7 @@ def test_every_part_is_named_when_it_differs(name, translator):
     assert (comparison.same, comparison.part) == (False, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_that_raises_or_has_the_wrong_shape_is_named(name, translator):
     def raises(*given):

@@ -220,6 +220,7 @@ def in_node(script, trace):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="node is not on this machine")
 @pytest.mark.parametrize("which", ["trace", "gpt", "vit"])
 def test_the_browser_computes_the_models_own_attention(which, request):

@@ -58,7 +58,8 @@ def _tests_pass(package, tests):
             os.dup2(quiet, 2)
             os.environ.pop("PYTEST_XDIST_WORKER", None)
             os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed; many are slow
-            options = ["-x", "-q", "-m", "not slow and not data", "--override-ini=addopts="]
+            chosen = "not data" if any("::" in name for name in tests) else "not slow and not data"
+            options = ["-x", "-q", "-m", chosen, "--override-ini=addopts="]
             options += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
             options += ["--tb=no", "--assert=plain"]  # that it fails is enough
             code = int(pytest.main([*options, f"--rootdir={ROOT}", *map(_path, tests)]))

@@ -25,6 +25,7 @@ def by_rule(length, causal, rule):
     )
 
 
+@pytest.mark.slow
 @few
 @given(length, width, direction)
 def test_a_window_is_the_nearest_positions(length, window, causal):
@@ -32,6 +33,7 @@ def test_a_window_is_the_nearest_positions(length, window, causal):
     assert torch.equal(patterns.window_mask(length, window, causal), expected)
 
 
+@pytest.mark.slow
 @few
 @given(length, width, direction)
 def test_a_stride_is_a_window_and_every_nth_position(length, stride, causal):

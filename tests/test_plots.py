@@ -39,6 +39,7 @@ def drawings():
     yield plots.probability_bars(["a", "b"], [0.25, 0.75], title="T", highlight=1)
 
 
+@pytest.mark.slow
 def test_no_text_is_too_small_for_a_projector():
     for ax in drawings():
         assert texts(ax)

@@ -213,6 +213,7 @@ for i in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_ten_notebooks_that_write_at_once_lose_nothing():
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
     command = [sys.executable, "-c", RECORD]
@@ -222,6 +223,7 @@ def test_ten_notebooks_that_write_at_once_lose_nothing():
     assert set(progress.load()["exercises"]) == wanted
 
 
+@pytest.mark.slow
 def test_eight_threads_lose_nothing():
     def work(n):
         for i in range(100):

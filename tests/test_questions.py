@@ -1,5 +1,6 @@
 """Every question can be answered rightly and wrongly, explains itself, and gives nothing away."""
 
+import functools
 import html
 import re
 import sys
@@ -156,17 +157,19 @@ def test_no_answer_is_no_attempt(name):
 @every_question
 def test_what_is_stored_gives_nothing_away(name):
     question = QUESTIONS[name]
-    page = exercises.quiz(name).static_html()
-    assert exercises.quiz(name).static_html() == page, "the order changes"
+    quiz, again = exercises.quiz(name), exercises.quiz(name)
+    page = quiz.static_html()
+    assert again.static_html() == page, "the order changes"
     assert not any(option.why in page for option in question.options)
     if question.kind == "number":
         assert f">{question.answer}<" not in page
     if question.kind == "open":
         assert question.answer[:40] not in page
-    assert repr(exercises.quiz(name)) == repr(exercises.quiz(name))
-    assert "0x" not in repr(exercises.quiz(name))
+    assert repr(quiz) == repr(again)
+    assert "0x" not in repr(quiz)
 
 
+@pytest.mark.slow
 @every_question
 def test_the_static_view_and_the_live_view_are_in_one_bundle(name):
     quiz = exercises.quiz(name)
@@ -179,6 +182,13 @@ def test_the_static_view_and_the_live_view_are_in_one_bundle(name):
     assert "Question" in bundle["text/html"]
 
 
+@functools.cache
+def as_shown():
+    """List the options of every single-choice question, in the order shown."""
+    singles = [name for name, question in QUESTIONS.items() if question.kind == "single"]
+    return [exercises.quiz(name).options for name in singles]
+
+
 def shares(feature):
     """Say for which share of the single-choice questions the right option has a feature.
 
@@ -186,10 +196,9 @@ def shares(feature):
     have it, a guess among them is right as often as chance allows.
     """
     won = []
-    for name in QUESTIONS:
-        if QUESTIONS[name].kind == "single":
-            chosen = feature(exercises.quiz(name).options)
-            won.append(sum(option.right for option in chosen) / len(chosen))
+    for options in as_shown():
+        chosen = feature(options)
+        won.append(sum(option.right for option in chosen) / len(chosen))
     return sum(won) / len(won)
 
 
@@ -290,6 +299,7 @@ def test_a_power_in_a_shape_is_worked_out():
     assert quizzes._axes("(3², 2³, D²)") == ["9", "8", "D*D"]
 
 
+@pytest.mark.slow
 @every_question
 def test_a_question_can_be_asked_again_after_all_widgets_were_closed(name):
     exercises.quiz(name)

@@ -34,11 +34,13 @@ def share_right(sentiment, reviews):
     return sum(label == r.label for (label, _), r in zip(found, reviews, strict=True)) / len(found)
 
 
+@pytest.mark.slow
 def test_reviews_are_classified_film_and_product(sentiment):
     assert share_right(sentiment, film_reviews("test")[:200]) > 0.72
     assert share_right(sentiment, product_reviews()[:200]) > 0.74
 
 
+@pytest.mark.slow
 def test_labels_come_with_their_probability_whatever_the_batch(sentiment):
     texts = ["a wonderful film", "dull , and far too long for what it has to say", "superb"]
     found = sentiment.classify(texts)
@@ -76,6 +78,7 @@ def test_no_answer_only_with_a_threshold(reader):
     assert reader.answer("Who wrote the opera?", TEXT, threshold=1.01) is None
 
 
+@pytest.mark.slow
 def test_windows_cover_a_long_text_and_offsets_stay_those_of_the_text(reader):
     filler = "The sea was calm and nothing of interest was seen that day. " * 60
     text = filler + TEXT + " " + filler
@@ -120,6 +123,7 @@ def test_what_cannot_be_read_is_refused(reader, sentiment):
         sentiment.classify("good")
 
 
+@pytest.mark.slow
 def test_the_reader_answers_questions_on_articles_it_has_never_seen(reader):
     questions = xquad()[::10]
     found = reader.answer([q.question for q in questions], [q.text for q in questions])

@@ -165,6 +165,7 @@ def test_plain_decoder_by_a_loop_of_cells():
         torch.testing.assert_close(model.output_proj(hidden), model(SRC, TGT)[:, t])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["none", "additive", "general"])
 def test_learns_a_tiny_task_and_decodes_it(attention):
     torch.manual_seed(0)

@@ -69,6 +69,7 @@ def stop_and_resume(folder, step, make, train_):
     return first, second, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [3, STEPS, STEPS + 3])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
@@ -85,6 +86,7 @@ def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
     assert second.scores == pytest.approx(expected.scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [2, STEPS + 3])
 def test_pairs_that_were_cut_at_random_go_on_too(tmp_path, step):
     path, cuts = tmp_path / "checkpoint.pt", iter(range(100))

@@ -33,12 +33,14 @@ def test_the_bundled_ones_load_and_are_small(name):
     assert f"{toy.n_parameters:,}" in repr(toy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["additive", "dot", "general", "concat", "transformer"])
 def test_attention_keeps_long_sentences(name, splits):
     long = [pair for pair in splits.test if len(pair.source) > 20][:60]
     assert exact(toy_models.load_toy(name), long) > 0.9
 
 
+@pytest.mark.slow
 def test_a_fixed_context_loses_them(splits):
     gru = toy_models.load_toy("gru")
     assert exact(gru, [p for p in splits.test if len(p.source) <= 8][:60]) > 0.8
@@ -52,6 +54,7 @@ def test_vocabularies_are_those_of_the_data(splits):
     assert toy.target.words == new.target.words
 
 
+@pytest.mark.slow
 def test_trained_saved_and_loaded_again(splits, tmp_path, monkeypatch):
     few = Splits(splits.train[:200], splits.validation[:20], splits.test[:5])
     toy = toy_models.train_toy("dot", few, epochs=1, progress=False)

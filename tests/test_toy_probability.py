@@ -27,6 +27,7 @@ def test_it_writes_the_sentences_of_the_toy_grammar():
         assert tokens == [word.text for word in english]
 
 
+@pytest.mark.slow
 def test_a_sentence_always_has_the_same_probability(drawn):
     seen = {}
     for tokens, nats in drawn:
@@ -34,6 +35,7 @@ def test_a_sentence_always_has_the_same_probability(drawn):
     assert len(seen) < N - 1000  # so that many came twice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "count"),
     [

@@ -42,6 +42,7 @@ def make(translator):
     return make_
 
 
+@pytest.mark.slow
 @every
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind, make):
     widget = make(kind)
@@ -248,6 +249,7 @@ def test_a_forced_token_is_written_and_the_rest_follows(method, make, translator
     assert widget.forced == ()
 
 
+@pytest.mark.slow
 def test_every_candidate_and_every_node_of_the_tree_forces_itself(make):
     for method in ("greedy", "beam"):
         widget = make(DecodingExplorer, method=method, step=3)

@@ -18,6 +18,7 @@ TINY = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_all_blocks_have_as_many_parameters_as_that_of_2017():
     experiment = Experiment()
     target = count(experiment.config({}))
@@ -75,6 +76,7 @@ def test_every_block_is_trained_with_the_rate_that_is_best_for_2017(monkeypatch)
     assert len(asked) == 2 + 2 * len(BLOCKS) + 2 + 2
 
 
+@pytest.mark.slow
 def test_a_block_is_trained_and_scored(monkeypatch):
     experiment, before = Experiment(**TINY), torch.get_rng_state()
     scores = what_changed.Scores(experiment)

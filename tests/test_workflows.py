@@ -30,12 +30,14 @@ def complaints(path):
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_linter_has_nothing_to_say():
     assert WORKFLOWS
     for path in WORKFLOWS:
         assert not complaints(path)
 
 
+@pytest.mark.slow
 def test_the_linter_would_say_it(tmp_path):
     bad = tmp_path / "bad.yml"
     text = WORKFLOWS[0].read_text(encoding="utf-8")

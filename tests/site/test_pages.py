@@ -146,6 +146,7 @@ def test_the_front_page_has_the_readmes_table_and_a_menu_of_every_lesson():
     assert "<i>map</i>\n<b></b>" in page  # an empty line would end the block of HTML
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_what_only_learners_install():
     script = (
         "import runpy, sys\n"

@@ -61,6 +61,7 @@ def answers():
     return dict(zip(SENTENCES, in_javascript(SENTENCES), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_ids_translation_and_logits_are_those_of_pytorch(sentence, translator, answers):
     answer = answers[sentence]
@@ -89,6 +90,7 @@ def arrays(described):
     return [one for part in parts if isinstance(part, dict | list) for one in arrays(part)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_the_map_gets_the_numbers_that_python_sends(sentence, translator, answers):
     answer = answers[sentence]
@@ -127,6 +129,7 @@ def test_what_python_refuses_is_refused_in_a_sentence(translator):
         assert re.fullmatch(r"[A-Z].*\.", answer["error"])
 
 
+@pytest.mark.slow
 def test_a_sentence_too_long_for_the_map_is_translated_all_the_same(translator):
     long = "Un homme et une femme marchent dans la rue avec " + "un chien et " * 20 + "un chat."
     (answer,) = in_javascript([long])
