@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from helpers.averages import MovingAverage, copy_of
 from helpers.batches import pad_batch, token_batches
 from helpers.checkpoints import Checkpoint, random_states, set_random_states
-from helpers.fast import cross_entropy_sum
+from helpers.fast import bf16_pays, cross_entropy_sum
 from helpers.interruption import StopBetweenSteps
 from helpers.processes import Processes
 
@@ -190,22 +190,6 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
     finally:
         model.train(was_training)
     return total / count
-
-
-def bf16_pays(device):
-    """Tell whether bf16 pays on `device`: a GPU that has it, a CPU 1.5 times as fast with it."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    times = []
-    for dtype in (torch.float32, torch.bfloat16):
-        x = torch.ones(512, 512, dtype=dtype)
-        runs = []
-        for _ in range(5):
-            start = time.perf_counter()
-            x @ x
-            runs.append(time.perf_counter() - start)
-        times.append(min(runs))
-    return times[0] > 1.5 * times[1]
 
 
 def train(

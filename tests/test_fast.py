@@ -236,3 +236,40 @@ def test_top_p_of_the_likeliest_equals_sorting_all(spread):
         fast.top_p_filter(logits, 2.0, decoding.top_p_filter)
     few = logits[:, :100]
     assert torch.equal(fast.top_p_filter(few, 0.6, plain), decoding.top_p_filter(few, 0.6))
+
+
+@pytest.mark.parametrize(
+    ("fp32", "bf16", "pays"), [(3.0, 1.0, True), (1.4, 1.0, False), (1.0, 3.0, False)]
+)
+def test_bf16_pays_on_a_cpu_where_it_is_clearly_faster(monkeypatch, fp32, bf16, pays):
+    clock = iter([moment for time in (fp32, bf16) for i in range(5) for moment in (0, time + i)])
+    monkeypatch.setattr(fast.time, "perf_counter", lambda: next(clock))
+    assert fast.bf16_pays(torch.device("cpu")) is pays
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_bf16_pays_on_a_gpu_that_has_it(monkeypatch, has_it):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_it)
+    assert fast.bf16_pays(torch.device("cuda")) is has_it
+
+
+def test_in_sixteen_bits_a_model_computes_nearly_the_same_and_shares_the_rest():
+    class Small(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.norm = nn.Embedding(20, 64), nn.LayerNorm(64)
+            self.first, self.second = nn.Linear(64, 128), nn.Linear(128, 2)
+
+        def forward(self, ids):
+            return self.second(self.first(self.norm(self.embedding(ids))).relu()).unbind(-1)
+
+    model, ids = Small(), torch.arange(20)[None]
+    quick = fast.InSixteenBits(model)
+    with torch.inference_mode():
+        for plain, rounded in zip(model(ids), quick(ids), strict=True):
+            assert rounded.dtype == torch.float32
+            torch.testing.assert_close(rounded, plain, atol=0.02, rtol=0)
+            assert not torch.equal(rounded, plain)
+    assert quick.model.embedding.weight is model.embedding.weight
+    assert model.first.weight.dtype == torch.float32
+    assert quick.model.first.weight.dtype == torch.bfloat16

@@ -95,10 +95,21 @@ def test_windows_cover_a_long_text_and_offsets_stay_those_of_the_text(reader):
     assert text[answer.start : answer.end] == answer.text
 
 
-def test_logits_of_a_window_do_not_depend_on_its_batch(reader):
+def test_logits_of_a_window_do_not_depend_on_its_batch():
+    reader = load_reader(quick=False)
     pair = reader.read(["Who built it?", "What is the name of the keeper's cat?"], [TEXT, TEXT * 2])
     (alone,) = reader.read(["Who built it?"], [TEXT])
     torch.testing.assert_close(pair[0][0].start, alone[0].start, atol=1e-3, rtol=1e-4)
+
+
+def test_in_sixteen_bits_it_reads_the_same():
+    some = [question for question in xquad() if len(question.text) < 600][:12]
+    asked, texts = [q.question for q in some], [q.text for q in some]
+    quick, exact = (load_reader(quick=quick).answer(asked, texts) for quick in (True, False))
+    assert [a.text for a in quick] == [a.text for a in exact]
+    scores = torch.tensor([[a.score for a in found] for found in (quick, exact)])
+    assert (scores[0] - scores[1]).abs().max() < 0.05
+    assert not torch.equal(*scores)
 
 
 def test_attention_covers_question_and_text(reader):

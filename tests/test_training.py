@@ -337,21 +337,6 @@ def test_an_evaluation_that_fails_leaves_the_mode_as_it_was():
     assert model.training
 
 
-@pytest.mark.parametrize(
-    ("fp32", "bf16", "pays"), [(3.0, 1.0, True), (1.4, 1.0, False), (1.0, 3.0, False)]
-)
-def test_bf16_pays_on_a_cpu_where_it_is_clearly_faster(monkeypatch, fp32, bf16, pays):
-    clock = iter([moment for time in (fp32, bf16) for i in range(5) for moment in (0, time + i)])
-    monkeypatch.setattr(training.time, "perf_counter", lambda: next(clock))
-    assert training.bf16_pays(torch.device("cpu")) is pays
-
-
-@pytest.mark.parametrize("has_it", [True, False])
-def test_bf16_pays_on_a_gpu_that_has_it(monkeypatch, has_it):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_it)
-    assert training.bf16_pays(torch.device("cuda")) is has_it
-
-
 def test_a_gradient_that_is_no_number_stops_too():
     model = small_model()
     before = weights_of(model)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from helpers import fast
 from helpers.bert import SpanReader, best_span
 from helpers.layers import inference
 from helpers.lora import add_lora
@@ -70,10 +71,13 @@ class Reader:
         For its tokenizer.
     card : dict, default=None
         What is known of the training.
+    quick : bool, default=False
+        Read in bf16, with a copy of the weights as they are now.
     """
 
-    def __init__(self, model, minilm, card=None):
+    def __init__(self, model, minilm, card=None, quick=False):
         self.model, self.minilm, self.card = model.eval(), minilm, card or {}
+        self._reads = fast.InSixteenBits(model) if quick else model
         # A text that is too long is cut into windows that overlap; a question never is.
         minilm.tokenizer.enable_truncation(WINDOW, stride=STRIDE, strategy="only_second")
 
@@ -135,7 +139,7 @@ class Reader:
         for at in range(0, len(order), batch_size):
             rows = order[at : at + batch_size]
             with inference(self.model):
-                start, end = self.model(*_batch([flat[k][1] for k in rows]))
+                start, end = self._reads(*_batch([flat[k][1] for k in rows]))
             for k, s, e in zip(rows, start, end, strict=True):
                 i, j = places[k]
                 found[i][j] = _window(flat[k][1], s, e)
@@ -224,13 +228,15 @@ def build_reader(minilm):
     return SpanReader(add_lora(minilm.model, RANK, ALPHA))
 
 
-def load_reader(path=READER):
+def load_reader(path=READER, quick=None):
     """Load the bundled reader.
 
     Parameters
     ----------
     path : path, default=the bundled one
         A file that the recipe wrote.
+    quick : bool, default: where it pays
+        Read in bf16. Scores then differ in the third decimal or so.
 
     Returns
     -------
@@ -242,4 +248,5 @@ def load_reader(path=READER):
         If the file is damaged, or trained on another base than MiniLM.
     """
     minilm, model, card = load_adapted(build_reader, path)
-    return Reader(model, minilm, card)
+    pays = fast.bf16_pays(torch.device("cpu")) if quick is None else quick
+    return Reader(model, minilm, card, pays)
