@@ -136,13 +136,15 @@ def draw_lora(generator):
 ONLY_CHOSEN = (
     "Only the chosen positions may change; a comparison with lot alone changes others too."
 )
-SCALE = "The correction is multiplied by alpha divided by the rank, and the rank is a.shape[0]."
+SCALE = (
+    "The correction should be multiplied by alpha divided by the rank, and the rank is a.shape[0]."
+)
 # fmt: off
 EXERCISES = [
     Exercise(
         name="mask_tokens",
         title="80, 10, 10",
-        task="chosen is True where a token is to be predicted, and lot holds a random number from 0 to 1 per position. Of the chosen tokens, those with a lot below 0.8 become mask_id, those from 0.8 to below 0.9 the token in random_ids, and the rest stay as they are. Leave token_ids itself unchanged.",
+        task="chosen is True where a token is to be predicted, and lot holds one random number from 0 to 1 per position. Where lot is below 0.8, a chosen token becomes mask_id. From 0.8 to below 0.9 it becomes the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
         minutes=5, difficulty=2, importance=4,
         reference=bert.mask_tokens,
         plain=_mask,
@@ -153,9 +155,9 @@ EXERCISES = [
             Mistake("others masked too", "chosen & (lot < 0.8)", "lot < 0.8", ONLY_CHOSEN),
             Mistake("others swapped too", "chosen & (lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8) & (lot < 0.9)", ONLY_CHOSEN),
             Mistake("nothing is kept", "& (lot < 0.9)", "",
-                    "All that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
+                    "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
-                    "The tokens with a lot from 0.8 to 0.9 stay as they are. They should become the token in random_ids."),
+                    "Where lot is from 0.8 to 0.9, the tokens stay as they are. They should become the token in random_ids."),
             Mistake("chosen inverted", "chosen & (lot < 0.8)", "~chosen & (lot < 0.8)",
                     "The mask hides what wasn't chosen. Use chosen, not ~chosen."),
             Mistake("swap inverted", "chosen & (lot >= 0.8) & (lot < 0.9)", "~chosen & (lot >= 0.8) & (lot < 0.9)",
@@ -187,7 +189,7 @@ EXERCISES = [
             "swapped = chosen & (lot >= 0.8) & (lot < 0.9)",
             "input_ids[hidden] = mask_id; input_ids[swapped] = random_ids[swapped]; the rest is already right.",
         ],
-        look_at="Nothing in the result tells which tokens were chosen. The loss needs `chosen` for that.",
+        look_at="Nothing in the result shows which tokens were chosen. The loss needs `chosen` for that.",
     ),
     Exercise(
         name="masked_lm_loss",
@@ -205,7 +207,7 @@ EXERCISES = [
             Mistake("sum", ".mean()", ".sum()",
                     "This is the sum. Divide by the number of chosen positions, so that the loss doesn't depend on how many there are."),
             Mistake("sign", "-right", "right",
-                    "The sign is missing. A log-probability is negative, and the loss is its negative."),
+                    "The sign is missing. Log-probabilities are negative, and the loss is minus their mean."),
             Mistake("divided by all positions", "right[chosen].mean()", "(right * chosen).mean()",
                     "The sum over the chosen positions is divided by the number of all positions. Divide by the number of chosen ones."),
             Mistake("mean of the sentences' means", "right[chosen].mean()", "((right * chosen).sum(1) / chosen.sum(1)).mean()",
@@ -338,7 +340,7 @@ EXERCISES = [
         ],
         hints=[
             "real = token_ids != pad_id is (B, S). Give it a last dimension of size 1, so that it multiplies whole vectors.",
-            "(hidden * real).sum(1) leaves the padding out of the sum. What does the number of real tokens look like?",
+            "(hidden * real).sum(1) leaves the padding out of the sum. How do you count each text's real tokens?",
             "(hidden * real).sum(1) / real.sum(1), with real of shape (B, S, 1).",
         ],
         look_at="The mask appears twice, in the sum and in the divisor.",
@@ -370,7 +372,7 @@ EXERCISES = [
             Mistake("sigmoid", "torch.tanh", "torch.sigmoid",
                     "This applies the sigmoid, which goes from 0 to 1. The pooler uses tanh, from −1 to 1."),
             Mistake("tanh first", "torch.tanh(first @ weight.T + bias)", "torch.tanh(first) @ weight.T + bias",
-                    "tanh comes before the linear layer here. It comes after it."),
+                    "tanh comes before the linear layer here. It belongs after it."),
             Mistake("bias after tanh", "torch.tanh(first @ weight.T + bias)", "torch.tanh(first @ weight.T) + bias",
                     "The bias is added after tanh. It's part of the linear layer, inside the tanh."),
             Mistake("every position", "hidden[:, 0]", "hidden",
@@ -408,7 +410,7 @@ EXERCISES = [
             Mistake("rank from B's rows", "a.shape[0]", "b.shape[0]",
                     "b.shape[0] is the width of the output. The rank is the number of rows of A: a.shape[0]."),
             Mistake("correction alone", "x @ w.T + alpha", "alpha",
-                    "The frozen matrix is missing. The correction is added to x @ w.T."),
+                    "The frozen matrix is missing. The correction should be added to x @ w.T."),
             Mistake("no correction", "return", "x @ w.T",
                     "This is the frozen layer without its correction."),
             Mistake("subtracted", "x @ w.T + alpha", "x @ w.T - alpha",
@@ -418,7 +420,7 @@ EXERCISES = [
             Mistake("ReLU between", "x @ a.T @ b.T", "torch.relu(x @ a.T) @ b.T",
                     "There's a ReLU between A and B. Without one, the product B A can be added to W afterwards, which is the point of LoRA."),
             Mistake("multiplied", "x @ w.T + alpha / rank * correction", "x @ w.T * (alpha / rank * correction)",
-                    "The two are multiplied. The correction is added."),
+                    "The two are multiplied. The correction should be added."),
         ],
         also_right=[
             lambda x, w, a, b, alpha: F.linear(x, w + alpha / len(a) * (b @ a)),
@@ -429,7 +431,7 @@ EXERCISES = [
             "correction = x @ a.T @ b.T",
             "x @ w.T + alpha / a.shape[0] * correction",
         ],
-        look_at="x @ a.T comes first, so no matrix as large as W is ever multiplied a second time.",
+        look_at="x @ a.T comes first, so the product B A, a matrix as large as W, never has to be computed.",
     ),
     Exercise(
         name="lora_merge",
@@ -460,7 +462,7 @@ EXERCISES = [
             Mistake("scaled as a whole", "w + alpha / rank * (b @ a)", "alpha / rank * (w + b @ a)",
                     "The frozen matrix is scaled as well. alpha / rank belongs to the correction alone."),
             Mistake("multiplied", "w + alpha / rank * (b @ a)", "w * (alpha / rank * (b @ a))",
-                    "The two matrices are multiplied entry by entry. The correction is added."),
+                    "The two matrices are multiplied entry by entry. The correction should be added."),
         ],
         also_right=[
             lambda w, a, b, alpha: torch.addmm(w, b, a, alpha=alpha / a.shape[0]),

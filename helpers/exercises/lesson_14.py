@@ -235,7 +235,7 @@ EXERCISES = [
         ],
         also_right=[_average_by_loop, _average_by_softmax],
         hints=[
-            "torch.ones(length, length).tril() has ones where a position is allowed to look.",
+            "torch.ones(length, length).tril() has ones where a position is allowed to attend.",
             "Row t has t + 1 ones. Divide each row by its sum, with keepdim=True.",
             "weights = allowed / allowed.sum(-1, keepdim=True); return weights @ x",
         ],
@@ -280,7 +280,7 @@ EXERCISES = [
             Mistake("one matrix for both", "x @ w_q, x @ w_k", "x @ w_q, x @ w_q",
                     "Queries and keys come from the same matrix. The keys have their own, w_k."),
             Mistake("without a softmax", ".softmax(-1)", ".nan_to_num(neginf=0.0)",
-                    "The scores are used as weights. A softmax makes them positive and lets each row sum to 1."),
+                    "The scores are used as weights. A softmax makes them positive, and each row then sums to 1."),
         ],
         also_right=[
             _head_by_loop,
@@ -289,7 +289,7 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "It's the attention of lesson 04: query, key and value are x times its matrix.",
+            "It's the attention of lesson 04: query, key and value are x times w_q, w_k and w_v.",
             "allowed = torch.ones(T, T).tril() == 1, and scores.masked_fill(~allowed, -math.inf) before the softmax.",
             "Divide the scores by math.sqrt(K), softmax over the last dimension, then weights @ value.",
         ],
@@ -297,7 +297,7 @@ EXERCISES = [
     ),
     Exercise(
         name="continue_story",
-        title="write on, in a limited window",
+        title="keep writing, in a limited window",
         task="model(ids of shape (1, T)) gives logits (1, T, V) and reads at most max_len tokens. Append the likeliest next token n_tokens times and return all ids, as a list.",
         minutes=4, difficulty=2, importance=4,
         reference=continue_story,
@@ -339,7 +339,7 @@ EXERCISES = [
             "The logits have one row per position. Which row has read everything?",
             "window = ids[-max_len:] and logits = model(torch.tensor([window]))[0, -1]",
         ],
-        look_at="The list of ids grows without limit, while the model only ever reads its end. What fell out of the window is forgotten.",
+        look_at="The list of ids grows without limit, while the model only ever reads its end. Whatever has dropped out of the window is forgotten.",
     ),
     Exercise(
         name="count_gpt_parameters",
@@ -383,7 +383,7 @@ EXERCISES = [
             Mistake("one layer only", "n_layers * (attention", "(attention",
                     "Only one layer is counted. Multiply by n_layers."),
             Mistake("tables in every layer", "tables + n_layers * (attention", "n_layers * (tables + attention",
-                    "The tables are counted once per layer. They are there once, before the first layer."),
+                    "The tables are counted once per layer. Each is there only once, before the first layer."),
         ],
         also_right=[
             _count,
@@ -406,7 +406,7 @@ EXERCISES = [
         draw=_draw_bits,
         mistakes=[
             Mistake("negative", "-log_probs.sum()", "log_probs.sum()",
-                    "The surprise is negative. Log-probabilities are, so change the sign."),
+                    "The surprise is negative, because log-probabilities are. Change the sign."),
             Mistake("still in nats", "nats / math.log(2)", "nats",
                     "The result is in nats. A bit is log 2 nats, so divide by math.log(2)."),
             Mistake("converted the wrong way", "nats / math.log(2)", "nats * math.log(2)",

@@ -54,12 +54,12 @@ torch.set_num_threads(1)
 #
 # | minute | what | say, show, ask |
 # |---|---|---|
-# | 0 | hook | Let someone count the *r*s aloud. Then: "Could you still do it if I gave you only the number of the word in a dictionary?" |
+# | 0 | hook | Let someone count the *r*s aloud. Then: "Could you still do it if I only told you the word's number in a dictionary?" |
 # | 4 | warm-up | Closed books. |
-# | 7 | 1, words or letters | Ask for words that no list has: names, typing errors, new words. Vote on the size: each answer gets a corner of the room. |
+# | 7 | 1, words or letters | Ask for words that no list has: names, typos, new words. Vote on the size: each answer gets a corner of the room. |
 # | 15 | 2, byte pairs | The pencil first, on the board. The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
 # | 28 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
-# | 37 | 4, batches | Draw three rows of different length on the board and let someone fill them up. |
+# | 37 | 4, batches | Draw three rows of different lengths on the board and let someone fill them up. |
 # | 45 | 5, who pays | Let people type their own name and a sentence in their own language into the widget. |
 #
 # **If you're running late**: leave out the prediction on *great🙂*, and give the merge exercise as homework (the lesson
@@ -321,9 +321,9 @@ for new_id in range(256, 260):
 # values, numbered from 0 to 255. So we start from bytes, and the first free number is 256. A plain letter takes one
 # byte, *é* takes two, and characters of most other scripts take three.
 #
-# Here's the course's version, which does the same with the pieces themselves in place of their ids. It splits the
-# text into words first, so that no piece reaches across two words, and it counts a space as part of the word that
-# follows it.
+# Here's the course's own version. It does the same, but with the pieces themselves in place of their ids. It
+# splits the text into words first, so that no piece reaches across two words, and it counts a space as part of
+# the word that follows it.
 
 # %%
 notebook.show_source(BytePairs.train)
@@ -457,7 +457,7 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
 
 # %% [markdown]
 # The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability. The probability of a
-# cut is the product over its pieces, and Unigram takes the cut for which this product is highest. In *Practice*
+# cut is the product of its pieces' probabilities, and Unigram takes the cut with the highest one. In *Practice*
 # you'll write both WordPiece and Unigram.
 
 # %%
@@ -661,7 +661,7 @@ model_map(
 #   merges in order.
 # - WordPiece takes the longest piece from the left; Unigram takes the likeliest cut.
 # - If the pieces are built from bytes, no text is ever unknown.
-# - A model gets ids, an attention mask and segments. Pad to the longest text of the batch.
+# - A model gets ids, an attention mask and segments. Pad to the longest text in the batch.
 # - The text that the pieces were learned from decides which languages need many tokens.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
@@ -799,8 +799,9 @@ for text in [*unseen.split("\n")[:30], *hostile]:
 
 # %% [markdown]
 # Because every cut has a probability, we can also *draw* one. A model that is trained in this way meets the same
-# word in several cuts and learns that they mean the same. This is called **subword regularization** (Kudo 2018).
-# The counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
+# word in several cuts and learns that they all mean the same thing. This is called **subword regularization**
+# (Kudo 2018). The counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was
+# trained with.
 
 # %% tags=["nbval-ignore-output"]
 rng = random.Random(0)

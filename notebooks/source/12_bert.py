@@ -54,7 +54,7 @@ def average(numbers):
 # are new.
 #
 # **Show**: the hook's two sentences on the board, with the verb covered by your hand. Take your hand away
-# after people have guessed.
+# once people have guessed.
 #
 # **Ask**: "Why doesn't BERT see the word it has to guess?" (it was replaced in the input) · "How often does the
 # model see [MASK] when it's used?" (never, hence the 10% that stay) · "How large is the correction $BA$ once it's
@@ -230,7 +230,7 @@ notebook.figure(
 # The two sentences differ in nothing but the verb, so a model that reads from left to right would have to fill both
 # gaps in the same way. Ours doesn't, because the gap's position can attend to the verb.
 #
-# The real BERT was pre-trained in just this way, only on a much larger scale. It read 3.3 billion words of books
+# The real BERT was pretrained in just this way, only on a much larger scale. It read 3.3 billion words of books
 # and Wikipedia, and the smaller of its two versions has 110 million parameters. Its authors also had it predict
 # whether one text follows another, but later models dropped this second task (Liu et al. 2019).
 
@@ -261,8 +261,8 @@ for review in train[3:6]:
 # ### Your turn: find the bug (4 min)
 #
 # Somebody wrote a function that joins two texts, and then wondered why the model was so bad at comparing them. The
-# function has two mistakes. It prints the ids and the segments for a first text of two words and a second text of
-# one word.
+# function has two mistakes. The last line prints the ids and the segments for a first text of two words and a
+# second text of one word.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -322,8 +322,8 @@ exercises.check("mean_pool", mean_pool)
 # %% [markdown]
 # Which of the three works best? To find out, we keep MiniLM **frozen**, which means that none of its weights
 # change. Then we have to compute the vectors of the reviews only once, and all that we train is a logistic
-# regression on top, a single linear layer with a softmax. We do this eight times, each time with other reviews
-# drawn at random for training.
+# regression on top, a single linear layer with a softmax. We do this eight times, each time with a new random
+# draw of reviews for training.
 # %%
 exercises.predict("which_pooling")
 
@@ -415,7 +415,7 @@ notebook.figure(
 
 # %% [markdown]
 # Look at the width of the bands, which cover the eight draws of labelled reviews. With 50 labels, two people who
-# try the same method can end up many points apart, only because they drew different reviews. So a single run on few
+# try the same method can end up many points apart, just because they drew different reviews. So a single run on few
 # labels tells you very little.
 #
 # A frozen encoder is also quick, as you can see for yourself. The cell below reads 500 reviews with the frozen
@@ -474,8 +474,8 @@ print(f"{trainable:,} of {everything:,} parameters: {trainable / everything:.1%}
 assert trainable == 6 * 16 * (4 * 2 * 384 + 2 * (384 + 1536))
 
 # %% [markdown]
-# **Pencil (1 min).** Check that number. MiniLM has six layers, and each of them has four matrices of 384 × 384 and
-# two of 384 × 1,536.
+# **Pencil (1 min).** Check the number of trainable parameters by hand. MiniLM has six layers, and each of them has
+# four matrices of 384 × 384 and two of 384 × 1,536.
 #
 # <details><summary>Compare</summary>
 #
@@ -509,10 +509,11 @@ exercises.check("lora_forward", lora_forward)
 notebook.show_source(lora.LoRALinear)
 
 # %% [markdown]
-# Two extra matrix multiplications per linear layer cost time, but after training they aren't needed any more. We
-# can add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its old shape and its old speed again. Let's check
-# that nothing else changes. The course comes with an **adapter**, the trained $A$ and $B$ of every linear layer and a
-# classifier, made from all 7,720 film reviews. With it we put 24 reviews through the model, before and after merging.
+# Two extra matrix multiplications per linear layer cost time, but after training they aren't needed any more. We can
+# add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its old shape and its old speed again. Let's check that
+# nothing else changes. The course comes with an **adapter**, which consists of the trained $A$ and $B$ of every
+# linear layer and a classifier. It was trained on all 7,720 film reviews. We put 24 reviews through the model with
+# this adapter, before and after merging.
 
 # %% tags=["hide-input"]
 from helpers.pretrained.adapters import load_adapter
@@ -712,9 +713,9 @@ print(
 )
 
 # %% [markdown]
-# The reason lies in what each model was asked during training. When BERT is used, there's no [MASK], and every
-# vector that we take belongs to a visible word. A model that was always asked at [MASK] has never had to predict
-# anything at a visible word.
+# The reason lies in what each model had to predict during training. When BERT is used, there's no [MASK], and
+# every vector that we take belongs to a visible word. A model whose training only ever asked about [MASK] has
+# never had to predict anything at a visible word.
 #
 # ## Does it know more than films?
 #

@@ -3,9 +3,9 @@
 #
 # *Who was Jim Henson?* Here's a text to look him up in: *Jim Henson was a nice puppet.*
 #
-# That's a well-known first example for BERT. The text is nonsense, because Henson made the Muppets, but
-# today's model can't say anything that isn't in it. The model outputs two positions, where its answer begins
-# and where it ends.
+# That's a well-known first example for BERT. The text is nonsense, since Henson was the man who made the
+# Muppets. But today's model can only answer with words from the text. It outputs two positions, where its
+# answer begins and where it ends.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -45,8 +45,8 @@ reader = load_reader()
 # **Answers to expect**: people suppose that the model writes its answer; that the two ends are chosen
 # together (in training they aren't); that the score of an answer says whether it's true.
 #
-# **If you're short of time**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. For all
-# numbers see the reveals: they belong to these texts and to this small reader.
+# **If you're short of time**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. You'll
+# find all numbers in the reveals, and they hold only for these texts and this small reader.
 
 # %%
 exercises.warm_up(13)
@@ -75,7 +75,9 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions, each about one of 110 paragraphs of Wikipedia.
+# Here are 523 questions, each about one of 110 paragraphs of Wikipedia. They come from **XQuAD**
+# (Artetxe et al. 2020), a set of such questions that people translated into ten other languages, and we
+# use the English ones.
 
 # %%
 questions = xquad()
@@ -87,8 +89,8 @@ print(asked[0])
 print(texts[right[0]][:150], "…")
 
 # %% [markdown]
-# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first,
-# most simply by counting how many of the question's words each one contains.
+# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first.
+# The simplest way is to count how many of the question's words each paragraph contains.
 
 # %%
 exercises.predict("words_alone")
@@ -121,7 +123,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Complete the search for vectors of any length, not just 1.
+# Complete the search below, so that it works for vectors of any length, not just for those of length 1.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -479,9 +481,10 @@ exercises.check("answer_characters", answer_characters)
 # ## 4. Is *Onggirat tribe* right?
 #
 # *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says
-# *Onggirat tribe* isn't wrong, but the two aren't equal. SQuAD, the data set behind our questions,
-# therefore gives two scores. Before scoring, it puts both answers in lower case and removes articles and
-# punctuation. **Exact match** is 1 if they're equal and 0 if not, while **F1** gives credit for shared words:
+# *Onggirat tribe* isn't wrong, but its answer isn't the same as theirs. SQuAD, the data set behind our
+# questions, therefore gives two scores. Before scoring, it puts both answers in lower case and removes
+# articles and punctuation. **Exact match** is 1 if they're equal and 0 if not, while **F1** gives credit for
+# shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 #
@@ -554,8 +557,8 @@ def ask(question):
 ask("What did the medical faculty in Paris blame for the plague?")
 
 # %% [markdown]
-# Which of the two steps loses more? We take the 120 questions of section 2 again. The reader gets the right
-# paragraph, then the one we found, and finally the most similar *wrong* one.
+# Which of the two steps spoils more answers? We take the 120 questions of section 2 again. The reader gets
+# the right paragraph, then the one we found, and finally the most similar *wrong* one.
 
 # %%
 exercises.predict("a_wrong_paragraph")
@@ -805,7 +808,7 @@ assert min(n_windows) > 1
 #
 # ## Which questions are easy?
 #
-# We compute F1 over all 523 questions, grouped by the word they ask with.
+# We compute F1 over all 523 questions, grouped by their question word.
 
 # %%
 exercises.predict("the_easiest_word")
@@ -836,9 +839,9 @@ assert total > 0.55 and means["when"] > means["what"]
 # ## Where does the question look?
 #
 # Does the question find its answer by attending to it? Per head, we take the weight that the question's
-# tokens give to the tokens of the true answer. We compare it with chance, which is the weight that as many
-# tokens of the text get on average. Then we pick the best of the 72 heads on 20 questions and measure it on
-# 20 others.
+# tokens give to the tokens of the true answer. We compare it with chance, which is what these tokens would
+# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 20
+# questions and measure it on 20 others.
 
 # %%
 exercises.predict("where_the_question_looks")
@@ -891,7 +894,8 @@ assert times > 1.5 and after[1].mean() > 1
 # ## Fine print
 #
 # - MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's
-#   articles come from SQuAD's development set, so it hasn't met these questions, but it has met their style.
+#   articles come from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others
+#   in the same style.
 # - The weights for adding BM25 and MiniLM could be tuned. We didn't tune them, because there's no other set of
 #   paragraphs to tune them on.
 # - With 120 questions, an F1 has a standard error of about four points.
@@ -899,7 +903,8 @@ assert times > 1.5 and after[1].mean() > 1
 # ## Myth or fact?
 #
 # **"Take the argmax of start and of end, and cut."** This is a myth, because the two needn't form a valid
-# span, and section 2 counts how often they don't. Two lines of logits show it without any model.
+# span, and section 2 counts how often they don't. Four pairs of logits are enough to show it, without any
+# model.
 
 # %%
 start = torch.tensor([0.0, 1.0, 0.0, 3.0])

@@ -9,7 +9,7 @@
 #
 # This model is what's left when you take the Transformer of lesson 07 and remove the encoder. Without an encoder
 # there's nothing to translate from, so the cross-attention goes as well. What remains is called a **GPT**, a
-# *generative pre-trained Transformer*. Today you'll start with a model that can only average, turn it into a GPT
+# *generative pretrained Transformer*. Today you'll start with a model that can only average, turn it into a GPT
 # step by step, and measure what each new part is worth.
 
 # %% tags=["set-up"]
@@ -120,7 +120,8 @@ exercises.check("causal_average", causal_average)
 # %% [markdown]
 # Around this average we put an embedding for the letters, another for the positions, and a linear layer that turns
 # each vector into 50 logits. `WIDTH` and `WINDOW` are both 64, so each letter has a vector of 64 numbers and the model
-# reads up to 64 letters. We'll climb a ladder of such models, and from one rung to the next only `mix` changes.
+# reads up to 64 letters. We'll climb a ladder of such models. In the code below, `mix` is whatever comes between the
+# embeddings and the last layer, and it's all that changes from one rung to the next.
 
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
@@ -216,7 +217,7 @@ assert abs(live["one head"] - by_last_letter) < 0.15 and live["one head"] < live
 
 # %% [markdown]
 # What if we split this head into four? The number of parameters stays the same, so each head is only a quarter as
-# wide, and has to tell 50 letters apart with 16 numbers instead of 64.
+# wide and has to tell 50 letters apart with 16 numbers instead of 64.
 
 # %%
 exercises.predict("four_narrow_heads")
@@ -415,10 +416,10 @@ for text, probability in story.next_tokens("The princess took the golden", 6):
     print(f"{text!r:>12} {probability:.2f}")
 
 # %% [markdown]
-# Is it any good at that? We can't compare its loss per piece with a loss per letter, because most pieces are longer
-# than a letter. So we add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes
-# in the text, and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats.) A byte
-# has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
+# Are these probabilities any good? We can't compare the story model's loss per piece with a loss per letter, because
+# most pieces are longer than a letter. So we add up the surprise $-\log p$ of every piece in a text, divide the sum by
+# the number of bytes in the text, and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2
+# ≈ 0.69 nats.) A byte has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 #
 # ### Your turn (4 min)
 
@@ -859,10 +860,10 @@ notebook.figure(
 # %% [markdown]
 # ## Can the story model become a detective?
 #
-# *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To teach
-# our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its matrices as
-# they are and trains a small correction to each. The adapter on board was trained for 150 steps on Sherlock Holmes,
-# which took about two minutes. Its file is a twentieth of the size of the model's.
+# *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To
+# teach our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
+# matrices as they are and trains a small correction to each. The adapter that comes with the course was trained for 150
+# steps on Sherlock Holmes, which took about two minutes. Its file is a twentieth of the size of the model's.
 
 # %% tags=["nbval-ignore-output"]
 detective = load_detective()  # the story model with its adapter
@@ -871,8 +872,8 @@ for seed in (0, 2):
         print(f"{name}: {teller.generate('The door opened, and', 40, seed=seed)}\n")
 
 # %% [markdown]
-# How much has it learned, and what did that cost? Holmes's last 60,000 letters weren't used in training, and neither were
-# the fairy tales that we measured above. We take 12,000 letters of each.
+# How much has it learned, and what did that cost? The last 60,000 letters of the Holmes stories weren't used in
+# training, and neither were the fairy tales that we measured above. We take 12,000 letters of each.
 
 # %%
 exercises.predict("what_the_detective_forgets")

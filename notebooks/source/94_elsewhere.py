@@ -4,8 +4,8 @@
 # Nothing in an encoder layer depends on its input being words. A sequence can just as well be a protein, a sound, a
 # list of purchases or a temperature curve. On this page we take the layers that you built in lesson 07, change only
 # their input and output, and train four small models for a few seconds each. Each model is compared with a simpler
-# rival that people used before. Read what the two are, then guess which one wins before you look at the bars. It
-# isn't always the Transformer.
+# rival that people used before. Read how each of them works, then guess which one wins before you look at the bars.
+# It isn't always the Transformer.
 #
 # Allow **20 minutes**, five for each part.
 
@@ -68,9 +68,9 @@ def compare(results, unit):
 
 
 # %% [markdown] tags=["notes"]
-# **20 minutes**, or five in passing: let the room vote before each part, then show the bars. **Say**: a
-# baseline isn't a formality. **Ask** after proteins: "What does the window know that the encoder has to
-# learn?" (which residues are neighbours).
+# **20 minutes**, or five for a quick tour: let the room vote before each part, then show the bars.
+# **Say**: a baseline isn't a formality. **Ask** after proteins: "What does the window know that the
+# encoder has to learn?" (which residues are neighbours).
 
 # %% [markdown]
 # The first two parts share one model. Its input can be vectors of any kind, our encoder layers mix them, and the
@@ -173,7 +173,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The five averages do better, although a linear layer is the simpler model. Five voices are few, and the
+# The five averages do better, although a linear layer is the simpler model. Five voices aren't many, and the
 # Transformer learns the voices along with the digits. If clips of one speaker were on both sides of the split,
 # both numbers would be higher, but they'd answer a different question.
 #
@@ -255,9 +255,9 @@ notebook.figure(
 # ## The next item: what will they buy?
 #
 # These data are **made up**. Each customer has a favourite shelf with four products and buys them in turn. Three
-# purchases in ten are errands instead, drawn at random from all 24 products. To predict the next purchase, a model
-# has to work out which shelf is the favourite, ignore the errands, and find which product came last *from that
-# shelf*.
+# purchases in ten are different. We call them *errands*, and they're drawn at random from all 24 products. To
+# predict the next purchase, a model has to work out which shelf is the favourite, ignore the errands, and find
+# which product came last *from that shelf*.
 
 
 # %%

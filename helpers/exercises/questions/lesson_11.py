@@ -53,7 +53,7 @@ QUESTIONS = [
             "WordPiece": "take the longest known piece from the left, again and again",
             "Unigram": "compare all cuts and take the likeliest",
         },
-        why="Byte pairs repeat their training, WordPiece is greedy from the left, and Unigram is the only one that compares whole cuts.",
+        why="Byte-pair encoding replays its training, WordPiece is greedy from the left, and only Unigram compares whole cuts.",
     ),
     Question(
         "letters_of_a_token",
@@ -150,7 +150,7 @@ QUESTIONS = [
                 "The model gets numbers, never pieces, and these numbers are in range.",
             ),
             wrong(
-                "The same output, because both tokenizers cut text into pieces that mean the same.",
+                "The same output, because both tokenizers cut text into pieces that mean the same thing.",
                 "The pieces may be similar, but their numbers aren't.",
             ),
             wrong(

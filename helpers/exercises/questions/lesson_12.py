@@ -22,7 +22,7 @@ QUESTIONS = [
             ),
             wrong(
                 "They fill the batch up to its length, as padding does.",
-                "The length of the text doesn't change at all. Tokens are replaced, none is removed.",
+                "The length of the text doesn't change at all. Tokens are replaced, and none is removed.",
             ),
         ],
     ),
@@ -211,7 +211,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "accuracy_from_fifty",
-        "The same with only 50 labelled reviews, averaged over eight draws. What accuracy do you expect from the frozen mean vectors? Guessing gives 50%.",
+        "Now there are only 50 labelled reviews. What accuracy do you expect from the frozen mean vectors, averaged over eight draws? Guessing gives 50%.",
         slider=True,
         low=50,
         high=100,
@@ -262,7 +262,7 @@ PREDICTIONS = [
             ),
             "all": (
                 "all layers",
-                "Training everything can adapt everything, and with a low rate it forgets little.",
+                "Training everything can adapt everything, and with a low learning rate it forgets little of what it knew.",
             ),
             "lora": (
                 "LoRA of rank 4 or 16",
@@ -270,14 +270,14 @@ PREDICTIONS = [
             ),
             "tie": (
                 "LoRA and all layers within one point of each other",
-                "The two reach the same place. On 1,000 test reviews one point is well within chance.",
+                "The two reach the same place. On 1,000 test reviews a gap of one point can easily be chance.",
             ),
         },
         ask_why=True,
     ),
     Prediction(
         "labels_without_a_mask",
-        "We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get another label?",
+        "We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get a different label?",
         slider=True,
         low=0,
         high=20,

@@ -18,7 +18,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Either, if the list of results is long enough.",
-                "BM25 gives 0 to every page without a shared word, so this one ranks no higher than all the others.",
+                "BM25 gives 0 to every page without a shared word, so this one ranks no higher than the rest.",
             ),
             wrong(
                 "Neither: one has to train a model on cars and batteries first.",
@@ -65,21 +65,21 @@ QUESTIONS = [
             ),
             wrong(
                 "Whether the reader's score is high enough.",
-                "The score compares this answer with no answer, in the text that it got. A wrong text can still give a high one.",
+                "The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text.",
             ),
             wrong(
                 "Whether the two argmaxes are a valid span.",
                 "The reader already takes the best valid span, so that can't be it.",
             ),
             wrong(
-                "Whether the question has been asked in training.",
-                "Most questions never have been. That alone doesn't make an answer wrong.",
+                "Whether the question was asked in training.",
+                "Most questions weren't. That alone doesn't make an answer wrong.",
             ),
         ],
     ),
     Question(
         "shape_of_the_span_head",
-        "The encoder gives 200 vectors of width 384, one per token. What is the shape of the matrix that turns them into start and end logits, rows times matrix?",
+        "The encoder gives 200 vectors of width 384, one row per token. These rows are multiplied by a matrix to get start and end logits. What is the shape of that matrix?",
         "shape",
         [
             wrong("(384, 200)", "The head gives two numbers per token, whatever the length."),
@@ -89,7 +89,7 @@ QUESTIONS = [
             ),
             wrong(
                 "(2, 384)",
-                "Rows times matrix: the width comes first. (PyTorch stores the transpose.)",
+                "The rows are the left factor of the product, so the width comes first. (PyTorch stores the transpose.)",
             ),
         ],
         answer="(384, 2)",
@@ -120,7 +120,7 @@ QUESTIONS = [
             ),
             wrong(
                 "17786419",
-                "Without spaces the commas would still be tokens, and removing them changes the text.",
+                "Leaving out the spaces is right, but the commas belong to the text.",
             ),
             right(
                 "17,786,419",
@@ -136,7 +136,7 @@ QUESTIONS = [
         "a_reader_for_contracts",
         "A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
         "open",
-        answer="First recall at k on real questions of the people who will ask, not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from, with its source, since the reader can't be more right than its text, and the runner-up where the scores are close.",
+        answer="First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from, with its source, since the reader can't be more right than its text, and the runner-up where the scores are close.",
     ),
 ]
 
@@ -212,7 +212,7 @@ PREDICTIONS = [
         unit="%",
         close=0.05,
         too_low="Start and end are chosen independently, so they can disagree as soon as two places in the text look good.",
-        too_high="In most texts one place looks far better than all others, and both logits see it.",
+        too_high="In most texts one place looks far better than all others, and the start and end logits both point there.",
         recall="valid_spans",
     ),
     Prediction(
@@ -284,7 +284,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_question_looks",
-        "In the head that attends to the answer most, how much weight do the question's tokens give to it? We measure on other questions than those the head was chosen on.",
+        "In the head that attends to the answer most, how much weight do the question's tokens give to it? We measure on different questions from the ones used to choose the head.",
         options={
             "chance": (
                 "about as much as to any other words of the text",

@@ -291,7 +291,7 @@ PREDICTIONS = [
             ),
             "holmes": (
                 "Sherlock Holmes",
-                "Other words and other subjects make Holmes harder than a fairy tale. But the words are in their proper order.",
+                "Different words and subjects make Holmes harder than a fairy tale. But the words are in their proper order.",
             ),
         },
         recall="compare_two_tokenizers",
@@ -341,11 +341,11 @@ PREDICTIONS = [
                 "LoRA doesn't change the matrices, but the adapter is added to each of them, whatever the text is.",
             ),
             "less": (
-                "they cost more bits than before, but by less than what Holmes has gained",
+                "they cost more bits than before, but even more bits are saved on Holmes",
                 "That would mean that much of what was learned, such as how people talk to each other, fits both books.",
             ),
             "more": (
-                "they cost more bits than before, and by more than what Holmes has gained",
+                "they cost more bits than before, and fewer bits are saved on Holmes",
                 "The fairy tales were what the model knew best, so they had the most to lose.",
             ),
         },
