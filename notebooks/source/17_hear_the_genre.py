@@ -3,11 +3,14 @@
 #
 # Below you'll hear four short pieces of drumming, two bars each. One person played all of them on an
 # electronic drum kit, and we've set them to the same tempo. One is rock, the others are latin, funk and jazz.
-# Which is which? Two bars are little to go by, but your model won't get more.
+# Which is which? Two bars aren't much to go by, but your model won't get any more.
 #
-# In this assignment of **120 minutes** you design tokens for drumming, build a classifier, train it and test
-# it. Then you find out how far you can trust your own result. That part is the most important one, which is
-# why your work is graded by its method and not by its accuracy.
+# In this assignment of **120 minutes** you design tokens for drumming, build a classifier, train it and test it. Then
+# you find out how far you can trust your own result. That part is the most important one, which is why your work is
+# graded on its method and not on its accuracy.
+#
+# Most of the parts are familiar: lesson 04's padding mask, lesson 07's encoder layers, and lesson 15's class token,
+# which turned them into a classifier. In part 8 you'll test an attention map by intervening, as in lesson 06.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -69,8 +72,8 @@ assert sorted(in_order) == sorted(GENRES)
 assert len({windows.drummers[row].item() for row in clips}) == 1
 
 # %% [markdown]
-# The pieces come from the Groove MIDI Dataset, for which ten drummers played on a kit that wrote down every
-# stroke. We take the four genres with the most music, and cut each performance into **windows** of two bars.
+# The pieces come from the Groove MIDI Dataset, for which ten drummers played on a kit that recorded every stroke. We
+# take the four genres with the most music, and cut each performance into **windows** of two bars.
 
 # %%
 for i, genre in enumerate(GENRES):
@@ -87,7 +90,7 @@ for i, genre in enumerate(GENRES):
 # | 2 When does it sound? | a bug to find in `timed_tokens` | 10 |
 # | 3 From strokes to a genre | `read_genre` | 15 |
 # | 4 Train and test | `stroke_grid`, `balanced_accuracy` | 20 |
-# | 5 What does the test ask? | `seen_share`, `split_by_performance` | 20 |
+# | 5 What is the test asking? | `seen_share`, `split_by_performance` | 20 |
 # | 6 Encoder or linear model? | a prediction, and a conclusion | 5 |
 # | 7 Drummers never heard | a prediction, and a conclusion | 5 |
 # | 8 Where does it attend? | `weight_per_beat` | 10 |
@@ -111,16 +114,15 @@ for i, genre in enumerate(GENRES):
 # | Time (2) | not found | mended | mended, and they can give two windows that the bug confuses |
 # | Classifier (3) | doesn't pass | passes | passes, and they can justify the mask |
 # | Rival (4) | no rival | the linear model was run | and it got the same split, the same windows, the same measure |
-# | Measure (4) | accuracy alone | balanced accuracy, too | and they can say what it gives to "always rock" |
+# | Measure (4) | accuracy alone | balanced accuracy, too | and they can say what "always rock" scores by it |
 # | Split (5) | random windows | one of the two passes | both pass, and they can name the leak in one sentence |
 # | Repeats (6) | one run | several splits | several splits, all reported, the spread beside the mean |
 # | New drummers (7) | not mentioned | mentioned | their conclusion says for which drummers it holds |
 # | Attention (8) | taken as an explanation | a control (share of strokes) | and an intervention |
-# | Own tokens (9) | none | a design that runs | one change at a time, expected before it was measured, reported whatever came out |
+# | Own tokens (9) | none | a design that runs | one change at a time, with the expectation written down first, and reported whatever came out |
 #
-# An encoder that loses against the linear model can earn all 20 points, and one with 80% on randomly drawn
-# windows earns none in three of the rows. Take a point off for every number in the report without a split or
-# a rival beside it.
+# An encoder that loses to the linear model can earn all 20 points, while one with 80% on randomly drawn windows earns
+# none in three of the rows. Take a point off for every number in the report without a split or a rival beside it.
 
 # %% [markdown]
 # ## 1. What is a token?
@@ -135,17 +137,17 @@ for step, voice, velocity, late in windows.strokes[52][:8].tolist():
 print("      …")
 
 # %% [markdown]
-# - **step**: when it sounds, in sixteenth notes from the window's beginning, 0 to 31. A beat is four steps, and
+# - **step**: when it sounds, in sixteenth notes from the start of the window, 0 to 31. A beat is four steps, and
 #   a bar is four beats.
 # - **voice**: which of the nine drums and cymbals was struck.
 # - **velocity**: how hard, 0 to 127.
 # - **late**: how far behind the step it came, in tenths of a step. Negative numbers are early.
 #
 # One token per stroke is a natural choice. But what should it name? If it names only the voice, there are nine
-# tokens, and a whisper on the snare becomes the same as a crack. If it also names the exact velocity, there are
-# over a thousand, and most of them are too rare to learn. We'll take the middle way, with the voice and four
-# levels of loudness. The step comes in later, in the way positions did for words, and we leave out the
-# lateness. In part 9 you can test other choices.
+# tokens, and a whisper on the snare becomes the same as a crack. If it also names the exact velocity, there are over
+# a thousand, and most of them are too rare to learn. We'll take a middle way, with the voice and four levels of
+# loudness. The step is added later, as positions were for words, and we leave out the lateness. In part 9 you can
+# test other choices.
 
 # %%
 exercises.heading("stroke_tokens")
@@ -198,7 +200,7 @@ assert cut_off < 0.06
 
 # %% [markdown] tags=["notes"]
 # **20 minutes.** Collect designs on the board before anybody writes code: one token per stroke, one per step
-# with all its strokes (a patch, as in lesson 15), waiting times as tokens (as in music models that generate).
+# with all its strokes (a patch, as in lesson 15), waiting times as tokens (as in models that generate music).
 # Ask for each: *how long is the sequence, how many tokens are there, what gets lost?*
 
 # %% [markdown]
@@ -208,9 +210,9 @@ assert cut_off < 0.06
 #
 # ### Your turn: find the bug (4 min)
 #
-# Somebody has written the function below, in which the class token of lesson 15 comes first, and then the strokes. It runs,
-# and even learns something. But look at what it does to two windows with the same three strokes. They differ in
-# when the third stroke sounds, in the first bar or in the second.
+# Somebody has written the function below. It puts lesson 15's class token first and the strokes after it. A model
+# with this function runs, and even learns something. But look at what the function does to two windows with the same
+# three strokes. They differ only in when the third stroke sounds, in the first bar or in the second.
 
 # %%
 exercises.heading("timed_tokens")
@@ -380,12 +382,12 @@ exercises.quiz("always_the_same_answer")
 # Both models are far ahead of "always rock". Would you publish these numbers? Decide before you go on.
 
 # %% [markdown] tags=["notes"]
-# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who
-# hesitate for their reason, but don't comment on it. If somebody names the reason, ask them to write it down
-# and to keep it until part 5.
+# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
+# their reason, but don't comment on it. If somebody names the reason, ask them to write it down and keep it until
+# part 5.
 
 # %% [markdown]
-# ## 5. What does the test ask?
+# ## 5. What is the test asking?
 #
 # The model is meant for music that it hasn't heard. So let's look at where the test windows come from. They
 # were cut from performances, some of which are several minutes long.
@@ -591,9 +593,9 @@ notebook.figure(
 # %% [markdown]
 # Each black dot is one run, and the orange lines show what you'd get by always answering "rock".
 #
-# One caveat belongs in the report. The groups also differ in what they play. The first group, for instance,
-# plays most of the jazz, so a model that is tested on it has had little jazz to train on. With only ten
-# drummers, we can't separate that from being new.
+# One caveat belongs in the report. The groups also differ in what they play. The first group, for instance, plays
+# most of the jazz, so a model that is tested on it has had little jazz to train on. With only ten drummers, we can't
+# tell this effect from that of a drummer being new.
 
 # %%
 exercises.quiz("speech_of_forty_people")
@@ -688,7 +690,7 @@ assert max(left.values()) < means("performances") + 0.02
 # %% [markdown]
 # Change *one* thing about the tokens. You could name the lateness as well (early, on time, late), use two
 # levels of loudness or eight, merge the three toms, or name whether the stroke is the loudest of its beat.
-# Write down what you expect before you train.
+# Before you train, write down what you expect.
 
 
 # %%
@@ -746,7 +748,7 @@ exercises.quiz("your_own_tokens")
 #   place in the list.
 # - A class token, a mask for the padding and lesson 07's layers make a classifier for any set of events.
 # - A result needs a rival, a measure in which rare classes count, and several splits.
-# - Draw at random what will be new in use: performances or people, not windows.
+# - Split by what will be new when the model is used, performances or people, and not by windows.
 # - An accuracy belongs to a question. Write the question beside it.
 #
 # $$z_0 = [\,x_\text{class};\; E_{t_1} + P_{s_1};\; …;\; E_{t_n} + P_{s_n}\,], \qquad

@@ -2,13 +2,13 @@
 # # What changed since 2017
 #
 # Open the description of a language model that was released this year. It will mention RMSNorm, SwiGLU, rotary
-# positions and grouped-query attention, and none of these is in *Attention Is All You Need*. Have you learned an old
-# machine?
+# positions and grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned
+# out of date?
 #
-# On this page we rebuild a modern block from the one of lesson 07, a switch at a time, and measure what every switch
-# does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8 bits,
-# and a way to write the same text in fewer steps. Before each measurement, say what you expect. Some of the results
-# aren't what the papers would make you think, and then the page says why.
+# On this page we rebuild a modern block from the one of lesson 07, one switch at a time, and measure what each switch
+# does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8
+# bits, and a way to write the same text in fewer steps. Before each measurement, say what you expect. Some of the
+# results aren't what the papers would lead you to expect, and then the page says why.
 #
 # Allow **30 minutes**. Lessons 07 and 14 come first.
 
@@ -129,8 +129,8 @@ notebook.show_source(SwiGLU.forward)
 # lesson 16 grouped heads. The **output layer** was tied in 2017, which means that the matrix of the embedding was used
 # a second time to compute the logits. Most large models have two separate matrices.
 #
-# In one part our block of 2017 is a year younger. It learns a table of positions, as the first GPT did (2018), where
-# the paper used sines and cosines. So below, rotary positions are compared with a learned table.
+# In one respect, our block of 2017 is really from a year later. It learns a table of positions, as the first GPT did
+# (2018), whereas the paper used sines and cosines. So below, rotary positions are compared with a learned table.
 
 # %%
 sizes = {"vocab_size": 512, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 128}
@@ -166,15 +166,15 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # ## 2. What does each change bring?
 #
 # To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
-# all changes together. We try to be fair in three ways. All models have the same number of parameters, because
-# the width of the feed-forward network makes up for what a change adds or saves. All of them use one learning rate,
-# chosen for *2017's block* among five in a shorter run with one seed. The best two tied, so the choice is a rough one.
-# And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The optimizer
+# all changes together. We try to be fair in three ways. All models have the same number of parameters, because the
+# width of the feed-forward network makes up for what a change adds or saves. All of them use one learning rate,
+# chosen for *2017's block* from five in shorter runs with one seed. The best two tied, so the choice is a rough one.
+# And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The optimiser
 # is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
 #
 # Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
-# training step for all blocks in turns, and converted equal time into a number of steps. In the figure, open circles
-# show equal steps and filled circles equal time. The grey band is the range of the three seeds of 2017.
+# training step, taking the blocks in turn, and converted equal time into a number of steps. In the figure, open
+# circles show equal steps and filled circles equal time. The grey band is the range of the three seeds of 2017.
 #
 # **Guess before you look:** which single change helps most here, and which one makes it worse at equal time?
 
@@ -271,9 +271,9 @@ tell(
 # ## 3. How large is the cache?
 #
 # Lesson 16 computed the size of the cache, in which a decoder keeps keys and values of all tokens so far. Here is the
-# number for the two small models after 100 tokens, counted in the cache itself and not computed. Before you run the
-# cell: in the second model, four heads of queries share two heads of keys and values. By how much does the cache shrink?
-# And what would happen if we halved the heads of queries instead?
+# number for the two small models after 100 tokens, this time counted in the cache itself. Before you run the cell: in
+# the second model, four heads of queries share two heads of keys and values. By how much does the cache shrink? And
+# what would happen if we halved the heads of queries instead?
 
 
 # %%
@@ -292,10 +292,10 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# It's half, because only keys and values are cached. Fewer heads of queries would change nothing. That's nothing to
-# lose sleep over in a model of this size. So let's put
-# the published sizes of real models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last
-# column is what the cache would be if every head of queries had keys of its own.
+# The cache shrinks to half, because only keys and values are cached. Fewer heads of queries would change nothing. In
+# a model of this size, the cache is nothing to worry about either way. So let's put the published sizes of real
+# models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last column is what the cache would
+# be if every head of queries had keys of its own.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -311,19 +311,19 @@ for name, (layers, queries, keys, width, billions) in published.items():
     print(f"{name:>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * billions:5.1f} GB")
 
 # %% [markdown]
-# For equally many tokens, Llama 3 8B needs 1 GB and Llama 2 7B four. A server that answers many people at a time has
-# the weights in memory once, but it needs a cache per person. That's why grouped heads are so common, although they
-# don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full attention, and in
-# section 2 the two differ by less than the seeds do, with the saved parameters moved to the feed-forward network. The
-# sizes are those of the papers. GPT-3 was built for 2,048
-# tokens and Llama 2 for 4,096, so their rows are arithmetic only.
+# For the same number of tokens, Llama 3 8B needs 1 GB and Llama 2 7B needs four. A server that answers many people at
+# a time has the weights in memory once, but it needs a cache per person. That's why grouped heads are so common,
+# although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full
+# attention, and in section 2 the two differ by less than the seeds do, with the saved parameters moved to the
+# feed-forward network. The sizes are those of the papers. GPT-3 was built for 2,048 tokens and Llama 2 for 4,096, so
+# their rows are arithmetic only.
 #
 # ## 4. How many bits does a weight need?
 #
 # Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
 # weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
-# bits. **Guess:** how many percent worse does the model predict an unseen story? And with 4 bits, where only the
-# numbers from −7 to 7 are left?
+# bits. **Guess:** by how much, in percent, do the model's predictions of an unseen story get worse? And with 4 bits,
+# where only the numbers from −7 to 7 are left?
 
 
 # %%
@@ -363,7 +363,7 @@ tell(
 # %% [markdown]
 # Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only lose.
 # PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. It
-# takes a row in 16 bits, so a matrix of 16-bit floats is timed, too. We time them on one large matrix, because the
+# expects the row in 16 bits, so we also time a matrix of 16-bit floats. We time them on one large matrix, because the
 # matrices of our small model fit into the processor's own memory, where reading is quick anyway.
 
 
@@ -439,9 +439,9 @@ for name, share in in_turns(contenders, 9).items():
 notebook.show_source(speculate)
 
 # %% [markdown]
-# The draft is usually a small language model. Ours is even simpler, and costs next to nothing. If the last three or two
-# tokens have occurred before in this story, it guesses what followed them. Otherwise it looks up what most often
-# follows the last two tokens in two megabytes of fairy tales.
+# The draft is usually a small language model. Ours is even simpler, and costs next to nothing. If the last three
+# tokens have occurred before in this story, or at least the last two, it guesses what followed them. Otherwise it
+# looks up what most often follows the last two tokens in two megabytes of fairy tales.
 
 # %%
 text = stories("train")[:2_000_000]
@@ -526,8 +526,9 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 #
 # A row of attention weights sums to 1, even if no token is worth attending to. Where does the weight go then? In
 # trained models much of it often goes to the first token or to a separator, whatever its meaning. Xiao et al. (2023)
-# call such a token an **attention sink**. Sinks matter in practice: a large model that reads through a sliding window
-# breaks down as soon as the first tokens leave the window, unless a few of them are kept.
+# call such a token an **attention sink**. Sinks matter in practice: a large model that keeps only the latest tokens
+# in its cache (lesson 16's sliding window) breaks down as soon as the first tokens leave that window, unless a few of
+# them are kept.
 #
 # Let's look for sinks in the two models we have. **Guess:** which has them, the story model, MiniLM, or both?
 
@@ -584,13 +585,13 @@ notebook.figure(
 #   rotary positions, so there the order of the blocks at equal time can be different.
 # - **The best rate of each block.** The changes run at the rate of 2017's block, and might do better with their own.
 #
-# What you can take with you is the method: one switch at a time, equal parameters, a learning rate that favours the
-# old one, several seeds, and a band that says how much is luck.
+# What you can take away is the method: one switch at a time, equal parameters, a learning rate that favours the old
+# one, several seeds, and a band that says how much is luck.
 #
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762. Grattafiori et al. (2024), "The Llama 3 Herd of
-#   Models", arXiv:2407.21783, table 3, for a block of today. Touvron et al. (2023), arXiv:2307.09288, and Brown et al.
+#   Models", arXiv:2407.21783, table 3, for a present-day block. Touvron et al. (2023), arXiv:2307.09288, and Brown et al.
 #   (2020), arXiv:2005.14165, table 2.1, for the other sizes in section 3.
 # - Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745. Zhang and Sennrich
 #   (2019), "Root Mean Square Layer Normalization", arXiv:1910.07467. Su et al. (2021), "RoFormer", arXiv:2104.09864.

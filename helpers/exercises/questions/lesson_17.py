@@ -63,7 +63,7 @@ QUESTIONS = [
         [
             wrong(
                 "Sentences, because that gives the largest and most varied test.",
-                "Then every voice of the test has been trained on, and the strangers' haven't.",
+                "Then the model has been trained on every voice in the test, which won't be so with strangers.",
             ),
             right(
                 "People, each with all of their sentences.",
@@ -75,7 +75,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Hours: the first 270 train, and the last 30 test.",
-                "Unless people stop coming to the studio, the last hours have the same voices.",
+                "Unless all of the later speakers are new, the last hours have the same voices.",
             ),
         ],
     ),
@@ -150,9 +150,9 @@ QUESTIONS = [
     ),
     Question(
         "other_leaks",
-        "A model should recognise a disease in X-ray pictures. Name two ways in which the test could know something about the training, although no picture is in both.",
+        "A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.",
         "open",
-        answer="Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, with a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures of the real use will be new, and make the test new in that way.",
+        answer="Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, with a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.",
     ),
     Question(
         "your_own_tokens",
@@ -165,7 +165,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_is_funk",
-        "Four pieces by the same drummer, at the same tempo. Each is from another genre. Which one is funk?",
+        "Four pieces by the same drummer, at the same tempo. Each is from a different genre. Which one is funk?",
         options={
             "1": (
                 "the first",
@@ -181,10 +181,10 @@ PREDICTIONS = [
             ),
             "4": (
                 "the fourth",
-                "That's latin. The hi-hat runs through, and most strokes of the bass drum are off the beat.",
+                "That's latin. The hi-hat plays throughout, and most strokes of the bass drum are off the beat.",
             ),
         },
-        explain="Two bars are little to go by, for you and for the model.",
+        explain="Two bars aren't much to go by, for you or for the model.",
         ask_why=True,
     ),
     Prediction(
@@ -214,7 +214,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.05,
-        too_low="A performance has dozens of windows on average, and three quarters of them are trained on. That none of them is happens only to very short performances.",
+        too_low="A performance has dozens of windows on average, and three quarters of all windows are trained on. Only a very short performance is likely to have none of its windows among them.",
         too_high="A few performances are so short that all of their windows are in the test.",
         ask_why=True,
         recall="speech_of_forty_people",
@@ -257,7 +257,7 @@ PREDICTIONS = [
         options={
             "loudness": (
                 "the loudness: one level instead of four",
-                "Soft strokes between loud ones are typical of funk and jazz, so one could think so.",
+                "Soft strokes between loud ones are typical of funk and jazz, so this was a reasonable guess.",
             ),
             "voice": (
                 "the voice: all nine drums sound the same",
