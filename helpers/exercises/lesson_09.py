@@ -164,8 +164,9 @@ def _after(falls):
 
 PLACE = "return kept + share"
 LIKE_F = (
-    "ε is spread over the wrong classes only. That is done too, but F.cross_entropy, like the paper "
-    "that introduced it, spreads ε over all classes: ε/V each, so the right class has 1 − ε + ε/V."
+    "ε is spread over the wrong classes only. Some people do that, but "
+    "F.cross_entropy, like the paper that introduced it, spreads ε over all classes: "
+    "ε/V each, so the right class has 1 − ε + ε/V."
 )
 
 # fmt: off
@@ -179,11 +180,11 @@ EXERCISES = [
         draw=_draw_tokens,
         mistakes=[
             Mistake("sign forgotten", "-picked", "picked",
-                    "These are the log-probabilities, which are negative. A loss is minus that, so that less is better."),
+                    "These are the log-probabilities, which are negative. A loss is minus that, so that a lower loss is better."),
             Mistake("softmax instead of log_softmax", "log_softmax", "softmax",
                     "The logarithm is missing, so this is minus the probability. Use log_softmax."),
             Mistake("no softmax", ".log_softmax(-1)", "",
-                    "The logits are used as if they were log-probabilities. log_softmax(-1) makes log-probabilities of them."),
+                    "The logits are used as if they were log-probabilities. log_softmax(-1) turns them into log-probabilities."),
             Mistake("softmax over the positions", "log_softmax(-1)", "log_softmax(0)",
                     "The softmax runs over the positions. At each position the words of the vocabulary share the probability, so it runs along the last dimension."),
             Mistake("softmax twice", "logits.log_softmax", "logits.softmax(-1).log_softmax",
@@ -210,7 +211,7 @@ EXERCISES = [
         hints=[
             "The first gap turns logits into log-probabilities, along the words of the vocabulary. Lesson 08 has a function for it.",
             "The second gap needs only a sign: a factor of 1 or −1.",
-            "log_probs = logits.log_softmax(-1), and in the end -1 * what gather picked.",
+            "log_probs = logits.log_softmax(-1), and at the end multiply what gather picked by -1.",
         ],
         look_at="log_softmax is safer than a softmax followed by a logarithm: a very small probability would be rounded to 0, and its logarithm would be −∞.",
     ),
@@ -227,7 +228,7 @@ EXERCISES = [
             Mistake("counts not normalised", "counts / counts.sum()", "counts.float()",
                     "The counts are used as they are. Divide them by their sum first, so that they become shares."),
             Mistake("not weighted", "(shares * shares.log()).sum()", "shares.log().mean()",
-                    "Every word has the same weight here. Words that occur often cost more often: multiply each logarithm by its share, then sum."),
+                    "Every word has the same weight here. A frequent word adds its loss more often: multiply each logarithm by its share, then sum."),
             Mistake("mean instead of sum", ".log()).sum()", ".log()).mean()",
                     "The shares are already weights that sum to 1, so a sum is the weighted mean. You divided by V once more."),
             Mistake("in bits", "return", "result / math.log(2)",
@@ -297,8 +298,8 @@ EXERCISES = [
         hints=[
             "The model gives nearly all of the probability to a wrong word, but the loss is "
             "nearly 0. Which word's log-probability does the first line pick?",
-            "With three times as many columns the loss is a third. By what does mean() divide?",
-            "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks the targets', and the sum is divided by real.sum().",
+            "With three times as many columns, the loss is only a third as large. What does mean() divide by?",
+            "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks those of the targets, and the sum is divided by real.sum().",
         ],
         look_at="Two counts have to agree: what is in the sum and what you divide by. Both are the real tokens.",
     ),
@@ -324,9 +325,9 @@ EXERCISES = [
             Mistake("softmax twice", "logits.log_softmax", "logits.softmax(-1).log_softmax",
                     "The logits go through a softmax and then through log_softmax, which contains one already. The second one makes everything nearly equal. Pass it the logits."),
             Mistake("summed instead of averaged", " / real.sum()", "",
-                    "This is the sum. A batch with more words would count for more, and the learning rate would have to be adapted. Divide by the number of real tokens."),
+                    "This is the sum. A batch with more words would count for more, and you'd have to adapt the learning rate. Divide by the number of real tokens."),
             Mistake("no softmax", ".log_softmax(-1)", "",
-                    "The logits are used as if they were log-probabilities. log_softmax(-1) makes log-probabilities of them."),
+                    "The logits are used as if they were log-probabilities. log_softmax(-1) turns them into log-probabilities."),
             Mistake("no logarithm", "log_softmax", "softmax",
                     "This is minus the probability. The loss is minus its logarithm, which grows without bound as the probability of the right word goes to 0."),
             Mistake("in bits", "return", "loss / math.log(2)",
@@ -458,7 +459,7 @@ EXERCISES = [
             Mistake("no exponential", "mean.exp()", "mean",
                     "This is the mean loss. Perplexity is its exponential: the number of equally likely words that would give the same loss."),
             Mistake("base 2", "mean.exp()", "2**mean",
-                    "This is 2 to the loss, which would be right for a loss in bits. Nats go with e: exp."),
+                    "This is 2 to the loss, which would be right for a loss in bits. For nats the base is e: exp."),
             Mistake("losses taken for sums", "mean_losses * counts", "mean_losses",
                     "The losses are treated as sums over their tokens. They are means: multiply each by its count first."),
             Mistake("divided by the number of batches", "counts.sum()", "len(counts)",
@@ -479,7 +480,7 @@ EXERCISES = [
         ],
         hints=[
             "How large is the loss of all the tokens of one batch together?",
-            "Sum of all losses over number of all tokens, and then the exponential.",
+            "Divide the sum of all losses by the number of all tokens, then take the exponential.",
             "((mean_losses * counts).sum() / counts.sum()).exp()",
         ],
         look_at="The exponential comes last. It's never below 1, and a model that gives every "

@@ -3,10 +3,10 @@
 #
 # *The animal didn't cross the street because **it** was too tired.*
 #
-# You need two words to understand *it*. *Animal* tells you what *it* refers to, and *tired* tells you what's
-# wrong with the animal. Let's see how a trained model deals with that. MiniLM is a small BERT, an encoder
-# that reads English. It has 6 layers with 12 attention maps each. So there are 72 maps, and each gives the
-# word *it* a row of weights over the same sentence.
+# To understand the word *it*, you need two others. *Animal* tells you what *it* refers to, and *tired* tells
+# you what's wrong with the animal. Let's see how a trained model deals with that. MiniLM is a small BERT, an
+# encoder that reads English. It has 6 layers with 12 attention maps each. So there are 72 maps, and each gives
+# the word *it* a row of weights over the same sentence.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -40,16 +40,16 @@ from helpers.widgets.model_map import model_map
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
 # trained heads turn out to do.
 #
-# **If you're running late**: set the find-the-bug exercise as homework, and in section 4 skip the heads by
-# distance.
+# **If you're running late**: set the find-the-bug exercise as homework, and in section 4 skip the part that
+# sorts the heads by distance.
 #
-# **Ask**: "Could a deeper network do it with one head per layer?" (Yes, one question after the other;
-# heads let one layer ask several at once.) · "16 heads of width 64 in a model of width 512: which shape
-# does $W_O$ have?" (1024 × 512; only with $K = D/H$ does the parameter count stay the same.) · before
-# section 5: "What would convince you that a head doesn't matter?"
+# **Ask**: "Could a deeper network do it with one head per layer?" (Yes, one question after the other; heads let
+# one layer ask several at once.) · "16 heads of width 64 in a model of width 512: what is the shape of $W_O$?"
+# (1024 × 512; only with $K = D/H$ does the parameter count stay the same.) · before section 5: "What would
+# convince you that a head doesn't matter?"
 #
 # **Mistakes to expect**: people cut up the embedding instead of the projection. They reshape without
-# transposing, or forget the transpose on the way back (the shape is right both times). The numbers in
+# transposing, or forget the transpose on the way back (either way, the shape is still right). The numbers in
 # sections 3 to 5 come from two trained models, and the heads of other models do different things.
 
 # %%
@@ -731,8 +731,8 @@ assert max(overlaps) < 0.25 and min(overlaps) > 0.05
 #
 # The noun that a pronoun refers to is called its **antecedent**. One pair of sentences proves little, so here
 # are 288 of the same form, with other animals, places and reasons. The reason decides which noun is meant,
-# because an animal can be *hungry* and a road can't. For each head we count how often *it* gives more weight
-# to the right noun than to the wrong one. By chance, that would be half of the time.
+# because an animal can be *hungry* and a road can't. For each head we count how often *it* gives more weight to
+# the right noun than to the wrong one. By chance, that would be half the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -778,10 +778,10 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The best head on this list isn't the one that looked best on the first pair. But read the last column: this
-# best head gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2,
-# which we met at the start, gives most of its weight to the two nouns and is right less often. So our score
-# tells us which noun gets more weight, but not whether the model makes any use of that weight.
+# The best head on this list isn't the one that looked best on the first pair. But look at the last column: that
+# head gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2, which we
+# met at the start, gives most of its weight to the two nouns and is right less often. So our score tells us
+# which noun gets more weight, but not whether the model makes any use of that weight.
 #
 # We also have to be careful because we picked the best of 72 heads. So let's test that head on eight other
 # reasons: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.

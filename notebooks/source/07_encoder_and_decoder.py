@@ -5,8 +5,8 @@
 # with nothing else in between, so each layer reads the output of the layer before.
 #
 # To see what happens to the words, we split every vector into two parts. One part is the average over the
-# sentence, which all of its words share. The rest is the word's **own** part. At the start, this own part
-# makes up about 95% of a vector's length. Attention mixes the words, so this share will shrink. How fast?
+# sentence, which all of its words share. The rest is the word's **own** part. At the start, a word's own part
+# makes up about 95% of its vector's length. Attention mixes the words, so this share will shrink. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -55,9 +55,9 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # cross-attention need no causal mask?" (the whole source is known from the start) · "Which tensor has both S
 # and T in its shape?" (only the cross-attention's weights)
 #
-# **What people get wrong**: they divide the variance by n − 1; they put the norm on the skip path; they
-# let decoder layer *i* read encoder layer *i*; they put cross-attention last. For the answers to the
-# predictions see the reveals.
+# **What people get wrong**: they divide the variance by n − 1; they put the norm on the skip path; they let
+# decoder layer *i* read encoder layer *i*; they put cross-attention last. For the answers to the predictions,
+# see the reveals.
 
 # %%
 words = torch.randn(8, 10, 64)  # (B=8, S=10, D=64): 8 sentences of 10 random words
@@ -756,7 +756,7 @@ exercises.quiz("is_it_a_cnn")
 #
 # ## Two layer norms that are nearly right
 #
-# Two wrong variants of layer norm are popular. One divides the sum of squares by $n - 1$. The other adds
+# Two wrong variants of layer norm are common. One divides the sum of squares by $n - 1$. The other adds
 # $\varepsilon$ to the standard deviation instead of the variance.
 
 # %%

@@ -56,8 +56,8 @@ batch = translator.encode(french)
 #
 # **If you're running late**: skip the twenty captions in section 3, and set the explorer as homework.
 #
-# **Mistakes to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p · the
-# cache keeps queries too. For the predictions see the reveals.
+# **Mistakes to expect**: a softmax outputs log-probabilities · top-p drops the token that reaches p · the cache
+# keeps queries too. For the predictions, see the reveals.
 
 # %%
 exercises.warm_up(8)
@@ -356,7 +356,7 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # instead, you get a sentence of probability 0.36.
 #
 # **Beam search** hedges its bets. Instead of one prefix, it keeps the best few, here two. At every step it
-# tries every continuation of both prefixes and keeps the best two *of all*. A prefix that reaches `<eos>` is
+# tries every continuation of both prefixes and keeps the best two *overall*. A prefix that reaches `<eos>` is
 # set aside, and at the end the finished sentences are compared.
 
 # %% tags=["hide-input"]
@@ -406,7 +406,7 @@ print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
 assert "train station" in translator.translate(sentence, beam_size=4, length_penalty=1.4)
 
 # %% [markdown]
-# With the length penalty, the translator writes *station*. How often does the method of decoding change a
+# With the length penalty, the translator writes *station*. How often does the decoding method change the
 # caption?
 
 # %%
@@ -779,9 +779,9 @@ exercises.quiz("when_to_sample")
 #
 # ## All ways of decoding in one table
 #
-# Here are our twenty captions again, decoded in seven ways. The columns are BLEU, the mean log-probability
-# that the model gives to its own output, the mean length in words, and the share of different texts in three
-# runs. A method that always writes the same text gets a third.
+# Here are our twenty captions again, decoded in seven ways. The columns are BLEU, the mean log-probability that
+# the model gives to its own output, the mean length in words, and the share of distinct texts in three runs. If
+# a method writes the same text every time, one text in three is distinct, so the share is a third.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -885,9 +885,8 @@ for (plain, _), (smoothed_tail, wanted) in zip(tails[0.0], tails[0.1], strict=Tr
 
 # %% [markdown]
 # With every seed, smoothing adds about as much probability to the tail as the smoothed target asks for. But
-# smoothing isn't the only cause of a tail, because even without it some 5% is outside the best twenty tokens.
-# And a model doesn't always match its target: our translator's tail has only half of what its target asks
-# for.
+# smoothing isn't the only cause of a tail, because even without it about 5% is outside the best twenty tokens.
+# And a model doesn't always match its target: our translator's tail has only half of what its target asks for.
 #
 # ## Does a sampler draw what it should?
 #

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Loss and training
 #
-# Here's a training run that looks splendid. We took a small, untrained Transformer, trained it for 20 steps
-# on 320 pairs of our French–English sentences, and tested it on 200 sentences that it hadn't seen. Within a
-# few seconds, the loss has fallen from 3.6 to below 2, and at two out of three positions the likeliest token
-# is the right one.
+# Here's a training run that looks splendid. We took a small, untrained Transformer, trained it for 20 steps on
+# 320 pairs of our French–English sentences, and tested it on 200 sentences that it hadn't seen. Within a few
+# seconds, the loss fell from 3.6 to below 2, and at two out of three positions the likeliest token was the
+# right one.
 #
-# Then we asked it for a translation, and it wrote the same word again and again. There's no mistake in the
-# arithmetic of the loss, and the share of right tokens, 65%, is counted correctly too. So what went wrong?
+# Then we asked it for a translation, and it wrote the same word again and again. The arithmetic of the loss is
+# correct, and so is the share of right tokens, 65%. So what went wrong?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -74,7 +74,8 @@ def train_briefly(measure, steps=20, seed=0):
 # 4 one step 4 · 5 the paper's two additions 4 · 6 the table and the map 3.
 #
 # **Say first**: lesson 08 gave us a distribution per position. Today we measure how good it is with a single
-# number, and train the model on that number. Don't repeat softmax and logits, because the warm-up does.
+# number, and train the model on that number. Don't repeat softmax and logits, because the warm-up goes over
+# them.
 #
 # **Show** the hook on the projector, and collect explanations for the splendid numbers on the board before
 # anybody runs the next cell. Come back to the list in section 3.
@@ -591,7 +592,7 @@ notebook.tell(
 # $$\mathrm{rate} = d_{model}^{-0.5} \cdot \min(\mathrm{step}^{-0.5},\ \mathrm{step} \cdot
 # \mathrm{warmup}^{-1.5})$$
 #
-# Training ended at step 100,000.
+# The paper's training ended at step 100,000.
 
 # %%
 exercises.predict("rate_at_the_end")
@@ -627,20 +628,20 @@ notebook.tell(
 # %% [markdown]
 # ## 6. Which of the three models would you take?
 #
-# We trained three models in exactly the same way: the GRU of lesson 01, the GRU with attention of lesson 02
-# and a Transformer. They had the same 20,000 pairs in the same batches, the same eight rounds (epochs)
-# through the data and the same optimiser. Each ran on one CPU core.
+# We trained three models in exactly the same way: the GRU of lesson 01, the GRU with attention of lesson 02 and
+# a Transformer. They had the same 20,000 pairs in the same batches, the same eight epochs (passes through the
+# data) and the same optimiser. Each ran on one CPU core.
 
 # %%
-exercises.predict("longest_round")
+exercises.predict("longest_epoch")
 
 # %% tags=["hide-input"]
 test = splits.test[:400]
 texts = [" ".join(p.target).replace(" .", ".") for p in test]
 groups = [(4, 8), (9, 20), (21, 40)]
-table, rounds = {}, {}
+table, per_epoch = {}, {}
 lines = [
-    f"{'model':>16} {'parameters':>11} {'s per round':>12}"
+    f"{'model':>16} {'parameters':>11} {'s per epoch':>12}"
     + "".join(f"{f'{a}–{b} words':>14}" for a, b in groups)
 ]
 for name, label in [
@@ -655,18 +656,18 @@ for name, label in [
                             if a <= len(p.source) <= b], strict=True))
         for a, b in groups
     ]  # fmt: skip
-    rounds[name] = toy.card["seconds"] / len(toy.card["validation_losses"])
+    per_epoch[name] = toy.card["seconds"] / len(toy.card["validation_losses"])
     lines.append(
-        f"{label:>16} {toy.n_parameters:>11,} {rounds[name]:>12.0f}"
+        f"{label:>16} {toy.n_parameters:>11,} {per_epoch[name]:>12.0f}"
         + "".join(f"{b:>14.1f}" for b in table[name])
     )
-exercises.reveal("longest_round", measured=max(rounds, key=rounds.get))
+exercises.reveal("longest_epoch", measured=max(per_epoch, key=per_epoch.get))
 print("BLEU by length of the source, 0 to 100", *lines, sep="\n")
 assert table["additive"][2] > 95 > 90 > table["gru"][2] and table["transformer"][2] > 95
 notebook.tell(
     """Without attention, BLEU falls from 99 to about 60 as sentences get longer, which is the bottleneck of
     lesson 01. Both models with attention are nearly perfect at every length, so a language as regular as
-    ours can't tell them apart. The Transformer's rounds took longest here. Although it has no loop over
+    ours can't tell them apart. The Transformer's epochs took longest here. Although it has no loop over
     words, it has 2.7 times as many parameters as the GRU with attention, and a single core can't work on
     many positions at once. Hardware that can do so is where the Transformer gains. The table shows one seed
     per model, and the seconds were recorded when the models were trained."""
@@ -894,14 +895,14 @@ torch.testing.assert_close(cross, F.cross_entropy(after.log(), wanted_ids, label
 # %% [markdown]
 # ## Train it yourself
 #
-# As it is, the cell below trains for one round on a tenth of the data, which takes a few seconds. For a
-# better model, set `rounds_here` to 5 and wait two to three minutes on two cores. If you press *Stop*, the
+# As it stands, the cell below trains for one epoch on a tenth of the data, which takes a few seconds. For a
+# better model, set `epochs_here` to 5 and wait two to three minutes on two cores. If you press *Stop*, the
 # model keeps what it has learned so far.
 
 # %% tags=["nbval-ignore-output"]
-rounds_here = 1
-data = splits if rounds_here > 1 else splits._replace(train=splits.train[:2000])
-pupil = toy_models.train_toy("transformer", data, epochs=rounds_here)
+epochs_here = 1
+data = splits if epochs_here > 1 else splits._replace(train=splits.train[:2000])
+pupil = toy_models.train_toy("transformer", data, epochs=epochs_here)
 print(pupil.translate("le facteur cache la voiture rouge ."))
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -940,9 +941,9 @@ if fetch:
     print(f"BLEU {metrics.bleu(written, [p.target for p in captions]):.1f}")
 
 # %% [markdown]
-# Here are two experiments to try. Average the weights over the last rounds (`dataclasses.replace(
-# toy_models.settings(), average_decay=0.998)`, passed to `training.train`) and see whether the validation
-# loss falls. Or cut the training data to 2,000 pairs, and see which of the three models suffers least.
+# Here are two experiments to try. Average the weights over the last epochs (`dataclasses.replace(
+# toy_models.settings(), average_decay=0.998)`, passed to `training.train`) and see whether the validation loss
+# falls. Or cut the training data to 2,000 pairs, and see which of the three models suffers least.
 #
 # ## Myth or fact?
 #

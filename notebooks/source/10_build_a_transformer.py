@@ -15,8 +15,8 @@
 # - find the wrong part in a model that runs without an error,
 # - use the encoder alone, for something that isn't text.
 #
-# You need lessons 03 to 08, and lesson 09 for the tones. The ten parts take 66 minutes, the comparison 10, the tones 24 and the questions
-# 20.
+# You need lessons 03 to 08. The extension at the end, a classifier of tones, also needs lesson 09. The ten
+# parts take 66 minutes, the comparison 10, the tones 24 and the questions 20.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -118,7 +118,7 @@ notebook.show_source(own_or_tested)
 # | The whole | doesn't run | runs with tested parts | all ten are the learner's own, logits agree |
 # | Finding a mistake | can't say where to look | finds it with the help of the comparison | explains why the order of the parts matters |
 # | The tones | not run | runs, accuracy above 95% | also one change of their own, measured |
-# | Readability | no names, no shapes | mostly readable | a colleague could continue the work |
+# | Readability | no names, no shapes | mostly readable | a colleague could take over the work |
 #
 # Anybody with 16 points or more is ready to work on a real code base. Anybody with fewer than 10 should do
 # lessons 06 and 07 again. Looking at a solution costs a point only in part 3, because reading good code and explaining it is
@@ -636,7 +636,7 @@ assert moved > 1e-3
 print(f"{n} real frames of {LONGEST}: with the mask, padded and alone agree")
 
 # %% [markdown]
-# Now train the classifier. Eight rounds through 2,000 clips take about ten seconds on one core.
+# Now train the classifier. Eight epochs (passes through the 2,000 clips) take about ten seconds on one core.
 
 
 # %%
@@ -766,7 +766,7 @@ exercises.quiz("what_the_decoder_would_lack")
 # order matters. Our tones were never words.
 
 # %% [markdown]
-# ## Summary
+# ## What to take away
 #
 # - The encoder turns $(B, S)$ ids into a $(B, S, D)$ memory. The decoder turns $(B, T)$ ids and the memory
 #   into $(B, T, V)$ logits. A loop turns logits into sentences.

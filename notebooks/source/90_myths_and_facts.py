@@ -39,9 +39,9 @@ src_ids = translator.encode([CAPTIONS[0][0]])  # a French caption
 english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eos=True)])
 
 # %% [markdown] tags=["notes"]
-# **With a class**: pick five rows, about eight minutes each. Numbers 10, 17, 19, 30 and 36 start the best
-# arguments. Read them aloud with the projector off and the outputs cleared, because the verdict is right
-# beside each sentence. **If you're running late**, three rows are enough.
+# **With a class**: pick five of the sentences, about eight minutes each. Numbers 10, 17, 19, 30 and 36 start
+# the best arguments. Read them aloud with the projector off and the outputs cleared, because the verdict is
+# right beside each sentence. **If you're running late**, three sentences are enough.
 
 # %% [markdown]
 # ## Lessons 00 and 01
@@ -476,7 +476,7 @@ assert abs(dropped.mean() - 1) < 0.05
 # ## Lessons 08 and 09
 #
 # **36 · "With a causal mask the targets need no shift."** The mask lets position t attend to inputs up to and
-# including t. If input t *is* target t, a model that merely copies has no loss.
+# including t. If input t *is* target t, a model that merely copies has a loss of 0.
 
 # %%
 with torch.inference_mode():
@@ -535,9 +535,10 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # %% [markdown]
 # ## Lesson 13
 #
-# **40 · "To answer a question, take the argmax of start and of end, and cut."** The two are chosen without each
-# other, so the end can come before the start. Search for the best pair among the valid ones. [Lesson
-# 13](13_find_and_point.ipynb#2.-Where-in-the-paragraph?) counts how often the argmaxes fail on real questions.
+# **40 · "To find an answer, take the argmax of the starts and of the ends, and cut out what's between."** The
+# two are chosen independently, so the end can come before the start. Search for the best pair among the valid
+# ones. [Lesson 13](13_find_and_point.ipynb#2.-Where-in-the-paragraph?) counts how often the argmaxes fail on
+# real questions.
 #
 # ## Lesson 14
 #
@@ -566,7 +567,7 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 # with a single head beside a GPT of equal size.
 #
 # **45 · "With a window mask, attention becomes cheaper."** A mask hides scores that have already been computed.
-# What saves work is not to compute them.
+# You only save work if those scores are never computed.
 
 # %%
 mask = window_mask(512, 32)
@@ -591,8 +592,9 @@ assert counts["no mask"] == counts["window mask"] == 8 * counts["window attentio
 #
 # **46 · "A random split tests how well a model generalises."** It does if the examples are independent of each
 # other. Windows of one performance aren't, so a random split of windows asks in part whether the model has
-# heard the performance before. [Lesson 17](17_hear_the_genre.ipynb#5.-What-does-the-test-ask?) measures what
-# remains when whole performances are drawn, and then drummers that the model has never heard.
+# heard the performance before. [Lesson 17](17_hear_the_genre.ipynb#5.-What-does-the-test-ask?) measures how
+# much of the accuracy remains when whole performances are kept for the test, and then when the test has only
+# drummers that the model has never heard.
 
 # %%
 scores = measured("genres")["ways"]

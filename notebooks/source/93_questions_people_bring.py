@@ -38,8 +38,8 @@ notebook.set_seed(0)
 #
 # Attention solves two of the three. The bottleneck disappears, because a decoder that can look back at every
 # encoder state doesn't need the whole sentence in one vector. The distance shrinks too: from a word that's
-# being written to the source word it depends on, it's now a single step. But the waiting remains as long as
-# recurrent networks read and write, because each of their steps needs the one before. Only a model without
+# being written to the source word it depends on, it's now a single step. But the waiting remains if recurrent
+# networks do the reading and writing, because each of their steps needs the one before. Only a model without
 # recurrence gets rid of the waiting.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
@@ -49,8 +49,7 @@ notebook.set_seed(0)
 # You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are too
 # few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a sentence of
 # forty words has to fit into as many numbers as a sentence of four. Attention removes that constraint. In
-# lesson 02 it costs 14% more parameters, and after the same number of rounds through the data the long
-# sentences come out right.
+# lesson 02 it costs 14% more parameters, and after the same number of epochs the long sentences come out right.
 #
 # **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
 #
@@ -98,11 +97,11 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 # ### What's the real difference between Bahdanau's attention and Luong's?
 #
 # Most summaries mention the score: Bahdanau uses a small network with a tanh, while Luong compares three
-# scores, one of which is the plain dot product. The other difference is *when* the decoder attends.
-# Bahdanau's decoder attends before its recurrent step, so its query doesn't include the last written word
-# yet. Luong's decoder takes the step first. Lesson 02 compares Bahdanau's model with one that has practically
-# the same formula but attends after the step. The second has less than half the alignment error, although
-# each model was trained only once.
+# scores, one of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's
+# decoder attends before its recurrent step, so its query doesn't yet include the word it has just written.
+# Luong's decoder takes the step first. Lesson 02 compares Bahdanau's model with one that has practically the
+# same formula but attends after the step. The second has less than half the alignment error, although each
+# model was trained only once.
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #

@@ -126,10 +126,10 @@ QUESTIONS = [
         "hardly any cost. So why not train with a single head?",
         "open",
         answer="A trained model might not need a head, but that doesn't mean the model could "
-        "have been trained without that head. During training, many heads are many "
+        "have been trained without that head. During training, many heads mean many "
         "chances to find a useful relation, and the other heads can take over what one of "
-        "them did. Also, removing heads one at a time is different from removing them all "
-        "at once. The fair test is to train both models. Small models with one head "
+        "them did. Also, removing heads one at a time is different from removing them "
+        "all at once. The fair test is to train both models. Small models with one head "
         "usually do a little worse. And you'd save hardly anything, because the "
         "parameters and the matrix products stay the same. You'd only have fewer maps.",
     ),
@@ -142,13 +142,13 @@ PREDICTIONS = [
         options={
             "several": (
                 "yes, several",
-                "A row could do that, and it would be useful. But here every row that gives much "
-                "weight to one of the two words gives little to the other.",
+                "A row could do that, and it would be useful. But here every row that gives a lot "
+                "of weight to one of the two words gives little to the other.",
             ),
             "one": (
                 "yes, exactly one",
                 "You might expect one specialised head for this. But in this model, two heads "
-                "divide the work.",
+                "share the work.",
             ),
             "none": (
                 "no, none",
@@ -289,7 +289,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "eighteen_heads",
-        "Take the 18 heads that cost least when they are switched off one at a time. Alone, each of them costs less than a hundredth of a nat. What does it cost to switch off all 18 together?",
+        "Take the 18 heads that cost least when they are switched off one at a time. On its own, each of them costs less than a hundredth of a nat. What does it cost to switch off all 18 together?",
         options={
             "nothing": (
                 "nothing: the loss stays the same, or even falls a little",
@@ -309,7 +309,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "other_reasons",
-        "The best head of 72 was chosen on eight reasons. With eight other reasons, what happens to its share of right nouns?",
+        "The best head of 72 was chosen on eight reasons. With eight other reasons, what happens to its accuracy, that is, how often it favours the right noun?",
         options={
             "same": (
                 "it stays within two points",

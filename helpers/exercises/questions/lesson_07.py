@@ -139,13 +139,13 @@ QUESTIONS = [
         answer="Without the path, every layer has to pass on everything in its input, and it has "
         "to learn this from random weights. The gradient reaches the first layer only "
         "through a long product of matrices, which shrinks or grows with the depth. Norms "
-        "keep the gradient's size but not its information. With the path, a layer that "
-        "does nothing passes x on unchanged, so it only has to learn what to add. The "
-        "derivative of x + f(x) is 1 plus something, so a part of the gradient reaches "
-        "every layer undiminished. That's exactly true in pre-norm, while in post-norm "
-        "each norm rescales it. And without the paths all words of a sentence become "
-        "alike: after two layers only a small part of each vector is the word's own, and "
-        "after four nothing is.",
+        "preserve the size of the gradient, but not the information in it. With the "
+        "path, a layer that does nothing passes x on unchanged, so it only has to learn "
+        "what to add. The derivative of x + f(x) is 1 plus something, so a part of the "
+        "gradient reaches every layer undiminished. That's exactly true in pre-norm, "
+        "while in post-norm each norm rescales it. And without the paths all words of a "
+        "sentence become alike: after two layers only a small part of each vector is "
+        "still the word's own, and after four layers none of it is.",
     ),
     Question(
         "is_it_a_cnn",
@@ -154,7 +154,8 @@ QUESTIONS = [
         answer="The paper itself remarks that the feed-forward network can be described as two "
         "convolutions of kernel size 1. But a kernel of size 1 covers a single position, "
         "so nothing is convolved over positions. Only attention moves information between "
-        "positions. The sentence would be true of ConvS2S.",
+        "positions. The claim would be true of ConvS2S (Gehring et al. 2017), which is "
+        "built from convolutions and attention.",
     ),
     Question(
         "name_the_parts",
@@ -238,7 +239,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "size_after_twelve",
-        "The entries of the input have a typical size of 1. What is it after twelve attention layers, each with a path around it?",
+        "The entries of the input have a typical size of 1. What is their typical size after twelve attention layers, each with a path around it?",
         options={
             "same": (
                 "still about 1, because attention only averages",
@@ -268,7 +269,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "deeper_or_wider",
-        "A small translator has two layers of width 32. Give it four layers, or double its width to 64, and train all for the same number of steps. Which one ends with the lower validation loss?",
+        "A small translator has two layers of width 32. Give it four layers, or double its width to 64, and train them all for the same number of steps. Which one ends with the lower validation loss?",
         options={
             "deeper": (
                 "four layers: more rounds of attention",
@@ -286,7 +287,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "without_norm",
-        "Take the layer norms out of the four-layer model and train it just the same. How does it end?",
+        "Take the layer norms out of the four-layer model and train it in the same way. How does it end?",
         options={
             "hardly": (
                 "nearly as well as with the norms, since training adjusts the weights",
@@ -347,8 +348,8 @@ PREDICTIONS = [
     ),
     Prediction(
         "larger_gradient",
-        "Twelve fresh layers and one backward pass. In which of the two orders do the *last* "
-        "layers get the larger gradient?",
+        "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
+        "pre-norm, gives the *last* layers the larger gradient?",
         options={
             "post": (
                 "post-norm, because every layer's output has been normalised",

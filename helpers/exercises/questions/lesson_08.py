@@ -182,7 +182,9 @@ QUESTIONS = [
             wrong("0.1", "That's what all tokens share. One of the 1,000 gets a thousandth of it."),
             wrong("0", "That's the target without smoothing."),
             wrong("0.9", "That's nearly what the right token gets."),
-            wrong("0.001", "ε = 0.1 is shared, not 1."),
+            wrong(
+                "0.001", "That would spread a total of 1 over the tokens. Only ε = 0.1 is spread."
+            ),
         ],
         answer=0.0001,
         why="0.1 / 1,000: ε is spread evenly over the vocabulary.",
@@ -289,7 +291,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "captions_that_change",
-        "We translate our twenty captions greedily, then with a beam of 4 and the length penalty. In how many of them will the text differ?",
+        "We translate our twenty captions greedily, then with a beam of 4 and the length penalty. For how many of them will the two texts differ?",
         slider=True,
         low=0,
         high=20,
@@ -308,7 +310,7 @@ PREDICTIONS = [
         unit="%",
         step=0.5,
         close=0.05,
-        too_low="Each of them gets nearly nothing, but there are 3,980 of them.",
+        too_low="Each of them gets almost nothing, but there are 3,980 of them.",
         too_high="There are 3,980 of them, but the best twenty get most of it.",
     ),
     Prediction(
@@ -329,7 +331,7 @@ PREDICTIONS = [
         options={
             "few": (
                 "two or three: the full stop and whatever else is plausible",
-                "That's what we'd like. But after the full stop no single token has more than a fraction of a percent, so it takes very many to collect the missing 3%.",
+                "That's what we'd like. But after the full stop no single token has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
             ),
             "some": (
                 "about twenty",

@@ -125,7 +125,7 @@ QUESTIONS = [
     ),
     Question(
         "perplexity_and_loss",
-        "Match each loss, in nats per token, with what it says.",
+        "Match each loss, in nats per token, with what it tells you.",
         "match",
         answer={
             "0": "always sure and always right",
@@ -166,7 +166,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "share_of_real_words",
-        "The model is right at 65% of all positions. At how many of the real tokens, words and <eos>, is it right?",
+        "The model is right at 65% of all positions. What share of the real tokens, words and <eos>, does it get right?",
         slider=True,
         low=0,
         high=100,
@@ -263,8 +263,8 @@ PREDICTIONS = [
             ),
             "a bit": (
                 "somewhat worse, by 0.15 to 0.5 nats",
-                "That's a good guess, because in such a short run you'd expect learning the "
-                "padding to take time. But the model has learned the padding after a few steps.",
+                "That's a good guess: in such a short run, you'd expect the model to lose time "
+                "learning the padding. But the model has learned the padding after a few steps.",
             ),
             "same": (
                 "about the same, within 0.15 nats",
@@ -332,8 +332,8 @@ PREDICTIONS = [
         recall="shape_of_the_rate",
     ),
     Prediction(
-        "longest_round",
-        "Which of the three models needed the most time for a round of training, on one CPU core?",
+        "longest_epoch",
+        "Which of the three models needed the most time for an epoch of training, on one CPU core?",
         options={
             "gru": (
                 "the GRU, which computes one word after the other",
@@ -347,8 +347,8 @@ PREDICTIONS = [
             ),
             "transformer": (
                 "the Transformer",
-                "Yes. It has the most parameters, and on a single core, having no loop helps "
-                "little.",
+                "Yes. It has the most parameters, and on a single core, having no loop doesn't "
+                "help much.",
             ),
         },
         ask_why=True,
