@@ -269,10 +269,10 @@ notebook.tell(
     f"""
     After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right} {"is" if right == 1 else "are"}
     right. In large models people have found that the form of an answer takes few examples, while the knowledge comes
-    from the pre-training. Zhou et al. (2023) call this the superficial alignment hypothesis. Here most of the wrong
+    from the pretraining. Zhou et al. (2023) call this the superficial alignment hypothesis. Here most of the wrong
     replies fail at *copying* words from the instruction. A head that finds an earlier occurrence of a token and copies
     what came after it is called an induction head. The story model has none (lesson 14, *Going deeper*), so its
-    pre-training has hardly taught it to copy.
+    pretraining has hardly taught it to copy.
     The bundled assistant had to learn it from about 900 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
     of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
@@ -634,7 +634,7 @@ n_pairs = load_assistant("preferred").card["pairs"]
 notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
-        ["pre-training", "10.6 million tokens, 1.8 million different ones", "15,000 billion tokens (Llama 3)"],
+        ["pretraining", "10.6 million tokens, 1.8 million different ones", "15,000 billion tokens (Llama 3)"],
         ["instructions with answers", "about 300,000, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
         ["comparisons", f"{n_pairs:,}, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
@@ -671,7 +671,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
-# - A few hundred examples teach a model to stop. Being right takes far more of them if pre-training hasn't taught the skill, as here.
+# - A few hundred examples teach a model to stop. Being right takes far more of them if pretraining hasn't taught the skill, as here.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
 # - What isn't in the weights can come from the prompt, by retrieval or from a tool.
@@ -910,7 +910,7 @@ assert bits["story model"] < min(value for name, value in bits.items() if name !
 # ## Tokens that had never been trained
 #
 # The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories contain none of them.
-# Let's see what the pre-training has made of their embeddings, and which other tokens have a similar vector.
+# Let's see what the pretraining has made of their embeddings, and which other tokens have a similar vector.
 
 # %%
 vectors = F.normalize(load_storyteller().model.embedding.weight.detach(), dim=-1)  # (V, D)
