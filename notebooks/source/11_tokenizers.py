@@ -54,15 +54,15 @@ torch.set_num_threads(1)
 #
 # | minute | what | say, show, ask |
 # |---|---|---|
-# | 0 | hook | Let someone count the *r*s aloud. Then: "Could you still do it if I only told you the word's number in a dictionary?" |
+# | 0 | hook | Have someone count the *r*s aloud. Then: "Could you still do it if I only told you the word's number in a dictionary?" |
 # | 4 | warm-up | Closed books. |
 # | 7 | 1, words or letters | Ask for words that no list has: names, typos, new words. Vote on the size: each answer gets a corner of the room. |
 # | 15 | 2, byte pairs | The pencil first, on the board. The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
 # | 28 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
-# | 37 | 4, batches | Draw three rows of different lengths on the board and let someone fill them up. |
-# | 45 | 5, who pays | Let people type their own name and a sentence in their own language into the widget. |
+# | 37 | 4, batches | Draw three rows of different lengths on the board and have someone fill them up. |
+# | 45 | 5, who pays | Have people type their own name and a sentence in their own language into the widget. |
 #
-# **If you're running late**: leave out the prediction on *great🙂*, and give the merge exercise as homework (the lesson
+# **If you're running late**: leave out the prediction on *great🙂*, and set the merge exercise as homework (the lesson
 # goes on with the tested version).
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not simply all characters?": there are

@@ -48,7 +48,7 @@ def average(numbers):
 
 # %% [markdown] tags=["notes"]
 # **46 minutes.** Hook and warm-up 5 · 1 gaps 13 · 2 one vector per text 11 · 3 how many labels 6 ·
-# 4 LoRA 9 · try it and the map 2. The rest is for home.
+# 4 LoRA 9 · try it and the map 2. The rest can be done at home.
 #
 # **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
 # are new.

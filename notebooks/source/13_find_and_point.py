@@ -32,21 +32,21 @@ reader = load_reader()
 
 # %% [markdown] tags=["notes"]
 # **47 minutes.** Hook, warm-up and first prediction 6 · 1 finding the paragraph 10 · 2 pointing 13 · 3 back to
-# the text 4 · 4 scoring an answer 10 · 5 both together 4. Everything else is for home.
+# the text 4 · 4 scoring an answer 10 · 5 both together 4. Everything else can be done at home.
 #
 # **Say first**: this is how a search engine answers a question, and how a chat program looks things up before
 # it writes. Two steps, two models, and each fails in its own way.
 #
 # **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) ·
-# before section 2: "How many classes has this classification?" (as many as there are tokens, twice) · before
-# section 4: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the end:
-# "Which of the two steps would you repair first, and how do you know?"
+# before section 2: "How many classes does this classification have?" (as many as there are tokens, twice) ·
+# before section 4: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the
+# end: "Which of the two steps would you repair first, and how do you know?"
 #
 # **Answers to expect**: people suppose that the model writes its answer; that the two ends are chosen
 # together (in training they aren't); that the score of an answer says whether it's true.
 #
 # **If you're short of time**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. You'll
-# find all numbers in the reveals, and they hold only for these texts and this small reader.
+# find all the numbers in the reveals, and they hold only for these texts and this small reader.
 
 # %%
 exercises.warm_up(13)
@@ -612,7 +612,7 @@ exercises.quiz("where_it_failed")
 model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 
 # %% [markdown]
-# The map shows the reader's encoder. On top of its last layer we added a matrix of 384 × 2 today.
+# The map shows the reader's encoder. Today we added a matrix of 384 × 2 on top of its last layer.
 #
 # **Lesson 14** turns to the other half of the Transformer, the decoder, and lets it write.
 
@@ -756,7 +756,7 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 
 # %% [markdown]
 # At a threshold of 0.5, the reader declines to name the painter of the Mona Lisa. But it still names Jim Henson
-# as the author of *Hamlet*, because the score of that answer is higher. Any threshold makes the reader answer
+# as the author of *Hamlet*, because that answer has a score above 0.5. Any threshold makes the reader answer
 # less often, both where it was wrong and where it was right, so the best choice depends on what a wrong answer
 # costs.
 #

@@ -64,7 +64,7 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # **If there is time left**, *Going deeper* has three experiments of about ten minutes each, which don't depend on each
 # other: heads that copy, a scaling law, and a detective. The detective needs the least explaining.
 #
-# **If you're running late**: skip the pencil in section 4, and let the widget be homework.
+# **If you're running late**: skip the pencil in section 4, and set the widget as homework.
 #
 # **Answers to expect**: "GPT is an encoder, since it has no cross-attention" (it is an encoder *layer* under a
 # causal mask) · "the cache lets it read further back" (it only saves time). The cells that reveal the predictions
