@@ -83,9 +83,11 @@ def rule_broken(module, names):
     return None
 
 
-@pytest.mark.parametrize("path", HELPERS, ids=label)
-def test_imports_keep_to_the_three_rules(path):
-    assert rule_broken(module_of(path), set(imports(parse(path)))) is None
+def test_imports_keep_to_the_three_rules():
+    found = {
+        label(path): rule_broken(module_of(path), set(imports(parse(path)))) for path in HELPERS
+    }
+    assert {path: rule for path, rule in found.items() if rule is not None} == {}
 
 
 @pytest.mark.parametrize(
@@ -102,15 +104,12 @@ def test_the_three_rules_can_be_broken(module, name):
     assert rule_broken(module, {name}) is not None
 
 
-@pytest.mark.parametrize(
-    "path",
+def test_a_file_stays_short():
     # Exercises are content, a long list of short things; they are exempt.
-    [path for path in HELPERS if not path.stem.startswith(("lesson_", "review"))],
-    ids=label,
-)
-def test_a_file_stays_short(path):
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= LONGEST_FILE, f"{lines} lines: it does more than one thing"
+    files = [path for path in HELPERS if not path.stem.startswith(("lesson_", "review"))]
+    lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    long = {path: n for path, n in lines.items() if n > LONGEST_FILE}
+    assert not long, "a long file does more than one thing"
 
 
 def test_a_script_stays_short():
@@ -134,10 +133,12 @@ def code_lines(function):
     return lines
 
 
-@pytest.mark.parametrize("path", HELPERS, ids=label)
-def test_a_function_stays_short(path):
+def test_a_function_stays_short():
     long = {
-        f.name: code_lines(f) for f in functions(parse(path)) if code_lines(f) > LONGEST_FUNCTION
+        (label(path), f.name): code_lines(f)
+        for path in HELPERS
+        for f in functions(parse(path))
+        if code_lines(f) > LONGEST_FUNCTION
     }
     assert not long
 
@@ -197,14 +198,11 @@ def is_text(node):
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*HELPERS, *(ROOT / "notebooks").glob("*.py"), *(ROOT / "images").glob("*.py")],
-    ids=label,
-)
-def test_text_is_read_and_written_as_utf_8(path):
-    lines = list(without_encoding(parse(path)))
-    assert not lines, f"say encoding='utf-8' in lines {lines}: Windows would take another"
+def test_text_is_read_and_written_as_utf_8():
+    files = [*HELPERS, *(ROOT / "notebooks").glob("*.py"), *(ROOT / "images").glob("*.py")]
+    found = {label(path): list(without_encoding(parse(path))) for path in files}
+    lines = {path: numbers for path, numbers in found.items() if numbers}
+    assert not lines, "say encoding='utf-8' there: Windows would take another"
 
 
 @pytest.mark.parametrize(
@@ -241,15 +239,16 @@ def can_fail(function):
     return False
 
 
-@pytest.mark.parametrize("path", TESTS, ids=label)
-def test_every_test_asserts_something(path):
-    if "benchmarks" in path.parts:
-        pytest.skip("a benchmark measures")
+def test_every_test_asserts_something():
     promise = ("test_", "assert_", "check_")
     idle = [
-        f.name for f in functions(parse(path)) if f.name.startswith(promise) and not can_fail(f)
+        (label(path), f.name)
+        for path in TESTS
+        if "benchmarks" not in path.parts  # a benchmark measures
+        for f in functions(parse(path))
+        if f.name.startswith(promise) and not can_fail(f)
     ]
-    assert not idle, f"{idle} can never fail"
+    assert not idle, "these can never fail"
 
 
 @pytest.mark.parametrize(
@@ -351,17 +350,14 @@ def says_it_all(default):
     return isinstance(default, ast.Constant) and isinstance(default.value, bool | str)
 
 
-@pytest.mark.parametrize(
-    "path",
+def test_public_docstrings_name_every_argument():
     # Inside the exercises' package nothing is public but its __init__ and what that passes on.
-    [path for path in HELPERS if "exercises" not in path.parts or path.name in PASSED_ON]
-    + [ROOT / "notebooks" / "build.py"],
-    ids=label,
-)
-def test_public_docstrings_name_every_argument(path):
-    tree = parse(path)
-    assert ast.get_docstring(tree), "the module does not say what it is for"
-    gaps = list(undocumented(tree))
+    public = [path for path in HELPERS if "exercises" not in path.parts or path.name in PASSED_ON]
+    gaps = []
+    for path in [*public, ROOT / "notebooks" / "build.py"]:
+        if not ast.get_docstring(parse(path)):
+            gaps.append(f"{label(path)} does not say what it is for")
+        gaps += [f"{label(path)}: {gap}" for gap in undocumented(parse(path))]
     assert not gaps, "\n".join(gaps)
 
 

@@ -152,6 +152,7 @@ def test_rows_sum_to_one_or_zero(t, s, seed):
     torch.testing.assert_close(sums, mask.any(-1).float())
 
 
+@pytest.mark.slow
 @few
 @given(st.integers(2, 6), st.integers(0, 1000))
 def test_no_gradient_from_the_future(length, seed):

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import transformers
 from safetensors import safe_open
 from torch import nn
 from twins import copy_weights, layer_pairs
@@ -78,6 +77,8 @@ def test_defaults_are_minilm_s_and_errors_are_clear():
 
 def theirs_of(name, config, **more):
     """Build Hugging Face's model of that name in the size of ours, with random weights."""
+    import transformers  # here: it takes seconds
+
     c = config
     hf = transformers.BertConfig(
         vocab_size=c.vocab_size, hidden_size=c.d_model, num_hidden_layers=c.n_layers,
@@ -170,6 +171,7 @@ class Pooled(nn.Module):
         return hidden, self.pooler(hidden)
 
 
+@pytest.mark.slow
 def test_encoder_and_heads_equal_hugging_face_s_on_padded_pairs():
     config = BertConfig(**(SIZES | {"norm_eps": 1e-12}))
     segments = torch.tensor([[0, 0, 1, 1], [0, 1, 0, 0]])

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from helpers import exercises
 from helpers.attention import MultiHeadAttention
@@ -20,6 +19,9 @@ def make(**changed):
 
 def twin_of(model):
     """Make a GPT-2 of Hugging Face's with the weights of ours."""
+    # Imported here: it takes seconds.
+    from transformers import GPT2Config, GPT2LMHeadModel
+
     c = model.config
     sizes = {"vocab_size": c.vocab_size, "n_embd": c.d_model, "n_head": c.n_heads}
     theirs = GPT2LMHeadModel(
@@ -37,6 +39,7 @@ def scrambled(model):
     return model
 
 
+@pytest.mark.slow
 def test_it_equals_gpt_2():
     model = scrambled(make())
     ids = torch.randint(50, (3, 17))
@@ -44,6 +47,7 @@ def test_it_equals_gpt_2():
         torch.testing.assert_close(model(ids), twin_of(model)(ids).logits, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_cached_it_equals_gpt_2_with_a_cache():
     model = scrambled(make())
     theirs, ids = twin_of(model), torch.randint(50, (2, 12))

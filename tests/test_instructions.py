@@ -36,6 +36,7 @@ def both():
     return [(part, some(part)) for part in ("train", "unseen")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["train", "unseen"])
 def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     made = some(part)

@@ -4,7 +4,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import LlamaConfig, LlamaForCausalLM, OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
 from helpers.gpt import GPT, GPTCache, GPTConfig, gpt2_state
 from helpers.modern import RMSNorm, SwiGLU, llama_state
@@ -26,6 +25,9 @@ def make(**changed):
 
 def llama_of(model):
     """Make a Llama of Hugging Face's with the weights of ours."""
+    # Imported here: it takes seconds.
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     c = model.config
     theirs = LlamaForCausalLM(
         LlamaConfig(
@@ -97,6 +99,7 @@ def test_swiglu_has_by_default_as_many_parameters_as_the_plain_network():
     assert counts["swiglu"] == counts["gelu"] == 8 * 96**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{}, {"n_kv_heads": 1}, {"tie_embeddings": False}])
 def test_all_changes_together_equal_llama(changed):
     model = make(**(TODAY | changed))
@@ -107,6 +110,7 @@ def test_all_changes_together_equal_llama(changed):
         torch.testing.assert_close(model(ids), exact(theirs)(ids).logits, **CLOSE)
 
 
+@pytest.mark.slow
 def test_cached_they_equal_llama_with_a_cache():
     model = make(**TODAY)
     theirs, ids = exact(llama_of(model)), torch.randint(50, (2, 12))
@@ -121,7 +125,10 @@ def test_cached_they_equal_llama_with_a_cache():
     assert ours.shape == theirs.shape == (2, 2, 12, 6)  # two heads of keys, not four
 
 
+@pytest.mark.slow
 def test_none_of_them_equals_the_first_gpt():
+    from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+
     model = make(norm_first=False)
     theirs = OpenAIGPTLMHeadModel(
         OpenAIGPTConfig(

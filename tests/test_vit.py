@@ -3,7 +3,6 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from transformers import ViTConfig, ViTModel
 
 from helpers.vit import (
     SmallCNN,
@@ -54,6 +53,9 @@ def test_a_convolution_that_strides_by_its_kernel_is_patchify_and_a_linear_layer
 
 def twin(ours, attention):
     """Hugging Face's ViTModel with our weights; its "eager" attention rounds to float32."""
+    # Imported here: it takes seconds.
+    from transformers import ViTConfig, ViTModel
+
     c = ours.config
     theirs = ViTModel(
         ViTConfig(
@@ -99,6 +101,7 @@ def twin(ours, attention):
     return theirs
 
 
+@pytest.mark.slow
 def test_equals_hugging_face_s_vit_on_the_same_random_weights():
     torch.manual_seed(0)
     ours = small(norm_eps=0.1)
