@@ -54,8 +54,8 @@ c.Spawner.mem_guarantee = 500 * MB
 c.Spawner.mem_limit = 2048 * MB
 c.Spawner.cpu_limit = 2
 c.Spawner.default_url = "/lab"
-c.Spawner.start_timeout = 120
-c.Spawner.http_timeout = 120
+c.Spawner.start_timeout = 300  # a hundred who begin at once wait for each other's processors
+c.Spawner.http_timeout = 300
 c.Spawner.environment = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",  # fewer places where freed memory lies about
