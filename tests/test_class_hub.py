@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import uuid
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HUB = ROOT / "class" / "hub"
 sys.path += [str(HUB), str(ROOT / "class")]
 
+import collect  # noqa: E402
 import invite  # noqa: E402
+import users  # noqa: E402
 
 from helpers.exercises import model  # noqa: E402
 
@@ -110,39 +114,99 @@ needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (
 
 
 class FakeHub(AsyncHTTPTestCase):
-    """A hub with 230 users: one has passed, one is stuck, one sleeps, one sends rubbish."""
+    """A hub with 230 users: one has passed, one is stuck, one sleeps, one sends rubbish.
+
+    It knows the methods that are used and no others: whoever writes on a learner's side gets 405.
+    """
 
     N = 230
 
     def get_app(self):
-        files = {"u1": state("done"), "u2": state("attempted", MISTAKE), "u4": "{rubbish"}
-        asleep = self.asleep = {"u3"}
-        n_users = self.N
-
-        class Users(tornado.web.RequestHandler):
-            def get(self):
-                assert self.request.headers["Authorization"] == "token secret"
-                offset, limit = (int(self.get_argument(a)) for a in ("offset", "limit"))
-                names = ["teacher", *(f"u{i}" for i in range(1, n_users))]
-                users = [
-                    {"name": n, "servers": {"": {"ready": n not in asleep, "url": f"/user/{n}/"}}}
-                    for n in names
-                ]
-                self.write(json.dumps(users[offset : offset + limit]))
-
-        class File(tornado.web.RequestHandler):
-            def get(self, name):
-                if name not in files:
-                    raise tornado.web.HTTPError(404)
-                self.write({"content": files[name]})
-
+        self.files = {
+            "u1/progress.json": state("done"),
+            "u2/progress.json": state("attempted", MISTAKE),
+            "u4/progress.json": "{rubbish",
+            "u1/course/10_x.ipynb": "Ada's\n",
+            "u3/course/10_x.ipynb": "Bo's",
+        }
+        self.asleep, self.broken, self.keys, self.woken = {"u3"}, set(), {}, []
+        self.names = ["teacher", *(f"u{i}" for i in range(1, self.N))]
         return tornado.web.Application(
-            [("/hub/api/users", Users), ("/user/(.+)/api/contents/progress.json", File)]
+            [
+                ("/hub/api/users", FakeUsers, {"hub": self}),
+                ("/hub/api/users/([^/]+)", FakeUser, {"hub": self}),
+                ("/hub/api/users/(.+)/tokens", FakeTokens, {"hub": self}),
+                ("/hub/api/users/(.+)/server", FakeStart, {"hub": self}),
+                ("/user/([^/]+)/api/contents/(.+)", FakeFile, {"hub": self}),
+            ]
         )
+
+    def describe(self, name):
+        servers = {} if name in self.asleep else {"": {"ready": True, "url": f"/user/{name}/"}}
+        return {"name": name, "admin": name == "teacher", "servers": servers}
 
     def pull(self, hub):
         hub.pulled = -1e9
         return self.io_loop.run_sync(hub.pull)
+
+    def collect(self, folder, **options):
+        asking = users.Users(self.get_url("/hub/api"), self.get_url(""), "secret")
+        path = "course/10_x.ipynb"
+        return self.io_loop.run_sync(lambda: collect.collect(asking, path, folder, **options))
+
+    def test_notebooks_are_collected_and_whoever_has_none_is_listed(self):
+        self.names = self.names[:5]  # the teacher, and four learners
+        self.broken.add("u4")
+        with tempfile.TemporaryDirectory() as folder:
+            found = self.collect(Path(folder) / "handed_in")
+            (file,) = Path(folder).rglob("*.*")
+            assert (file.name, file.read_bytes()) == ("u1.ipynb", b"Ada's\n")
+        assert found == {
+            "collected": ["u1"],
+            "missing": ["u2"],
+            "asleep": ["u3"],
+            "silent": ["u4"],
+        }
+        assert not self.woken
+
+    def test_whoever_sleeps_can_be_woken_for_it(self):
+        self.names = self.names[:4]
+        with tempfile.TemporaryDirectory() as folder:
+            found = self.collect(Path(folder), wake=True)
+            assert (Path(folder) / "u3.ipynb").read_text(encoding="utf-8") == "Bo's"
+        assert found["collected"] == ["u1", "u3"]
+        assert self.woken == ["u3"]
+
+    def test_a_learners_server_gets_a_key_to_itself_and_a_new_one_when_it_is_too_old(self):
+        self.names = self.names[:2]
+        asking = users.Users(self.get_url("/hub/api"), self.get_url(""), "secret")
+        user = self.describe("u1")
+
+        def read():
+            return self.io_loop.run_sync(lambda: asking.read(user, "progress.json"))
+
+        first = read()
+        (key,) = self.keys
+        assert read() == first
+        assert list(self.keys) == [key]  # made once
+        self.keys.clear()
+        assert read() == first
+        assert key not in self.keys
+
+    def test_without_a_teachers_token_nothing_is_collected(self):
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("COURSE_TOKEN", "a learner's")
+            done = subprocess.Popen(
+                [sys.executable, HUB / "collect.py", self.get_url(""), "10", f"{folder}/handed_in"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+            )
+            wait = self.io_loop.run_in_executor
+            _, said = self.io_loop.run_sync(lambda: wait(None, done.communicate))
+            assert not list(Path(folder).rglob("*"))
+        assert done.returncode == 1
+        assert said == "The hub refuses this token. It has to be a teacher's.\n"
 
     @needs_hub
     def test_everybody_is_asked_and_the_sleeping_are_counted_as_last_seen(self):
@@ -157,6 +221,57 @@ class FakeHub(AsyncHTTPTestCase):
         states, note = self.pull(hub)
         assert states["u1"]["exercises"]["causal_mask"]["state"] == "done"
         assert "1 have left and are counted as last seen" in note
+
+
+class Fake(tornado.web.RequestHandler):
+    def initialize(self, hub):
+        self.hub = hub
+
+    def prepare(self):
+        asks_the_hub = self.request.path.startswith("/hub/")
+        if asks_the_hub and self.request.headers["Authorization"] != "token secret":
+            raise tornado.web.HTTPError(403)
+
+
+class FakeUsers(Fake):
+    def get(self):
+        offset, limit = (int(self.get_argument(a)) for a in ("offset", "limit"))
+        everybody = list(map(self.hub.describe, self.hub.names))
+        self.write(json.dumps(everybody[offset : offset + limit]))
+
+
+class FakeUser(Fake):
+    def get(self, name):
+        self.write(self.hub.describe(name))
+
+
+class FakeTokens(Fake):
+    def post(self, name):
+        wanted = json.loads(self.request.body)
+        assert wanted["scopes"] == [f"access:servers!user={name}"]
+        assert wanted["expires_in"] > 0
+        key = f"key {uuid.uuid4()}"
+        self.hub.keys[key] = name
+        self.write({"token": key})
+
+
+class FakeStart(Fake):
+    def post(self, name):
+        self.hub.asleep.remove(name)
+        self.hub.woken.append(name)
+        self.set_status(201)
+
+
+class FakeFile(Fake):
+    def get(self, name, path):
+        key = self.request.headers["Authorization"].removeprefix("token ")
+        if self.hub.keys.get(key) != name:
+            raise tornado.web.HTTPError(403)
+        if name in self.hub.broken:
+            raise tornado.web.HTTPError(500)
+        if f"{name}/{path}" not in self.hub.files:
+            raise tornado.web.HTTPError(404)
+        self.write({"content": self.hub.files[f"{name}/{path}"]})
 
 
 def state(word, mistake=""):
@@ -181,4 +296,4 @@ def test_two_learners_play_the_class():
     command = [python, HUB / "trial.py", "--learners=2", f"--proxy={proxy}"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=ROOT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "with every answer" in done.stdout
+    assert "everybody is back, with every answer" in done.stdout

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
 BRANCH = "learners"  # the branch with the learner's copies
 
 
@@ -59,9 +60,22 @@ def link(hub, repository, lesson, branch=BRANCH):
     -------
     link : str
     """
-    folder = repository.rstrip("/").rpartition("/")[2].removesuffix(".git")
-    query = {"repo": repository, "branch": branch, "urlpath": f"lab/tree/{folder}/{lesson}.ipynb"}
+    path = f"lab/tree/{folder_of(repository)}/{lesson}.ipynb"
+    query = {"repo": repository, "branch": branch, "urlpath": path}
     return f"{hub.rstrip('/')}/hub/user-redirect/git-pull?{urlencode(query)}"
+
+
+def folder_of(repository):
+    """Find the folder of a learner's home in which the link puts the lessons."""
+    return repository.rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+def lesson_of(number):
+    """Find a lesson's name by its number, or None."""
+    from notebooks.build import SOURCES
+
+    found = sorted(SOURCES.glob(f"{number}*.py"))
+    return found[0].stem if len(found) == 1 else None
 
 
 def main(arguments=None):
@@ -71,8 +85,7 @@ def main(arguments=None):
     ----------
     arguments : list of str, default=None
     """
-    sys.path.insert(0, str(ROOT))
-    from notebooks.build import SOURCES, address, is_published
+    from notebooks.build import address, is_published
 
     parser = argparse.ArgumentParser(prog="python class/hub/invite.py", description=__doc__)
     parser.add_argument("hub", help="the hub's address")
@@ -82,10 +95,10 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.repository == address() and not is_published():
         parser.error("say where your copy is published: README, Publishing a copy")
-    found = sorted(SOURCES.glob(f"{options.lesson}*.py"))
-    if len(found) != 1:
+    lesson = lesson_of(options.lesson)
+    if lesson is None:
         parser.error(f"there is no lesson {options.lesson!r}")
-    print(link(options.hub, options.repository, found[0].stem))
+    print(link(options.hub, options.repository, lesson))
     if options.people is None:
         return
     secret = os.environ.get("COURSE_SECRET")

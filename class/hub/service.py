@@ -15,17 +15,15 @@ from pathlib import Path
 import tornado.web
 from jupyterhub.services.auth import HubOAuthCallbackHandler, HubOAuthenticated
 from jupyterhub.utils import url_path_join
-from tornado.httpclient import AsyncHTTPClient, HTTPClientError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "class")]
+sys.path[:0] = [str(ROOT), str(ROOT / "class"), str(Path(__file__).resolve().parent)]
 
 import view  # noqa: E402
+from users import Users, is_awake  # noqa: E402
 
 from helpers.exercises.progress import FILE, understood  # noqa: E402
 
-PAGE_OF_USERS = 200  # the most that a hub gives at once
-AT_ONCE = 40
 FRESH = 2.0  # seconds for which an answer serves everybody who asks
 
 
@@ -43,9 +41,7 @@ class Hub:
     """
 
     def __init__(self, api, proxy, token, teachers=()):
-        self.api, self.proxy, self.teachers = api.rstrip("/"), proxy.rstrip("/"), set(teachers)
-        self.headers = {"Authorization": f"token {token}"}
-        self.client = AsyncHTTPClient(max_clients=AT_ONCE, force_instance=True)
+        self.users, self.teachers = Users(api, proxy, token), set(teachers)
         self.states, self.note, self.pulled = {}, "", -FRESH
         self.lock = asyncio.Lock()
 
@@ -66,13 +62,13 @@ class Hub:
         return self.states, self.note
 
     async def _pull(self):
-        users = {user["name"]: user for user in await self._users()}
-        running = {
-            name: user["servers"][""]["url"]
-            for name, user in users.items()
-            if user.get("servers", {}).get("", {}).get("ready")
+        users = {
+            user["name"]: user
+            for user in await self.users.all()
+            if user["name"] not in self.teachers
         }
-        found = await asyncio.gather(*(self._progress(url) for url in running.values()))
+        running = {name: user for name, user in users.items() if is_awake(user)}
+        found = await asyncio.gather(*(self._progress(user) for user in running.values()))
         answers = dict(zip(running, found, strict=True))
         silent = sorted(name for name, state in answers.items() if state is None)
         known = {name: state for name, state in self.states.items() if name in users}
@@ -82,24 +78,12 @@ class Hub:
         notes += [f"{len(silent)} servers don't answer"] if silent else []
         self.note = ", ".join(notes)
 
-    async def _users(self):
-        users = []
-        while True:
-            address = f"{self.api}/users?limit={PAGE_OF_USERS}&offset={len(users)}"
-            answer = await self.client.fetch(address, headers=self.headers)
-            page = json.loads(answer.body)
-            users += page
-            if len(page) < PAGE_OF_USERS:
-                return [user for user in users if user["name"] not in self.teachers]
-
-    async def _progress(self, url):
+    async def _progress(self, user):
         """Read one learner's file; nothing in it yet is an answer too, and None is none."""
-        address = f"{self.proxy}{url}api/contents/{FILE}?type=file&format=text"
         try:
-            answer = await self.client.fetch(address, headers=self.headers, request_timeout=5)
-            return understood(json.loads(json.loads(answer.body)["content"]))
-        except HTTPClientError as error:
-            return understood({"exercises": {}, "questions": {}}) if error.code == 404 else None
+            return understood(json.loads(await self.users.read(user, FILE)))
+        except FileNotFoundError:
+            return understood({"exercises": {}, "questions": {}})
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
 

@@ -415,8 +415,16 @@ def trial(machine, n_learners, say):
         assert counted(seen(teacher)) == part
         say("the hub was killed and is back; nobody has noticed")
 
+        refused = collected(machine, token_of(stuck))
+        assert "has to be a teacher's" in refused, refused
+        assert f"{n_learners} notebooks are in" in collected(machine, token_of(teacher))
+        say("their notebooks are collected; a learner can't do that")
+
         cull(machine, learners)
         assert counted(seen(teacher)) == part, "who has left isn't counted any more"
+        assert f"{n_learners} are asleep" in collected(machine, token_of(teacher))
+        assert f"{n_learners} notebooks are in" in collected(machine, token_of(teacher), "--wake")
+        say("all servers were culled; their notebooks are collected nevertheless")
         together(lambda learner: learner.open(address))
         check_notebooks(learners)
         back = others[0]
@@ -426,7 +434,7 @@ def trial(machine, n_learners, say):
         assert verdict.startswith("True"), f"the answer that came back isn't right: {verdict}"
         stuck.work(RIGHT)
         assert counted(seen(teacher))["passed"] == n_learners
-        say("all servers were culled and are back, with every answer")
+        say("everybody is back, with every answer")
     return figures
 
 
@@ -445,17 +453,51 @@ def check_notebooks(learners):
         assert new, f"{learner.name} has the old lesson"
 
 
+def token_of(somebody):
+    """Make a token as the hub's page for it does."""
+    address = f"{somebody.machine.address}/hub/api/users/{somebody.name}/tokens"
+    xsrf = somebody.web.cookies.get("_xsrf", path="/hub/")
+    headers = {"X-XSRFToken": xsrf, "Referer": somebody.machine.address}
+    answer = somebody.web.post(address, headers=headers, timeout=PATIENCE)
+    answer.raise_for_status()
+    return answer.json()["token"]
+
+
+def collected(machine, token, *options):
+    """Collect the notebooks and return what that says; assert that learners' files stay.
+
+    What is collected is compared with what is on the learners' disks.
+    """
+    homes = machine.state / "homes"
+
+    def files():
+        return {path: path.read_bytes() for path in homes.glob(f"*/lessons/{LESSON}*")}
+
+    before = files()
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [
+                *(sys.executable, HERE / "collect.py", machine.address, LESSON[:2], folder),
+                *(f"--repository={machine.lessons}", *options),
+            ],
+            env={**machine.environment, "COURSE_TOKEN": token},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        for file in Path(folder).iterdir():
+            own = homes / file.stem / "lessons" / f"{LESSON}.ipynb"
+            assert file.read_bytes() == before[own], f"{file.stem}'s notebook isn't theirs"
+    assert files() == before, "collecting has changed something"
+    return done.stdout + done.stderr
+
+
 def cull(machine, learners):
     """Let the idle culler stop every server, as it would after an hour."""
     admin = Learner(machine, "teacher")
     admin.log_in()
-    users = f"{machine.address}/hub/api/users"
-    xsrf = {"X-XSRFToken": admin.web.cookies.get("_xsrf", path="/hub/"), "Referer": machine.address}
     for learner in learners:
         learner.socket.close()
-    token = admin.web.post(f"{users}/teacher/tokens", headers=xsrf, timeout=PATIENCE)
-    token.raise_for_status()
-    environment = {**machine.environment, "JUPYTERHUB_API_TOKEN": token.json()["token"]}
+    environment = {**machine.environment, "JUPYTERHUB_API_TOKEN": token_of(admin)}
     culler = subprocess.Popen(
         [
             *(sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=1", "--cull-every=2"),
