@@ -110,12 +110,15 @@ class Picture:
         return f"[Picture: {self.alt}]"
 
     def _repr_html_(self):
+        from helpers.widgets import film
+
         encoded = base64.b64encode(self.data).decode("ascii")
         size = f' width="{self.width}"' if self.width else ""
-        return (
+        image = (
             f'<img alt="{html.escape(self.alt)}"{size} style="max-width: 100%" '
             f'src="data:{self.mime_type};base64,{encoded}">'
         )
+        return film.film_html(image, self.data) if film.is_film(self.data) else image
 
 
 def figure(fig, alt, width=None):

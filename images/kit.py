@@ -12,6 +12,7 @@ from helpers.widgets.svg import TEXT, Sheet, number
 WIDE = 920  # pixels: the width of a notebook's page
 PALE = "#c3cad1"  # what is not there yet, or not meant now
 LINE = 22  # pixels from one line of text to the next
+TIMES = 3  # a film plays, where nothing can stop it
 
 
 def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):
@@ -123,7 +124,9 @@ def still(sheet, alt):
 
 
 def film(sheets, alt, seconds=0.9, rest=2.0):
-    """Write sheets as one picture that shows them in turn, again and again.
+    """Write sheets as one picture that shows them in turn, three times, and ends with the last.
+
+    In a notebook it plays on and has a pause (`helpers.widgets.film`).
 
     Parameters
     ----------
@@ -153,7 +156,7 @@ def film(sheets, alt, seconds=0.9, rest=2.0):
         shown = "visible" if i + 1 == len(sheets) else "hidden"
         frames.append(
             f'<g visibility="{shown}"><animate attributeName="visibility" calcMode="discrete" '
-            f'dur="{total:.2f}s" repeatCount="indefinite" values="{";".join(states)}" '
+            f'dur="{total:.2f}s" repeatCount="{TIMES}" fill="freeze" values="{";".join(states)}" '
             f'keyTimes="{";".join(f"{t:.4f}" for t in times)}"/>{"".join(sheet.shapes)}</g>'
         )
     return _file(sheets[0], "".join(frames), alt)

@@ -34,7 +34,7 @@ class Film:
     """
 
     def __init__(self, page):
-        self.page, self.frames, self.lengths = page, [], []
+        self.page, self.frames, self.lengths, self.still = page, [], [], None
 
     def hold(self, milliseconds):
         """Show the page as it is; the same picture again only makes the last frame longer."""
@@ -52,14 +52,15 @@ class Film:
             self.hold(STEP)
 
     def write(self, path):
-        """Write the film, which begins again at its end."""
+        """Write the film, which plays twice, and the one frame for who wants no motion."""
         first, *others = self.frames
+        self.still.save(path.with_name(f"{path.stem}_still.webp"), quality=70, method=6)
         first.save(
             path,
             save_all=True,
             append_images=others,
             duration=self.lengths,
-            loop=0,
+            loop=2,
             quality=70,
             method=6,
         )
@@ -73,6 +74,7 @@ def play(page, film):
         page.clock.run_for(400)
         film.hold(250)
     film.hold(LOOK)
+    film.still = film.frames[-1]  # everything is written
     _click(page, film, "^Decoder layer 3: open")
     _click(page, film, "^Head 2 of cross-attention")
     weights = page.get_by_role("button", name=re.compile("^Weights")).first.bounding_box()
