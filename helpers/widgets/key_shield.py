@@ -29,6 +29,7 @@ class KeyShield(anywidget.AnyWidget):
     """
 
     _esm = modules.module("key_shield.js")
+    _css = modules.styles()
 
     box = traitlets.Unicode().tag(sync=True)
     label = traitlets.Unicode("Answers").tag(sync=True)

@@ -45,7 +45,7 @@ def module(name):
 
 
 def styles(*names):
-    """Join style sheets of `static`.
+    """Join style sheets of `static`, after what a page needs as soon as a widget of ours is in it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def styles(*names):
     -------
     source : str
     """
-    return "\n".join(_read(name) for name in names)
+    return "\n".join(_read(name) for name in ("page.css", *names))
 
 
 def top_level_names(name):
