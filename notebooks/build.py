@@ -23,7 +23,9 @@ slow cell took, by its id.
 """
 
 import argparse
+import copy
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -56,6 +58,20 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python"},
 }
+# What JupyterLab writes on opening a notebook, as its kernel says it. Where all this stands there
+# already, opening changes nothing, and nothing is saved two minutes later.
+OPENED = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": platform.python_version(),
+    },
+}
 
 
 def read_cells(source):
@@ -86,7 +102,9 @@ def assemble(source):
     _name_cells(cells)
     _fold_answers(cells)
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=dict(METADATA))
+    # The hash is over what doesn't depend on this machine's Python.
     notebook.metadata["course"] = {"source_hash": fingerprint(nbformat.writes(notebook))}
+    notebook.metadata.update(copy.deepcopy(OPENED))
     return notebook
 
 
@@ -333,11 +351,10 @@ def execute(notebook):
         on_cell_execute=start,
         on_cell_executed=stop,
     )
-    kernelspec, language_info = (dict(METADATA[key]) for key in ("kernelspec", "language_info"))
     with tempfile.TemporaryDirectory() as folder:
         # What a maintainer has answered is no part of the lesson.
         client.execute(env={**os.environ, "COURSE_PROGRESS": folder})
-    notebook.metadata.update(kernelspec=kernelspec, language_info=language_info)
+    notebook.metadata.update(copy.deepcopy(OPENED))
     # Whole seconds: what is quicker is no wait, and a rebuild changes little in the file.
     notebook.metadata["course"]["seconds"] = {name: s for name, s in seconds.items() if s}
     for cell in notebook.cells:

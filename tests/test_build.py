@@ -194,7 +194,7 @@ def test_executing_drops_the_live_view_keeps_what_stands_beside_it_and_notes_the
     (output,) = notebook.cells[0].outputs
     assert output.data == {"text/html": "<b>still</b>"}
     assert notebook.metadata.pop("course")["seconds"] == {notebook.cells[1].id: 2}
-    assert notebook.metadata == build.METADATA
+    assert notebook.metadata == build.OPENED
     assert notebook.cells[0].execution_count == 1
     assert "execution" not in notebook.cells[0].metadata
 
