@@ -143,6 +143,7 @@ def test_the_still_picture_is_described_and_readable(kind):
     assert not sizes or min(sizes) >= 16
     assert "nan" not in widget.svg
     ElementTree.fromstring(widget.svg)
+    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', widget.svg)[1]) <= 480
 
 
 @every

@@ -156,6 +156,7 @@ def roll(windows, model):
 
 def test_every_part_of_the_roll_changes_the_picture_and_reset_brings_it_back(roll):
     first = roll.svg
+    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', first)[1]) <= 480
     assert set(CHANGES) == set(roll.traits(state=True))
     for name, value in CHANGES.items():
         setattr(roll, name, value)

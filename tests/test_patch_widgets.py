@@ -72,3 +72,4 @@ def test_what_is_out_of_reach_is_brought_within_it(make):
 
 def test_the_still_picture_is_described(make):
     assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
+    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', make().svg)[1]) <= 480

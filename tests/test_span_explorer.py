@@ -114,3 +114,4 @@ def test_the_still_picture_is_described_and_readable():
     assert not sizes or min(sizes) >= 16
     assert "nan" not in re.sub(r"base64,[^\"]+", "", widget.svg)
     ElementTree.fromstring(widget.svg)
+    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', widget.svg)[1]) <= 480

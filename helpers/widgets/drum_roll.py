@@ -126,7 +126,7 @@ class DrumRoll(Explorer):
         return [self._draw_roll(), self._draw_answer()]
 
     def _draw_roll(self):
-        sheet, found = Sheet(560, 350), self.numbers
+        sheet, found = Sheet(546, 350), self.numbers
         bottom, right = 30 + ROW * len(VOICES), LEFT + STEP * N_STEPS
         for i, name in enumerate(VOICES):
             y = 30 + ROW * i
@@ -163,7 +163,7 @@ class DrumRoll(Explorer):
                 sheet.rect(x + offset, foot - height, 17, height, colour)
 
     def _draw_answer(self):
-        sheet, chances = Sheet(264, 350), self.numbers["chances"].tolist()
+        sheet, chances = Sheet(254, 350), self.numbers["chances"].tolist()
         sheet.text(0, 18, "The model's answer", INK, bold=True)
         right = self._windows.genres[self.window].item()
         for i, (name, chance) in enumerate(zip(GENRES, chances, strict=True)):
@@ -171,7 +171,7 @@ class DrumRoll(Explorer):
             sheet.text(0, y + 16, name, PURPLE if i == right else INK, bold=i == right)
             sheet.rect(56, y, 140, 22, PALE)
             sheet.rect(56, y, 140 * chance, 22, PURPLE if i == right else GREY)
-            sheet.text(260, y + 16, f"{100 * chance:.0f}%", anchor="end")
+            sheet.text(250, y + 16, f"{100 * chance:.0f}%", anchor="end")
         sheet.text(0, 178, "purple: what was played", PURPLE)
         own = self.numbers["weights"][0].item()
         sheet.text(0, 216, "The attention comes from", INK, bold=True)

@@ -187,7 +187,7 @@ class PatchAttention(Explorer):
         return [self._picture(), *(self._weights(name) for name in self._models)]
 
     def _picture(self):
-        sheet, size = Sheet(266, 300), 252 / self._grid
+        sheet, size = Sheet(261, 300), 252 / self._grid
         sheet.text(6, 16, "the picture", INK, bold=True)
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(6, 28, 252, 252, image, GREYS, 0, 255)
@@ -201,7 +201,7 @@ class PatchAttention(Explorer):
 
     def _weights(self, name):
         row = self.numbers[name]
-        sheet, size = Sheet(266, 300), 252 / self._grid
+        sheet, size = Sheet(261, 300), 252 / self._grid
         patches = row[1:].reshape(self._grid, self._grid)
         sheet.text(6, 16, name, BLUE if name == "trained" else GREY, bold=True)
         sheet.pixels(6, 28, 252, 252, patches.numpy(), WEIGHTS, 0, max(patches.max().item(), 1e-9))

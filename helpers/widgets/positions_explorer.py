@@ -119,7 +119,7 @@ class PositionExplorer(Explorer):
             sheet.arrow(90, 112, x, y, colour, 3)
             sheet.text(90 + 80 * point[1].item(), 117 - 72 * point[0].item(), name, colour,
                        anchor="middle", bold=True)  # fmt: skip
-        sheet.text(210, 64, "row times this, at every p:", GREY)
+        sheet.text(210, 64, "row × this, at every p:", GREY)
         for i, row in enumerate(found["turn"].T.tolist()):
             for j, value in enumerate(row):
                 sheet.text(280 + 80 * j, 98 + 30 * i, number(value), PURPLE, 18, "end", bold=True)

@@ -8,7 +8,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE = 340, 410  # pixels
+MAP, WIDE = 340, 400  # pixels
 LETTER = 9.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4

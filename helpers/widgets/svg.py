@@ -16,6 +16,7 @@ from helpers.widgets.png import png
 from helpers.widgets.readable import xml_text
 
 TEXT = 16  # pixels, 12 points
+LAPTOP = 818  # pixels: what drawings side by side have on a laptop, beside the file browser
 RULE = "#dde2e7"  # thin lines behind everything
 PALE = "#f1f4f7"  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
@@ -321,7 +322,7 @@ def lines_of_text(lines, width=820, letters=86):
     return [sheet]
 
 
-def side_by_side(sheets, alt, gap=16, widest=860):
+def side_by_side(sheets, alt, gap=16, widest=LAPTOP + 8):
     """Put drawings into one, on white paper: the still picture of an explorer.
 
     Parameters
@@ -331,8 +332,8 @@ def side_by_side(sheets, alt, gap=16, widest=860):
         What it shows, for those who cannot see it.
     gap : float, default=16
         Pixels between them and around them.
-    widest : float, default=860
-        Where a new row begins.
+    widest : float, default=826
+        Where a new row begins: where it does on a laptop too.
 
     Returns
     -------
