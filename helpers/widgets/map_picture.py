@@ -54,7 +54,7 @@ def alt_text(trace, written=0):
         best = trace.candidates[0][0]
         return (
             f"Map of {name} on a picture cut into {len(first.tokens) - 1} patches, with a class "
-            f"token in front: {layers} encoder layers with {heads} heads each, then the class "
+            f"token in front: {layers} layers with {heads} heads each, then the class "
             f"{best.token} with {_percent(best.probability)}."
         )
     if trace.kind == "GPT":

@@ -28,7 +28,7 @@ export function wholeBeats(scene, model) {
   scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height]);
   stack.layers.forEach((sublayers, i) => {
     const block = stack.blocks[i + 1];
-    const name = `${encoder ? "Encoder layer" : "Layer"} ${i + 1}`;
+    const name = `${stack.title} layer ${i + 1}`; // as the breadcrumb calls it
     const parts = [];
     let from = m.narrow ? 0 : block.x - 4;
     sublayers.forEach((one, k) => {

@@ -56,7 +56,7 @@ export function headScene(where, place, width, room) {
 function headSizes(width, room, queries, keys) {
   const narrow = width < NARROW;
   const left = clamp(Math.ceil(Math.max(...queries.map((token) => textWidth(token, 13)))) + 8, 40, 92);
-  const gaps = [22, narrow ? 0 : 44, 30];
+  const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 30];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   const wide = clamp(free * (narrow ? 0.32 : 0.16), 40, 150);
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 3, 40);

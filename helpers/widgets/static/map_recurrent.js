@@ -1,6 +1,6 @@
 // The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
 
-import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
+import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { rowOf, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
@@ -15,9 +15,9 @@ export function recurrentScene(model, width, room, step) {
   const top = HEADLINE;
   const high = n * pitch;
   const gap = clamp(width / 45, 10, 26);
-  const narrow = width < NARROW;
   const panel = clamp(width * 0.17, 92, 170);
   const part = (width - label - 4 * gap - panel) / 4;
+  const narrow = part < 124; // too little for the longer words
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
   const g = { narrow, panel, label, pitch, top, high, part, gap, x, step, y: (row) => top + (row + 0.5) * pitch, width, room };
   encoderStates(scene, model, g);
@@ -37,7 +37,7 @@ function headline(scene, g, x, words, more, most) {
 
 function encoderStates(scene, model, g) {
   const { x: [x], part, top, pitch, high } = g;
-  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap);
+  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
     if (row % Math.ceil(14 / pitch) === 0) scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
   });
@@ -56,8 +56,8 @@ function encoderStates(scene, model, g) {
 function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
   const [energies, weights] = [rowOf(model.energies, step), rowOf(model.weights, step)];
-  headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap);
-  headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: they sum to 1", part + g.gap);
+  headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap - 8);
+  headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: sum is 1", part + g.gap - 8);
   const [low, most] = [Math.min(0, ...energies), Math.max(0, ...energies)];
   const zero = g.x[1] + (part * -low) / (most - low || 1);
   scene.paint((p) => {
