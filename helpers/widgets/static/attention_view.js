@@ -13,7 +13,7 @@ import { clamp, digits } from "./text.js";
 import { setRoving, tokenOf } from "./tokens.js";
 
 const TRAITS = ["tab", "layer", "head", "view", "selected", "side"].map((name) => `change:${name}`).join(" ");
-const KEYS = "Keys: arrows move between tokens · Enter pins · H head · L layer (with Shift: back) · V view · Esc unpins";
+const KEYS = "Keys: arrows between tokens · Enter pins · Esc unpins · H head · L layer (Shift: back) · V view";
 
 class AttentionView {
   constructor(model, maps, el) {
