@@ -210,7 +210,7 @@ def front_page(first_map, weights):
         Markdown.
     """
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    about = readme.partition("\n![")[0].partition("\n")[2].strip()
+    about = readme.partition("\n<picture>")[0].partition("\n")[2].strip()
     table = re.search(r"^\| \| Lesson .*?\n\n", readme, re.M | re.S).group()
     table = LESSON.sub(r"(\1.ipynb)", table).strip()
     stems = sorted(path.stem for path in NOTEBOOKS.glob("[0-9]*.ipynb"))

@@ -19,11 +19,18 @@ def test_every_file_that_the_readme_names_exists():
 
 
 def test_the_first_picture_moves_says_what_it_shows_and_is_small():
-    alt, path = re.search(r"!\[([^\]]+)\]\((\S+)\)", README).groups()
+    still, path, alt = re.search(
+        r'<picture><source media="\(prefers-reduced-motion: reduce\)" srcset="(\S+)">'
+        r'<img src="(\S+)" alt="([^"]+)"></picture>',
+        README,
+    ).groups()
     assert len(alt) > 100
     assert (ROOT / path).stat().st_size <= 2_000_000
-    with Image.open(ROOT / path) as film:
+    with Image.open(ROOT / path) as film, Image.open(ROOT / still) as frame:
         assert film.n_frames > 10
+        assert film.info["loop"] in (1, 2)  # and not 0, which is without end
+        assert frame.n_frames == 1
+        assert frame.size == film.size
 
 
 def test_every_topic_file_named_without_its_folder_is_in_helpers():
