@@ -101,6 +101,10 @@ def test_both_ways_to_run_it_agree_with_each_other():
         assert f'"{scope}"' in config, scope
     assert values["singleuser"]["memory"] == {"guarantee": "500M", "limit": "2G"}
     assert "mem_guarantee = 500 * MB" in config
+    server = config.partition('"JUPYTER_CONFIG_PATH": str(HERE / "')[2].partition('"')[0]
+    assert (HUB / server / "jupyter_server_config.json").exists()
+    path = values["singleuser"]["extraEnv"]["JUPYTER_CONFIG_PATH"]
+    assert path == f"/srv/course/class/hub/{server}"
     port = service["spec"]["ports"][0]["port"]
     assert values["hub"]["services"]["class-view"]["url"] == f"http://class-view:{port}"
     assert compose["services"]["hub"]["environment"]["COURSE_VIEW"] == f"http://hub:{port}"

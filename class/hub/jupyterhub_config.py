@@ -61,8 +61,8 @@ c.Spawner.environment = {
     "MALLOC_ARENA_MAX": "2",  # fewer places where freed memory lies about
     "MEM_LIMIT": str(c.Spawner.mem_limit),  # for the display of what is left
     "PYTHONPATH": COURSE,
+    "JUPYTER_CONFIG_PATH": str(HERE / "server"),  # what a learner's server leaves out
 }
-c.Spawner.args = ["--ServerApp.terminals_enabled=False"]
 
 if SPAWNER == "docker":
     c.JupyterHub.spawner_class = "dockerspawner.DockerSpawner"
@@ -84,7 +84,7 @@ elif SPAWNER == "local":
     c.SimpleLocalProcessSpawner.home_dir_template = str(STATE / "homes" / "{username}")
     c.Spawner.environment["COURSE_PROGRESS"] = lambda spawner: spawner.home_dir
     if os.geteuid() == 0:
-        c.Spawner.args.append("--allow-root")
+        c.Spawner.args = ["--allow-root"]
 else:
     raise ValueError(f"COURSE_SPAWNER is docker or local; got {SPAWNER!r}")
 
