@@ -18,7 +18,6 @@ import functools
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -30,6 +29,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+
+try:
+    import resource
+except ModuleNotFoundError:  # on Windows, where `main` says so
+    resource = None
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
@@ -280,6 +284,17 @@ def _walls(folder):
     return [*walls, "--unshare-all", "--die-with-parent", "--new-session", "--"]
 
 
+def _trouble_with_walls():
+    """Say why there can be no sandbox here, or nothing if there can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (apt-get install bubblewrap)"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*_walls(Path(folder)), "true"], capture_output=True, encoding="utf-8"
+        )
+    return f"bubblewrap doesn't work here ({done.stderr.strip()})" if done.returncode else ""
+
+
 def _environment(folder):
     """Pass on what Python needs, and nothing that is secret."""
     kept = {
@@ -454,10 +469,12 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is no folder; put the submitted notebooks into one.")
-    if not options.trusted and shutil.which("bwrap") is None:
+    if resource is None:
+        parser.error("Windows can't limit what a submission does. Run the grader in WSL.")
+    if not options.trusted and (trouble := _trouble_with_walls()):
         parser.error(
-            "bubblewrap is not installed, so nothing would keep a submission from this machine's "
-            "files. Install it (apt-get install bubblewrap), or say --trusted if you trust them."
+            f"{trouble}, so nothing would keep a submission from this machine's files. "
+            "Mend that, or say --trusted if you trust all of them."
         )
     out = options.out or options.folder / "grades.csv"
     grade_folder(options.folder, out, options.trusted)

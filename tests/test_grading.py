@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -188,3 +189,34 @@ def test_an_answer_without_end_costs_only_its_own_part(tmp_path):
     rows = grade.grade(hand_in(tmp_path, "slow", notebook), not WALLS)
     assert points(rows) == {name: int(name != "causal_mask") for name in PARTS}
     assert [r["mistake"] for r in rows if r["part"] == "causal_mask"] == ["too long"]
+
+
+@pytest.mark.parametrize(
+    ("bwrap", "said"),
+    [
+        (None, "bubblewrap is not installed"),
+        ("echo no permission >&2; exit 1", "bubblewrap doesn't work here (no permission)"),
+    ],
+)
+def test_without_walls_the_grader_refuses_and_says_why(tmp_path, monkeypatch, capsys, bwrap, said):
+    if bwrap:
+        command = tmp_path / "bwrap"
+        command.write_text(f"#!/bin/sh\n{bwrap}\n", encoding="utf-8")
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit):
+        grade.main([str(tmp_path)])
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "grades.csv").exists()
+
+
+def test_windows_is_told_to_use_wsl(tmp_path):
+    code = (
+        "import sys; sys.modules['resource'] = None; sys.path.insert(0, 'class')\n"
+        f"import grade; grade.main([{str(tmp_path)!r}, '--trusted'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 2
+    assert "Run the grader in WSL" in done.stderr
