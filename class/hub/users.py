@@ -88,7 +88,7 @@ class Users:
     async def _read(self, user, path):
         name = user["name"]
         if name not in self.keys:
-            wanted = {"note": "reads a file", "expires_in": KEY_SECONDS}
+            wanted = {"note": "lets the teachers' tools read a file", "expires_in": KEY_SECONDS}
             wanted["scopes"] = [f"access:servers!user={name}"]
             made = await self.ask(f"/{quote(name)}/tokens", method="POST", body=json.dumps(wanted))
             self.keys[name] = made["token"]
