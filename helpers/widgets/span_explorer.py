@@ -161,7 +161,9 @@ class SpanExplorer(Explorer):
             if x + width > WIDE:
                 x, y = 0.0, y + 50
             inside = first <= place <= last
-            sheet.rect(x, y, width - 2, 24, tint(PURPLE, 0.35) if inside else PALE, round=3)
+            sheet.rect(x, y, width - 2, 24, PALE, round=3)
+            if inside:
+                sheet.rect(x, y, width - 2, 24, PURPLE, round=3, opacity=0.35)
             sheet.text(x + (width - 2) / 2, y + 18, token, INK, anchor="middle")
             sheet.rect(x, y + 26, (width - 2) * float(start), 7, BLUE)
             sheet.rect(x, y + 34, (width - 2) * float(end), 7, ORANGE)
@@ -181,7 +183,7 @@ class SpanExplorer(Explorer):
             marked = rank == self.rank and not self.apart
             words, top = self.words_of(span), y + 34 * (rank - 1)
             shown = words if len(words) <= 32 else f"{words[:31]}…"
-            sheet.rect(0, top, WIDE * share, 28, tint(PURPLE, 0.35), round=3)
+            sheet.rect(0, top, WIDE * share, 28, PURPLE, round=3, opacity=0.35)
             sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=marked)
             sheet.text(WIDE - 6, top + 20, number(share), PURPLE, anchor="end")
             sheet.target(0, top, WIDE, 28, f"Mark span {rank}: {words}", rank=rank, apart=False)

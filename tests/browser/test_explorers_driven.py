@@ -80,13 +80,16 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 768)])
 def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(open_notebook, size):
-    page = open_notebook([SOFTMAX, VIEW.format(n=5), VIEW.format(n=30)], size=size)
+    cells = [SOFTMAX, VIEW.format(n=5), VIEW.format(n=30), "print('two words ' * 40)"]
+    page = open_notebook(cells, size=size)
     page.locator(".av-stage[data-painted]").nth(1).wait_for()
     page.locator(".ex .handle").first.wait_for()
     scale = page.locator(".ex-picture svg").evaluate_all(
         "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
     )
     assert min(scale) > 0.99
+    printed = page.locator(".jp-RenderedText pre").last
+    assert printed.evaluate("pre => getComputedStyle(pre).wordBreak") == "normal"
     for tab in ("One", "Two"):
         for view in page.locator(".av:not(.ex)").all():
             view.get_by_role("tab", name=tab).click()
