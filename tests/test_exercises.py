@@ -12,9 +12,11 @@ import unforeseen
 
 from helpers import exercises
 from helpers.exercises import compare, diagnosis
+from helpers.exercises.advice import on_error as advice_on
 from helpers.exercises.checking import is_stub
 from helpers.exercises.edits import OutOfRounds, made_wrong
 from helpers.exercises.model import catalogue
+from helpers.exercises.own_transformer import layers_of
 
 EXERCISES, QUESTIONS = catalogue()
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
@@ -624,6 +626,50 @@ def test_a_product_of_more_than_names_tells_what_is_known_about_it():
     message = exercises.check("additive_scores", answer).message
     assert "w_key is" in message
     assert "needs the last size of a" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("hidden = max(0, x @ w_1)", "write x.clamp(min=0)."),
+        ("return causal and padding", "For every entry of a boolean tensor, write &."),
+        ("if x > max(1, 2):", "use torch.where or a mask."),
+    ],
+)
+def test_a_tensor_where_python_needs_one_truth_value_is_told_what_to_write(line, advice):
+    text = "Boolean value of Tensor with more than one value is ambiguous"
+    assert advice in advice_on(text, line, line, {})
+
+
+def test_an_answer_that_uses_ids_in_any_order_is_not_told_that_they_have_no_effect():
+    def answer(logits, targets, pad_id):
+        picked = logits.log_softmax(-1)[..., targets]
+        real = targets != pad_id
+        return -(picked * real).sum() / real.sum()
+
+    assert exercises.check("cross_entropy", answer).mistake != "targets has no effect"
+
+
+def test_a_prefix_without_its_dot_is_told_so():
+    def answer(src_ids, weights, positions, n_heads, pad_id):
+        x = exercises.reference("build_embedding")(
+            src_ids, weights["src_embedding.weight"], positions
+        )
+        for layer in layers_of(weights, "encoder_layers"):
+            x = exercises.reference("build_encoder_layer")(x, None, layer, n_heads)
+        return x
+
+    assert 'end with a dot: "encoder_layers."' in exercises.check("build_encoder", answer).message
+
+
+def test_a_mean_that_drops_its_dimension_is_told_about_keepdim():
+    def answer(x, gain, bias, eps=1e-5):
+        mean = x.mean(-1, keepdim=True)
+        variance = x.var(-1, correction=0)
+        return gain * (x - mean) / (variance + eps).sqrt() + bias
+
+    message = exercises.check("layer_norm", answer).message
+    assert "`x.var(-1, correction=0)` drops the dimension it runs over." in message
 
 
 @pytest.mark.parametrize("n_gaps", [1, 2])

@@ -515,6 +515,25 @@ def merge_heads_2(x):
 ANSWERS["merge_heads: features of the heads interleaved"] = merge_heads_2
 
 
+def merge_heads_3(x):
+    return x.transpose(1, 2).flatten(1)
+
+
+ANSWERS["merge_heads: everything flattened"] = merge_heads_3
+
+
+def mixed_up_heads_1(x, w_q, w_k, w_v, n_heads):
+    query, key, value = (
+        (x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_q, w_k, w_v)
+    )
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    context = scores.softmax(-1) @ value
+    return context.transpose(-2, -1).reshape(x.shape)
+
+
+ANSWERS["mixed_up_heads: words swapped with features"] = mixed_up_heads_1
+
+
 def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     B, T, D = x.shape
     q = (x @ w_q).view(B, T, n_heads, -1).transpose(1, 2)
@@ -1090,3 +1109,42 @@ def build_greedy_2(logits_of, n, bos_id, eos_id, pad_id, max_len):
 
 
 ANSWERS["build_greedy: a row is done only while its last token is eos"] = build_greedy_2
+
+
+def greedy_decode_of_a_number(step, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len):
+        token = step(ids)[-1].argmax().item()
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids[1:]
+
+
+ANSWERS["greedy_decode: [-1] on the logits of one token"] = greedy_decode_of_a_number
+
+
+def top_k_filter_for_all_rows(logits, k):
+    threshold = logits.topk(k).values.min()
+    return torch.where(logits >= threshold, logits, -math.inf)
+
+
+ANSWERS["top_k_filter: one threshold for all rows"] = top_k_filter_for_all_rows
+
+
+def next_token_loss_nll(decode, ids):
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    probabilities = decode(inputs).softmax(-1)
+    return F.nll_loss(probabilities.flatten(0, 1), targets.flatten())
+
+
+ANSWERS["next_token_loss: nll_loss of probabilities"] = next_token_loss_nll
+
+
+def flattering_loss_indexed(log_probs, targets, pad_id):
+    picked = log_probs[..., targets]
+    real = targets != pad_id
+    return -(picked * real).sum() / real.sum()
+
+
+ANSWERS["flattering_loss: every target at every position"] = flattering_loss_indexed

@@ -324,7 +324,10 @@ def _named(exercise, case):
 def _smallest_difference(exercise, case, got, picture):
     note = ""
     if any(torch.isnan(part.double()).any() for part in got):
-        note = " Your result holds NaN: is there a division by zero, or a row of −∞ only?"
+        note = (
+            " Your result holds NaN: is there a division by zero, a logarithm of a negative number, "
+            "or a row of −∞ only?"
+        )
     return Verdict(
         False,
         "differs",

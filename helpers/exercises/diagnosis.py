@@ -269,14 +269,14 @@ class Search:
     def _ignores(self, position, key, got, again):
         tried = 0
         for case, right, before in zip(self.cases, self.wanted, got, strict=True):
-            changed = with_another(case, position, key)
-            should = changed and self._simulate(self.exercise.reference, changed)
-            if should is None or compare.alike(should, right):
-                continue
-            after = again(changed)
-            if after is None or not compare.alike(after, before):
-                return False
-            tried += 1
+            for changed in with_others(case, position, key):
+                should = self._simulate(self.exercise.reference, changed)
+                if should is None or compare.alike(should, right):
+                    continue
+                after = again(changed)
+                if after is None or not compare.alike(after, before):
+                    return False
+                tried += 1
         return tried > 0
 
 
@@ -284,29 +284,28 @@ def _two_slips(mistake, slip):
     return f"{mistake.why} {slip.said().replace(LEAD, 'There is a second slip too, as if')}"
 
 
-def with_another(case, position, key=None):
-    """Change one argument of a case, or one entry of a dictionary; None where that makes no sense."""
+def with_others(case, position, key=None):
+    """Change one argument of a case, or one entry of a dictionary, in each way that makes sense."""
     if position >= len(case):
-        return None
+        return
     held = case[position]
-    other = another(held if key is None else held.get(key))
-    if other is None:
-        return None
-    changed = other if key is None else {**held, key: other}
-    return (*case[:position], changed, *case[position + 1 :])
+    for other in others(held if key is None else held.get(key)):
+        changed = other if key is None else {**held, key: other}
+        yield (*case[:position], changed, *case[position + 1 :])
 
 
-def another(value):
-    """Make another value of the same sort and shape; None where that makes no sense."""
+def others(value):
+    """Make other values of the same sort and shape; none where that makes no sense."""
     if isinstance(value, torch.Tensor):
         if value.dtype == torch.bool:
-            return torch.ones_like(value) if not value.all() else None
+            return [] if value.all() else [torch.ones_like(value)]
         if value.is_floating_point():
-            return value.flip(-1) * 0.9 + 0.2 if value.dim() else value + 0.3
-        return value.flip(-1)
+            return [value.flip(-1) * 0.9 + 0.2 if value.dim() else value + 0.3]
+        # Whole numbers such as ids: in another order, and others of the same range.
+        return [value.flip(-1), value.min() + value.max() - value] if value.numel() else []
     if isinstance(value, float):
-        return value * 0.9
-    return None
+        return [value * 0.9]
+    return []
 
 
 def _watch_returns(body):

@@ -326,6 +326,8 @@ EXERCISES = [
         mistakes=[
             Mistake("reshaped without transposing", "return", "x.reshape(x.shape[0], x.shape[2], -1)",
                     "The shape is right and the numbers aren't, because words from different positions were joined. Swap H and T first, then flatten."),
+            Mistake("words joined too", ".flatten(-2)", ".flatten(1)",
+                    "flatten(1) joins everything from dimension 1 on, so the words end up in one long vector. Join only the last two dimensions: flatten(-2)."),
             Mistake("not flattened", ".flatten(-2)", "",
                     "This is (B, T, H, K). Join the last two dimensions with flatten(-2)."),
             Mistake("heads interleaved", "return", "x.permute(0, 2, 3, 1).flatten(-2)",
@@ -358,6 +360,8 @@ EXERCISES = [
         mistakes=[
             Mistake("merged without transposing", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
                     "The reshape joins vectors of different words, because the heads come before the words in (B, H, T, K). Swap back with transpose(1, 2), then flatten(-2)."),
+            Mistake("swapped words and features", "context.transpose(1, 2).flatten(-2)", "context.mT.reshape(x.shape)",
+                    "This swaps the words with the features of a head. The dimensions to swap are the heads and the words: transpose(1, 2)."),
             Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
                     "The scores are divided by √D, the model's width. The vectors in the dot product belong to one head and are K wide: query.shape[-1]."),
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",

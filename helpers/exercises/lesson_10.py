@@ -719,7 +719,7 @@ EXERCISES = [
     Exercise(
         name="build_encoder",
         title="part 7, the encoder",
-        task='Padding mask, embedding, every layer in turn, and the final norm. layers_of(weights, "encoder_layers.") lists the layers\' weights.',
+        task='Padding mask, embedding ("src_embedding.weight"), every layer in turn, and the final norm ("encoder_norm."). layers_of(weights, "encoder_layers.") lists the layers\' weights.',
         minutes=7, difficulty=3, importance=4,
         reference=own.build_encoder,
         plain=_encode,
@@ -754,7 +754,7 @@ EXERCISES = [
     Exercise(
         name="build_decoder_layer",
         title="part 8, a decoder layer",
-        task="Three residual paths: self-attention with mask, cross-attention to memory with memory_mask, feed-forward. Norms residual_1, residual_2, residual_3. The memory is already normalised.",
+        task="Three residual paths: self-attention with mask, cross-attention (\"cross_attention.\") to memory with memory_mask, feed-forward. Norms residual_1, residual_2, residual_3. The memory is already normalised.",
         minutes=8, difficulty=4, importance=5,
         reference=own.build_decoder_layer,
         plain=_decoder_layer,
@@ -809,7 +809,7 @@ EXERCISES = [
     Exercise(
         name="build_decoder",
         title="part 9, the decoder and its logits",
-        task="Mask (causal and padding), embedding, every layer, the final norm; then one score per token of the vocabulary, with the target table transposed. Logits, no softmax.",
+        task="Mask (causal and padding), embedding (\"tgt_embedding.weight\"), every layer (\"decoder_layers.\"), the final norm (\"decoder_norm.\"); then one score per token of the vocabulary, with the target table transposed. Logits, no softmax.",
         minutes=8, difficulty=4, importance=5,
         reference=own.build_decoder,
         plain=_decode,

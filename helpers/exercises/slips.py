@@ -5,7 +5,7 @@ import ast
 import torch
 
 LONGEST_FRAGMENT = 70
-LEAD = "You would get exactly these numbers if"
+LEAD = "Your numbers are exactly what the right code gives if"
 
 OPERATORS = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -159,7 +159,7 @@ def _call_slips(node):
             repeated = ast.Call(func, node.args, node.keywords)
 
         def twice(where):
-            return f"{LEAD} {where} `{name}` is applied twice."
+            return f"{LEAD}, {where}, `{name}` is applied twice."
 
         yield "done twice", repeated, twice
     for other in ALIKE.get(name, ()):

@@ -6,7 +6,8 @@
 # To understand the word *it*, you need two others. *Animal* tells you what *it* refers to, and *tired* tells
 # you what's wrong with the animal. Let's see how a trained model deals with that. MiniLM is a small BERT, an
 # encoder that reads English. It has 6 layers with 12 attention maps each. So there are 72 maps, and each gives
-# the word *it* a row of weights over the same sentence.
+# the word *it* a row of weights over the same sentence. We name a map by its layer and its *head*: *layer 5,
+# head 3* is the third map of the fifth layer.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

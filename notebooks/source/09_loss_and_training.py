@@ -238,7 +238,7 @@ print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 
 # %% [markdown]
 # A loss below 4.13 means that the model uses more than the words' frequencies. Now look back at the first
-# step of our run. Its loss was 3.6 before the model had learned anything, when it should have been 4.98. So
+# step of our run. Its loss was 3.6 before the model had learned anything, which is lower than both values. So
 # the very first number of the training log already showed that something other than words was being counted.
 #
 # What does a run with a correct loss look like? Here's the training log of the bundled toy Transformer, which
@@ -296,7 +296,9 @@ notebook.tell(
 )
 
 # %% [markdown]
-# When your own loss curve starts far from $\log V$, find out why before you go on training.
+# This also explains the 3.6 of our first run. After a `<pad>`, the untrained model predicts another `<pad>`,
+# and there it's right. When your own loss curve starts far from $\log V$, find out why before you go on
+# training.
 #
 # ## 3. What should a mean leave out?
 #

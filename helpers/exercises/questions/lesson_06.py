@@ -147,7 +147,7 @@ PREDICTIONS = [
             ),
             "one": (
                 "yes, exactly one",
-                "You might expect one specialised head for this. But in this model, two heads "
+                "You might expect one specialised map for this. But in this model, two maps "
                 "share the work.",
             ),
             "none": (

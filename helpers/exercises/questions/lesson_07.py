@@ -128,6 +128,8 @@ QUESTIONS = [
             wrong("(1, 8, 7, 5)", "Rows are queries, and the queries come from the target."),
             wrong("(1, 8, 5, 5)", "That is the decoder's self-attention."),
             wrong("(1, 8, 7, 7)", "That is the encoder's self-attention."),
+            wrong("(1, 5, 7)", "The dimension of the heads is missing."),
+            wrong("(8, 5, 7)", "The batch has one sentence, and its dimension is missing."),
         ],
         answer="(1, 8, 5, 7)",
         why="(B, H, T, S).",
