@@ -70,7 +70,7 @@ class PositionExplorer(Explorer):
         sheet.pixels(0, 28, 400, 160, found["table"].numpy(), plots.SIGNED, -1, 1)
         cell, row = 400 / self.width, 160 / N_POSITIONS
         sheet.rect(2 * self.pair * cell, 26, 2 * cell, 164, stroke="black", line=2.5)
-        sheet.rect(-1, 28 + row * self.position - 1, 432, row + 2, stroke=PURPLE, line=2)
+        sheet.rect(-1, 28 + row * self.position - 1, 402, row + 2, stroke=PURPLE, line=2)
         down = track("y", "position", (28, 188), (0, N_POSITIONS - 1), self.position, step=1)
         last = min(15, self.width // 2 - 1)
         across = track("x", "pair", (cell, (2 * last + 1) * cell), (0, last), self.pair, step=1)

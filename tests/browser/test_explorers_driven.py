@@ -88,6 +88,11 @@ def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(op
         "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
     )
     assert min(scale) > 0.99
+    tops = page.locator(".ex-picture svg").evaluate_all(
+        "all => all.map(svg => svg.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 2
+    assert tops[0] == tops[1]  # side by side: what the hand moves and what follows
     printed = page.locator(".jp-RenderedText pre").last
     assert printed.evaluate("pre => getComputedStyle(pre).wordBreak") == "normal"
     for tab in ("One", "Two"):
