@@ -61,15 +61,17 @@ class PatchCutter(Explorer):
         right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
         per_line = {2: 28, 4: 14, 7: 8, 14: 4}[side]
         small = 392 / per_line
+        # On dark paper, a cut between black patches would not be seen.
+        left.rect(10, 28, BOX, BOX, GREY, opacity=0.4)
         for i in range(along**2):
             row, column = divmod(i, along)
             patch = image[row * side : (row + 1) * side, column * side : (column + 1) * side]
             x, y = 10 + column * (size + gap), 28 + row * (size + gap)
             left.pixels(x, y, size, size, patch, GREYS, 0, 255)
             line, place = divmod(i, per_line)
-            right.pixels(
-                place * small, 32 + line * small, small - 3, small - 3, patch, GREYS, 0, 255
-            )
+            x, y = place * small, 32 + line * small
+            right.pixels(x, y, small - 3, small - 3, patch, GREYS, 0, 255)
+            right.rect(x, y, small - 3, small - 3, stroke=GREY, line=1)
         n = self.numbers
         words = f"{n['tokens']} tokens of {n['width']} numbers"
         right.text(0, BOX + 4, words, PURPLE, bold=True)
