@@ -201,7 +201,10 @@ class FakeHub(AsyncHTTPTestCase):
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setenv("COURSE_TOKEN", "a learner's")
             done = subprocess.Popen(
-                [sys.executable, HUB / "collect.py", self.get_url(""), "10", f"{folder}/handed_in"],
+                [
+                    *(sys.executable, HUB / "collect.py", self.get_url(""), "10"),
+                    *(f"{folder}/handed_in", "--repository=https://example.org/me/course"),
+                ],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",

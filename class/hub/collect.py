@@ -11,19 +11,12 @@ import argparse
 import asyncio
 import getpass
 import os
-import sys
 from pathlib import Path
 from urllib.parse import quote
 
+from invite import folder_of, read
 from tornado.httpclient import HTTPClientError
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
-
-from invite import folder_of, lesson_of  # noqa: E402
-from users import Users, is_awake  # noqa: E402
-
-from notebooks.build import address  # noqa: E402
+from users import Users, is_awake
 
 WAKE_AT_ONCE = 10
 COLLECTED, MISSING, ASLEEP, SILENT = "collected", "missing", "asleep", "silent"
@@ -87,11 +80,7 @@ def main(arguments=None):
     parser.add_argument("lesson", help="its number, for instance 10")
     parser.add_argument("folder", type=Path, help="where the notebooks go")
     parser.add_argument("--wake", action="store_true", help="start the servers that sleep")
-    parser.add_argument("--repository", default=address(), help="as for the invitations")
-    options = parser.parse_args(arguments)
-    lesson = lesson_of(options.lesson)
-    if lesson is None:
-        parser.error(f"there is no lesson {options.lesson!r}")
+    options, lesson = read(parser, arguments)
     path = f"{folder_of(options.repository)}/{lesson}.ipynb"
     hub = options.hub.rstrip("/")
     token = os.environ.get("COURSE_TOKEN") or getpass.getpass(f"Your token from {hub}/hub/token: ")

@@ -70,12 +70,31 @@ def folder_of(repository):
     return repository.rstrip("/").rpartition("/")[2].removesuffix(".git")
 
 
-def lesson_of(number):
-    """Find a lesson's name by its number, or None."""
-    from notebooks.build import SOURCES
+def read(parser, arguments):
+    """Read a command line with a lesson's number, and the address of the learner's copies.
 
-    found = sorted(SOURCES.glob(f"{number}*.py"))
-    return found[0].stem if len(found) == 1 else None
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        It has an argument `lesson`.
+    arguments : list of str or None
+
+    Returns
+    -------
+    options : argparse.Namespace
+    lesson : str
+        The notebook's name without its ending.
+    """
+    from notebooks.build import SOURCES, address, is_published
+
+    parser.add_argument("--repository", default=address(), help="where your copy is published")
+    options = parser.parse_args(arguments)
+    if options.repository == address() and not is_published():
+        parser.error("say where your copy is published: README, Publishing a copy")
+    found = sorted(SOURCES.glob(f"{options.lesson}*.py"))
+    if len(found) != 1:
+        parser.error(f"there is no lesson {options.lesson!r}")
+    return options, found[0].stem
 
 
 def main(arguments=None):
@@ -85,19 +104,11 @@ def main(arguments=None):
     ----------
     arguments : list of str, default=None
     """
-    from notebooks.build import address, is_published
-
     parser = argparse.ArgumentParser(prog="python class/hub/invite.py", description=__doc__)
     parser.add_argument("hub", help="the hub's address")
     parser.add_argument("lesson", help="its number, for instance 04")
     parser.add_argument("people", nargs="?", type=Path, help="a file with a name per line")
-    parser.add_argument("--repository", default=address())
-    options = parser.parse_args(arguments)
-    if options.repository == address() and not is_published():
-        parser.error("say where your copy is published: README, Publishing a copy")
-    lesson = lesson_of(options.lesson)
-    if lesson is None:
-        parser.error(f"there is no lesson {options.lesson!r}")
+    options, lesson = read(parser, arguments)
     print(link(options.hub, options.repository, lesson))
     if options.people is None:
         return

@@ -15,12 +15,12 @@ from pathlib import Path
 import tornado.web
 from jupyterhub.services.auth import HubOAuthCallbackHandler, HubOAuthenticated
 from jupyterhub.utils import url_path_join
+from users import Users, is_awake
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "class"), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(ROOT), str(ROOT / "class")]
 
 import view  # noqa: E402
-from users import Users, is_awake  # noqa: E402
 
 from helpers.exercises.progress import FILE, understood  # noqa: E402
 
