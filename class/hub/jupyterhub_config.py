@@ -48,7 +48,7 @@ c.JupyterHub.authenticator_class = ByCode
 c.Authenticator.allow_all = True  # the code is the permission
 c.Authenticator.admin_users = TEACHERS
 
-# After lesson 04 a kernel holds about 260 MB, and the server beside it up to 130. One thread each:
+# After lesson 04 a kernel holds about 250 MB, and the server beside it 110. One thread each:
 # thirty learners share a few cores.
 c.Spawner.mem_guarantee = 500 * MB
 c.Spawner.mem_limit = 2048 * MB

@@ -18,6 +18,7 @@ import secrets
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -404,9 +405,9 @@ def trial(machine, n_learners, say):
         check_notebooks(learners)
         say("the lesson has changed, and every answer is still there")
 
-        figures |= memory(machine, n_learners, f"after {FIRST_CELLS} cells")
+        figures |= memory(machine, f"after {FIRST_CELLS} cells")
         together(lambda learner: learner.finish(lesson))
-        figures |= memory(machine, n_learners, "after the whole lesson")
+        figures |= memory(machine, "after the whole lesson")
         say("everybody has run the whole lesson")
 
         machine.kill_hub()
@@ -517,11 +518,11 @@ def cull(machine, learners):
         culler.wait()
 
 
-def memory(machine, n_learners, when):
+def memory(machine, when):
     """Measure what a learner costs."""
     servers = sorted(map(proportional, machine.processes("singleuser")))
     kernels = sorted(map(proportional, machine.processes("ipykernel")))
-    each = (sum(servers) + sum(kernels)) / n_learners
+    each = statistics.mean(servers) + statistics.mean(kernels)  # the teacher has a server, too
     return {
         f"servers {when}": f"{servers[0]:.0f} to {servers[-1]:.0f} MB",
         f"kernels {when}": f"{kernels[0]:.0f} to {kernels[-1]:.0f} MB",
