@@ -233,15 +233,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "encoder_or_linear",
-        "The linear model reads 288 numbers per window, the encoder about 40 tokens. On average over three splits by performance, which of them is more accurate?",
+        "The linear model reads 288 numbers per window, the encoder about 40 tokens. On the one split above, the encoder was ahead by several points. Which of the two is more accurate on average over three such splits?",
         options={
             "linear": (
                 "the linear model, by more than two points",
-                "It has nearly the same information as our tokens. What it can't do is combine two strokes. With only a few hundred performances, that could be an advantage.",
+                "It has nearly the same information as our tokens. What it can't do is combine two strokes. With only a few hundred performances, that could have been an advantage.",
             ),
             "tie": (
                 "neither, they are within two points",
-                "On so few performances, a linear model is hard to beat clearly.",
+                "A linear model is hard to beat on so few performances, so this was a reasonable guess. But the encoder is ahead on all three splits, although by very different amounts.",
             ),
             "encoder": (
                 "the encoder, by more than two points",
