@@ -460,6 +460,16 @@ def attention_scaled_by(factor):
             "`w_q` is used in place of `w_k`",
         ),
         (
+            "linear_attention_step",
+            lambda q, k, v, state, total: (
+                (found := exercises.reference("linear_attention_step")(q, k, v, state, total))[0],
+                torch.nn.functional.pad(found[1], (0, 0, 0, 1)),
+                torch.nn.functional.pad(found[2], (1, 0)),
+            ),
+            "one too many",
+            "the rest is right. As for the third result: there is one too many at the front",
+        ),
+        (
             "rotate_pairs",
             lambda x, a: torch.cat([x[..., :1] * 0, x[..., 1:]], -1),
             "angles has no effect",
@@ -486,6 +496,11 @@ def test_what_is_true_of_a_wrong_result_is_told(name, answer, mistake, said):
             lambda w, h, n: w.index_fill(0, torch.tensor([2 * h, 2 * h + 1]) % len(w), 0),
         ),
         ("receptive_field", lambda k, ds: 1 + (k - 1) * sum(ds.pop() for _ in range(len(ds)))),
+        ("best_of_n", lambda write, score, n: sorted(map(write, range(n)), key=score)[-1]),
+        (
+            "majority",
+            lambda answers: max(votes := [a for a in answers if a > 0] or [-1], key=votes.count),
+        ),
     ],
 )
 def test_answers_that_used_to_pass_though_wrong(name, answer):

@@ -179,6 +179,18 @@ def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):
     assert roll._shown["sound"]
 
 
+def test_leaving_a_drum_out_keeps_the_chosen_stroke_or_goes_back_to_the_class_token(roll):
+    strokes = roll.numbers["strokes"]
+    later = (strokes[:, 1] != strokes[0, 1]).nonzero()[0].item()
+    roll.take({"token": later + 1})
+    chosen = roll._where()
+    roll.muted = strokes[0, 1].item()
+    assert roll._where() == chosen
+    assert torch.equal(roll.numbers["strokes"][roll.numbers["asked"] - 1], strokes[later])
+    roll.muted = strokes[later, 1].item()
+    assert roll._where() == ["the class token"]
+
+
 def test_the_roll_keeps_its_limits_and_is_described(roll):
     roll.take({"window": 99, "layer": 99, "head": 99, "token": 64})
     assert (roll.window, roll.layer, roll.head) == (2, 2, 3)

@@ -202,7 +202,10 @@ def _run(exercise, answer, case, form, wanted):
         _fail("raised", _what_raised(error, answer, shapes))
     _demand_unchanged(case, given)
     if result is None:
-        _fail("wrong type", "your function returned None. Is the return missing?")
+        _fail(
+            "wrong type",
+            "your function returned None. Is the return missing, or is what it returns still None?",
+        )
     return result
 
 

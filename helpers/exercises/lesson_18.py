@@ -185,6 +185,7 @@ def _draw_answers(generator):
         ([17, 8, 8, -1, 17, 90, 17, 8, 8, 3],),
         ([20, 5, 11, 11, 5, 20],),
         ([8, 30, 15, 15, 30, 8],),
+        ([-1, 0, 7, 0, 7, 0],),
     ]
 
 
@@ -199,13 +200,14 @@ def _writer(seed):
     return write
 
 
-def _scorer(seed):
-    """A score that is often below zero and isn't just the length."""
+def _scorer(seed, coarse=False):
+    """A score that is often below zero and isn't just the length; a coarse one has ties."""
 
     def score(sample):
         if not isinstance(sample, list):
             raise ValueError(f"score expects a sample, a list of ids; got {sample!r}")
-        return math.sin(sum((i + 1 + seed) * token for i, token in enumerate(sample))) - 1.5
+        found = math.sin(sum((i + 1 + seed) * token for i, token in enumerate(sample))) - 1.5
+        return round(found) if coarse else found
 
     return score
 
@@ -213,11 +215,13 @@ def _scorer(seed):
 def _draw_writers(generator):
     cases = []
     for seed, n in ((0, 3), (1, 6), (2, 4), (3, 9), (4, 5), (5, 12), (6, 2), (7, 7)):
-        write, score = _writer(seed), _scorer(seed)
+        write, score = _writer(seed), _scorer(seed, coarse=seed % 4 == 2)
+        scores = [score(write(s)) for s in range(40)]
         # One sample more would win in every other case, so that the count matters.
         if seed % 2:
-            scores = [score(write(s)) for s in range(40)]
             n = next(i for i in range(2, 40) if scores[i] > max(scores[:i]))
+        if seed % 4 == 2:  # two samples share the highest score
+            n = next(i for i in range(4, 40) if scores[:i].count(max(scores[:i])) > 1)
         cases.append((write, score, n))
     return cases
 
@@ -384,6 +388,12 @@ EXERCISES = [
                     "There's no end token, so the model never learns to stop, and both results are one too short."),
             Mistake("not shifted", "ids[1:].clone()", "ids[:-1].clone()",
                     "The targets aren't shifted: each position is asked for the token that it has just read. Target t is the token after input t."),
+            Mistake("answer under itself", "ids[1:].clone()", "ids[:-1].clone()",
+                    "Every answer token is the target where it is read itself, and the end token is no target at all. Target t is the token after input t, so the answer begins one place further left.",
+                    also=(("len(prompt_ids) - 1", "len(prompt_ids)"),)),
+            Mistake("end token read as well", "ids[:-1], ids[1:].clone()", "ids, ids.clone()",
+                    "The end token is among the inputs, and the targets aren't shifted. The model reads prompt and answer, P + A tokens, and target t is the token after input t.",
+                    also=(("len(prompt_ids) - 1", "len(prompt_ids)"),)),
             Mistake("shifted the wrong way", "ids[:-1], ids[1:].clone()", "ids[1:], ids[:-1].clone()",
                     "Inputs and targets are swapped, so each position is asked for the token before it."),
             Mistake("inputs masked too", "ids[1:].clone()", "ids[1:]",
@@ -431,6 +441,12 @@ EXERCISES = [
             Mistake("reference added", "policy_better - reference_better", "policy_better + reference_better",
                     "The reference's log-probabilities enter with the wrong sign. A gain is the policy's log-probability minus the reference's, for the same answer.",
                     also=(("policy_worse - reference_worse", "policy_worse + reference_worse"),)),
+            Mistake("logarithm taken again", "policy_better - reference_better", "(policy_better / reference_better).log()",
+                    "The four tensors hold log-probabilities already, and the logarithm of a quotient is the difference of the logarithms. So subtract.",
+                    also=(("policy_worse - reference_worse", "(policy_worse / reference_worse).log()"),)),
+            Mistake("divided instead of subtracted", "policy_better - reference_better", "policy_better / reference_better",
+                    "The log-probabilities are divided by one another. The logarithm of a quotient is the difference of the logarithms, so subtract.",
+                    also=(("policy_worse - reference_worse", "policy_worse / reference_worse"),)),
             Mistake("no beta", "beta * margin", "margin",
                     "β is missing. It says how much a change of the margin counts."),
             Mistake("divided by beta", "beta * margin", "margin / beta",
@@ -439,6 +455,8 @@ EXERCISES = [
                     "β multiplies the loss. It belongs inside the sigmoid, with the margin."),
             Mistake("no logarithm", "-F.logsigmoid(beta * margin)", "-torch.sigmoid(beta * margin)",
                     "The logarithm is missing: this is −σ, and the loss is −log σ. F.logsigmoid does both at once."),
+            Mistake("logarithm of the mean", "-F.logsigmoid(beta * margin).mean()", "-torch.sigmoid(beta * margin).mean().log()",
+                    "The sigmoids are averaged before the logarithm is taken. Each pair has its own loss; take the mean of those."),
             Mistake("one minus", "-F.logsigmoid(beta * margin)", "(1 - torch.sigmoid(beta * margin))",
                     "This is 1 − σ. The loss is −log σ."),
             Mistake("summed", ".mean()", ".sum()",
@@ -536,6 +554,8 @@ EXERCISES = [
                     "This is the cross-entropy, which isn't zero for two equal models. Subtract the policy's entropy: use policy − reference."),
             Mistake("entropy", "(policy - reference)", "-policy",
                     "This is the policy's entropy. The reference plays no part in it."),
+            Mistake("logits subtracted", "policy.exp() * (policy - reference)", "policy.exp() * (policy_logits - reference_logits)",
+                    "The logits are subtracted, but the KL compares log-probabilities. Apply log_softmax to both first."),
             Mistake("policy not normalised", "policy_logits.log_softmax(-1)", "policy_logits",
                     "The policy's logits aren't log-probabilities yet. Apply log_softmax."),
             Mistake("reference not normalised", "reference_logits.log_softmax(-1)", "reference_logits",
@@ -579,6 +599,8 @@ EXERCISES = [
         mistakes=[
             Mistake("abstentions vote", "answer != -1", "True",
                     "Samples without a number vote as well. Leave out −1."),
+            Mistake("zero left out", "answer != -1", "answer > 0",
+                    "A 0 is an answer like any other. Leave out only −1."),
             Mistake("last in a tie", "max(votes, key", "max(list(votes)[::-1], key",
                     "In a tie the later answer wins. It should be the one that came up first."),
             Mistake("smallest in a tie", "max(votes, key", "max(sorted(votes), key",
@@ -634,6 +656,8 @@ EXERCISES = [
                     "One sample too many is written. The seeds run from 0 to n − 1."),
             Mistake("seeds from 1", "range(n)", "range(1, n + 1)",
                     "The seeds run from 1 to n. They should run from 0 to n − 1."),
+            Mistake("later in a tie", "value > highest", "value >= highest",
+                    "In a tie the later sample wins. It should be the earlier one, so a new sample has to score *higher* than the best so far."),
             Mistake("last sample", "value > highest", "True",
                     "This is the last sample, whatever its score."),
             Mistake("last improvement", "best, highest = sample, value", "best = sample",

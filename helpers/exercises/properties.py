@@ -83,11 +83,15 @@ def explain(evidence):
     if not found:
         return None
     name, message = found
+    alike = len({said for _, said in answers}) == 1
+    if right or not alike:
+        labels, messages = [label for label, _ in wrong], [said for _, said in answers]
+        if alike:
+            labels, messages = [" and ".join(labels)], [message]
+        about = zip(labels, messages, strict=True)
+        message = " ".join(f"As for the {label}: {_lower(said)}" for label, said in about)
     if right:
-        labels = " and ".join(label for label, _ in wrong)
-        message = (
-            f"{' and '.join(right).capitalize()}: right. As for the {labels}: {_lower(message)}"
-        )
+        message = f"{' and '.join(right).capitalize()}: right. {message}"
     return name, message
 
 

@@ -33,8 +33,8 @@ class DrumRoll(Explorer):
         The windows to choose from.
     **state : traits
         `window` (int, which of the rows), `layer` (int, from 1), `head` (int; −1 is the mean),
-        `token` (int; 0 is the class token, then the strokes) and `muted` (int, a voice that is left
-        out; −1 for none).
+        `token` (int; 0 is the class token, then all strokes of the window) and `muted` (int, a
+        voice that is left out; −1 for none).
     """
 
     window = traitlets.Int(0, min=0).tag(state=True)
@@ -73,22 +73,30 @@ class DrumRoll(Explorer):
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
 
     def _strokes(self):
+        """Return what is left of the window, and the number of each stroke in the whole window."""
         strokes = self._windows.strokes[self.window][:LONGEST]
-        kept = strokes[strokes[:, 1] != self.muted]
-        return kept if len(kept) else strokes[:1]  # a window of nothing has no genre
+        kept = (strokes[:, 1] != self.muted).nonzero()[:, 0]
+        if not len(kept):
+            kept = torch.tensor([0])  # a window of nothing has no genre
+        return strokes[kept], kept + 1
 
     def compute(self):
         """Ask the model, and take the chosen token's row out of the chosen map."""
         one = self._windows.at([self.window])
-        strokes = one.strokes[0] = self._strokes()
+        strokes, names = self._strokes()
+        one.strokes[0] = strokes
         ids, steps, real = tokenized(one)
         n = len(strokes)
         maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
         chosen = maps.mean(0) if self.head == MEAN else maps[self.head]
         logits = logits_of(self._model, (ids, steps, real), torch.arange(1))[0]
-        row = chosen[min(self.token, n)]
+        asked = (names == self.token).nonzero()  # a stroke that is left out can't be asked
+        place = asked.item() + 1 if len(asked) else 0
+        row = chosen[place]
         return {
             "strokes": strokes,
+            "names": names,
+            "asked": place,
             "weights": row,
             "beats": weight_per_beat(row, strokes[:, 0], BEATS),
             "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
@@ -103,10 +111,9 @@ class DrumRoll(Explorer):
 
     def _where(self):
         """Name the chosen token, and where it sounds."""
-        token = min(self.token, len(self.numbers["strokes"]))
-        if not token:
+        if not self.numbers["asked"]:
             return ["the class token"]
-        step, voice = self.numbers["strokes"][token - 1, :2].tolist()
+        step, voice = self.numbers["strokes"][self.numbers["asked"] - 1, :2].tolist()
         return [f"the {VOICES[voice]}", f"on {_beat(step // 4)}"]
 
     def describe(self):
@@ -143,11 +150,11 @@ class DrumRoll(Explorer):
             x, y = LEFT + STEP * step + 1, 30 + ROW * (voice + 1) - 1 - height
             share = found["weights"][i].item() / top
             colour = "#" + "".join(f"{int(255 * c):02x}" for c in WEIGHTS(0.15 + 0.85 * share)[:3])
-            edge = ORANGE if i == min(self.token, len(found["strokes"])) else GREY
+            edge = ORANGE if i == found["asked"] else GREY
             sheet.rect(x, y, STEP - 2, height, colour, edge, 3 if edge == ORANGE else 0.8)
-            sheet.target(
-                x, y, STEP - 2, height, f"{VOICES[voice]}, step {step + 1}, stroke {i}", token=i
-            )
+            stroke = found["names"][i - 1].item()
+            words = f"{VOICES[voice]}, step {step + 1}, stroke {stroke}"
+            sheet.target(x, y, STEP - 2, height, words, token=stroke)
         self._draw_beats(sheet, bottom)
         return sheet
 

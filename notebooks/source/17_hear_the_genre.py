@@ -626,9 +626,10 @@ exercises.check("weight_per_beat", weight_per_beat)
 weight_per_beat = own_or_tested("weight_per_beat", weight_per_beat)
 
 # %% [markdown]
-# Click a stroke in the drum roll below to see what it attends to, and compare heads. Then intervene. Leave out
-# the hi-hat or the snare, listen to the result, and see how the answer changes. The grey bars are the control,
-# because a beat with more strokes gets more attention even if the weights are spread evenly.
+# Click a stroke in the drum roll below to see what it attends to. The darker a stroke, the more weight it gets.
+# Compare heads, too. Then intervene. Leave out the hi-hat or the snare, listen to the result, and see how the answer
+# changes. The grey bars are the control, because a beat with more strokes gets more attention even if the weights are
+# spread evenly.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = torch.cat([
