@@ -10,6 +10,7 @@ import subprocess
 import numpy
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 
 from helpers.bert import BertConfig, BertEncoder
@@ -337,6 +338,43 @@ def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):
     assert isinstance(view, ModelMap)
     assert view.static_html() == model_map(trace).static_html()
     assert repr(trace) == "Trace(the translator, 12 source tokens, 12 target tokens)"
+
+
+# ---- another sentence ------------------------------------------------------------------------
+
+
+def test_the_map_traces_another_sentence_and_refuses_in_words(translator, trace):
+    view = model_map(trace, tour="00", place="decoder/1", follow="")
+    assert view.sentence == SENTENCE
+    assert view._asks
+    for refused, words in (
+        ("", "Type a sentence"),
+        ("Он спит.", "has never seen"),
+        ("un chien et " * 25, "draws up to 64"),
+    ):
+        view.sentence = refused
+        assert words in view._refused
+        assert view.trace is trace
+    view.sentence = "Un chat dort."
+    assert view._refused == ""
+    assert view.place == ""
+    assert view.trace.encoder.tokens == translator.trace("Un chat dort.").encoder.tokens
+    assert view._trace["encoder"]["tokens"] == ["Un", "chat", "dort", ".", "<eos>"]
+    assert "5 tokens" in view._tour[1]["text"]
+    view.place = "decoder/2/cross-attention/0/4,4"  # the sentence that is there now
+    assert not model_map(translator.trace(SENTENCE, "A dog."))._asks  # a translation of one's own
+
+
+def test_a_sentence_that_cannot_be_read_is_one_line_in_a_notebook(translator):
+    shell = InteractiveShell()
+    for text in ("", "Он спит."):
+        with pytest.raises(ValueError) as caught:
+            translator.trace(text)
+        lines = []
+        shell._showtraceback = lambda kind, value, found, lines=lines: lines.extend(found)
+        shell.showtraceback((caught.type, caught.value, caught.tb))
+        assert len(lines) == 1
+        assert str(caught.value) in lines[0]
 
 
 # ---- models with a single stack: a GPT and a Vision Transformer ------------------------------

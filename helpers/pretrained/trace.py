@@ -1,6 +1,7 @@
 """Everything a model computes on one sentence, kept: what the map of the model draws."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -126,6 +127,8 @@ class Trace:
         How many target tokens there were before the model wrote the first one.
     image : uint8 Tensor of shape (side, side), default=None
         The picture that a ViT reads: a class token, then its square patches row by row.
+    again : function (str) -> Trace, default=None
+        Traces another sentence, so that the map can offer to; raises ValueError if it can't.
     """
 
     model: str
@@ -137,6 +140,7 @@ class Trace:
     kind: str = ""
     given: int = 1
     image: torch.Tensor | None = None
+    again: Callable | None = None
 
     @property
     def stacks(self):

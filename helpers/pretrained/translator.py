@@ -1,7 +1,7 @@
 """The course's translator: text in, text out, with every attention map."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -20,6 +20,13 @@ TRANSLATOR = WEIGHTS / "translator.safetensors"
 RECIPE = "python -m helpers.pretrained.recipes.translator --help"
 # Tied matrices are one matrix, and the file holds it once.
 TIED = {"src_embedding.weight": "share_vocabulary", "output_proj.weight": "tie_embeddings"}
+
+
+class Unreadable(ValueError):
+    """A text that the model can't read. In a notebook its words stand there without a traceback."""
+
+    def _render_traceback_(self):
+        return [f"Try another sentence: {self}"]
 
 
 class Translator:
@@ -63,7 +70,7 @@ class Translator:
         rows = [self.tokenizer.encode(self._checked(text), eos=True) for text in texts]
         longest = max(len(row) for row in rows)
         if longest > self.model.config.max_len:
-            raise ValueError(
+            raise Unreadable(
                 f"the longest sentence has {longest} pieces, the model reads up to "
                 f"{self.model.config.max_len}. Split it into sentences."
             )
@@ -76,10 +83,10 @@ class Translator:
 
     def _checked(self, text):
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"expected a sentence to translate; got {text!r}.")
+            raise Unreadable(f"expected a sentence to translate; got {text!r}.")
         unknown = sorted(set(clean(text)) - self.alphabet) if self.alphabet else []
         if unknown:
-            raise ValueError(
+            raise Unreadable(
                 f"the model has never seen {' '.join(unknown)} in {text!r} and would only guess. "
                 f"Write the sentence without it."
             )
@@ -222,9 +229,10 @@ class Translator:
         src_ids, tgt_ids = self._pair(text, translation)
         device = next(self.model.parameters()).device
         ids = torch.tensor([BOS, *tgt_ids], device=device)
-        return trace_translation(
+        found = trace_translation(
             self.model, src_ids[0].to(device), ids, self.tokenizer.tokens, "the translator"
         )
+        return replace(found, again=None if translation else self.trace)
 
     def save(self, path):
         """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.

@@ -6,7 +6,7 @@ import torch
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.readable import readable
 
-STRIP = 32  # entries of a vector in a colour strip; they are every n-th one, not means
+STRIP = 32  # entries of a vector in a colour strip: `entries` chooses them
 WIDE_STRIP = 64  # the same inside a feed-forward network
 MOST_TOKENS = 64
 STEPS = 2047  # of a number, either side of zero
@@ -167,23 +167,28 @@ def _is_sum(stack):
 
 
 def entries(width, most):
-    """Choose which entries of a vector its strip shows: every n-th one, even and odd in turn.
+    """Choose which entries of a vector its strip shows: pairs, closer together at the start.
 
-    Positions keep their sines at even and their cosines at odd entries.
+    A pair is a sine and a cosine of a position. They turn fast at a vector's start and hardly at
+    its end, so this is where the positions of a sentence differ.
 
     Parameters
     ----------
     width : int
         How many entries the vector has.
     most : int
-        How many the strip shows at most.
+        How many the strip shows at most; even.
 
     Returns
     -------
     chosen : list of int
     """
-    step = max(1, width // most)
-    return [i * step + (i % 2 if step > 1 else 0) for i in range(min(most, width))]
+    if width <= most:
+        return list(range(width))
+    pairs, last = most // 2, width // 2 - 1
+    square = (pairs - 1) ** 2
+    chosen = [max(k, (2 * last * k * k + square) // (2 * square)) for k in range(pairs)]
+    return [2 * pair + odd for pair in chosen for odd in (0, 1)]
 
 
 def _strip(tensor, packer, most=STRIP):

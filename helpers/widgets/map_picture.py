@@ -12,9 +12,10 @@ from helpers.widgets.readable import readable
 INK, MUTED, LINE, KEY, QUERY = "#1d2733", "#56616d", "#c9d2dc", "#b25a06", "#1f6fb2"
 FILL = {"self": "#e9f1fa", "masked": "#fbf1e6"}
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+STYLE = "text{unicode-bidi:isolate;white-space:pre}image{image-rendering:pixelated}"
 WIDTH, LEFT, STRIP_WIDTH, MODULE_GAP = 1000, 250, 38, 8
 TITLES = {"GPT": "a GPT, a decoder without an encoder,", "ViT": "a Vision Transformer", "": ""}
-STEPS = 64  # colours of a palette: enough to the eye, and few compress well
+STEPS = 32  # colours of a palette: enough to the eye, and every picture carries its own
 
 
 def as_html(trace, written=0):
@@ -119,7 +120,8 @@ def picture(trace, written=0):
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
         f'viewBox="0 0 {WIDTH} {height:g}" font-family="{FONT}" font-size="14">'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#ffffff"/>'
+        f"{''.join(parts)}</svg>"
     )
 
 
@@ -255,10 +257,9 @@ def _output(trace, written, x, top, pitch):
 
 
 def _text(x, y, words, fill=INK, anchor="start", weight=400, size=14):
-    style = "unicode-bidi:isolate;white-space:pre"
     return (
         f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" '
-        f'font-size="{size}" style="{style}">{html.escape(words)}</text>'
+        f'font-size="{size}">{html.escape(words)}</text>'
     )
 
 
@@ -287,6 +288,6 @@ def _image(levels, palette, x, y, width, height):
     data = base64.b64encode(png(levels, palette)).decode("ascii")
     return (
         f'<image x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+        f'preserveAspectRatio="none" '
         f'href="data:image/png;base64,{data}"/>'
     )

@@ -3,6 +3,7 @@
 import math
 import string
 
+from helpers.widgets.map_data import STRIP
 from helpers.widgets.readable import readable
 
 LONGEST = 18  # characters of a token inside a sentence
@@ -30,8 +31,9 @@ STEPS = {
         {},
     ),
     "embeddings": (
-        "A model can only calculate with numbers, so the sentence is cut into {n_source} tokens "
-        "and each token gets a vector: {width} learned numbers, drawn as a strip of colours.",
+        "A model calculates with numbers, so the sentence is cut into {n_source} tokens, and "
+        "each token gets a vector of {width} learned numbers. Its strip shows {shown} of them as "
+        "colours.",
         {"parts": ["embeddings"]},
     ),
     "positions": (
@@ -56,7 +58,8 @@ STEPS = {
     ),
     "self-attention": (
         "In self-attention every token collects information from all tokens. Each square is one "
-        "head: a row shows how one token spreads its attention, and dark means much weight.",
+        "head: a row shows how one token spreads its attention, and the cells that stand out get "
+        "most.",
         {"parts": ["self-attention"]},
     ),
     "follow-source": (
@@ -100,18 +103,20 @@ STEPS = {
         {"parts": ["masked-self-attention"]},
     ),
     "cross": (
-        "Cross-attention connects the two halves. The queries come from the decoder, the keys and "
-        "values from the memory, so each target token collects information from the source.",
+        "Cross-attention connects the halves. Queries (what a token is looking for) come from the "
+        "decoder, keys (what a token is found by) and values (what it passes on) from the memory.",
         {"parts": ["cross-attention"]},
     ),
     "follow-target": (
-        "The decoder has just read “{read}”. In its last cross-attention, averaged over the heads, "
-        "“{looked_at}” gets {looked_share} of the weight, and the next token is “{next}”.",
+        "The decoder has read “{read}” and is about to write “{next}”. In its last "
+        "cross-attention, averaged over the heads, “{looked_at}” gets {looked_share} of the "
+        "weight.",
         {"follow": "{follow_target}", "written": "{written}"},
     ),
     "output": (
-        "The newest vector becomes one score per token of the vocabulary. A softmax turns the "
-        "scores into probabilities, and after “{read}” the token “{next}” gets {next_share}.",
+        "The newest vector becomes one score per token of the vocabulary. A softmax turns "
+        "these into probabilities, which sum to 1. After “{read}”, “{next}” is {next_share} "
+        "likely.",
         {"parts": ["output"], "written": "{written}"},
     ),
     "classes": (
@@ -164,6 +169,12 @@ STEPS = {
         "the mixtures of all heads, and the result is added to the token's vector.",
         {"place": "{head}", "beat": 5},
     ),
+    "its-number": (
+        "Why does “{looked_at}” get so much? In head {cross_head}, the query of “{read}” fits its "
+        "key: {d_head} products add up to a large score, and the softmax turns it into this "
+        "weight.",
+        {"place": "{cross_number}", "written": "{written}"},
+    ),
     "one-number": (
         "And here is where a single score comes from: {d_head} products, added up. A larger "
         "Transformer has more of these sums, but each of them works just like this one.",
@@ -194,7 +205,7 @@ _HEAD = ["queries", "keys", "scores", "weights", "mixture", "one-number"]
 TOURS = {
     "00": [
         "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
-        "memory", "masked", "cross", "follow-target", "output", "one-number",
+        "memory", "masked", "cross", "follow-target", "output", "its-number",
     ],
     "03": ["self-attention", *_HEAD],
     "04": ["self-attention", "masked", *_HEAD],
@@ -216,15 +227,18 @@ TOURS = {
 }  # fmt: skip
 # What a model with a single stack has instead of a step, and which steps it doesn't have.
 INSTEAD = {
-    "": {"whole": "whole-encoder", "feed-forward": "feed-forward-encoder"},
+    "": {
+        "whole": "whole-encoder", "feed-forward": "feed-forward-encoder",
+        "its-number": "one-number",
+    },
     "GPT": {
         "whole": "whole-gpt", "positions": "positions-rotary", "masked": "masked-gpt",
-        "feed-forward": "feed-forward-encoder", "loop": "loop-gpt",
+        "feed-forward": "feed-forward-encoder", "loop": "loop-gpt", "its-number": "one-number",
     },
     "ViT": {
         "whole": "whole-vit", "embeddings": "patches", "positions": "positions-vit",
         "follow-source": "follow-class", "feed-forward": "feed-forward-encoder",
-        "output": "classes",
+        "output": "classes", "its-number": "one-number",
     },
 }  # fmt: skip
 _WITHOUT_DECODER = {
@@ -296,6 +310,7 @@ def _words(trace):
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     words = {
         "n_source": len(source),
+        "shown": min(STRIP, stack.embeddings.shape[-1]),
         "n_given": trace.given,
         "n_patches": len(source) - 1,
         "width": stack.embeddings.shape[-1],
@@ -338,24 +353,35 @@ def _drawn_words(trace):
 
 
 def _target_words(trace, source):
+    layer = len(trace.decoder.layers) - 1
     cross = next(part for part in trace.decoder.layers[-1] if part.kind == "cross-attention")
     mean = cross.heads.weights.mean(0)
     written = _tokens(trace.written)
     rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
     words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
-    row = max(rows, key=lambda i: mean[i, words].max().item())
+    found = [
+        next((one.probability for one in likeliest if one.token == token), 0)
+        for likeliest, token in zip(trace.candidates, trace.written, strict=True)
+    ]
+    shares = [
+        share or likeliest[0].probability
+        for share, likeliest in zip(found, trace.candidates, strict=True)
+    ]
+    # A weight and a probability that look equal would be taken for one number.
+    differ = [i for i in rows if _percent(mean[i].max().item()) != _percent(shares[i])]
+    row = max(differ or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
-    best = trace.candidates[row][0]
-    chosen = written[row]
-    share = next((c.probability for c in trace.candidates[row] if c.token == trace.written[row]), 0)
+    head = cross.heads.weights[:, row, key].argmax().item()
     return {
         "read": _tokens(trace.decoder.tokens)[row],
         "looked_at": source[key],
         "looked_share": _percent(mean[row, key].item()),
-        "next": chosen if share else _tokens([best.token])[0],
-        "next_share": _percent(share or best.probability),
-        "next_probability": f"{share or best.probability:.3f}",
-        "next_loss": f"{-math.log(share or best.probability):.3f}",
+        "cross_head": head + 1,
+        "cross_number": f"decoder/{layer}/cross-attention/{head}/{row},{key}",
+        "next": written[row] if found[row] else _tokens([trace.candidates[row][0].token])[0],
+        "next_share": _percent(shares[row]),
+        "next_probability": f"{shares[row]:.3f}",
+        "next_loss": f"{-math.log(shares[row]):.3f}",
         "follow_target": f"decoder:{row}",
         "written": row,
     }

@@ -31,6 +31,11 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     **state
         First values of the traits `place`, `follow`, `written`, `beat`, `stop`, `everything`
         and `yours`.
+
+    Attributes
+    ----------
+    sentence : str
+        What is shown, where the model can trace another one: set it, or type it into the map.
     """
 
     _esm = modules.module("map_view.js")
@@ -44,6 +49,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     everything = traitlets.Bool(False).tag(sync=True)
     here = traitlets.Unicode("").tag(sync=True)
     yours = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    sentence = traitlets.Unicode("").tag(sync=True)
+    _refused = traitlets.Unicode("").tag(sync=True)
+    _asks = traitlets.Bool(False).tag(sync=True)
     _trace = traitlets.Dict().tag(sync=True)
     _data = traitlets.Bytes().tag(sync=True)
     _tour = traitlets.List().tag(sync=True)
@@ -56,16 +64,38 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 f"model_map has no {', '.join(unknown)}. What can be set: here, tour, place, "
                 f"follow, written, beat, stop, everything, yours."
             )
-        self.trace = trace
+        self.trace, self._of_tour = trace, tour
         self.recurrent = isinstance(trace, RecurrentTrace)
         problem = problem_with(trace)
         pack = pack_recurrent if self.recurrent else pack_trace
         described, data = ({}, b"") if problem else pack(trace)
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
         state.setdefault("written", 0 if self.recurrent else _before_the_end(trace))
+        again = None if self.recurrent else trace.again
+        if again and not problem:
+            state |= {"_asks": True, "sentence": _text_of(trace)}
         super().__init__(
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
         )
+
+    @traitlets.observe("sentence")
+    def _trace_another(self, change):
+        """Draw another sentence; say why if that can't be done, and keep the one that's there."""
+        if change.new == _text_of(self.trace):
+            return
+        self._refused = ""
+        try:
+            trace = self.trace.again(change.new) if change.new.strip() else None
+            self._refused = problem_with(trace) if trace else "Type a sentence into the field."
+        except ValueError as error:
+            self._refused = str(error)
+        if self._refused:
+            return
+        with self.hold_sync():
+            self.place, self.follow, self.beat, self.stop = "", "", -1, -1
+            self.trace, self.written = trace, _before_the_end(trace)
+            self._tour = tour_of(trace, self._of_tour)
+            self._trace, self._data = pack_trace(trace)
 
     def static_html(self):
         """Return the map for a page without a kernel: alive where scripts run, else a picture."""
@@ -105,6 +135,11 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         return proposal.value
 
 
+def _text_of(trace):
+    """Put a sentence together again from the tokens of a trace."""
+    return "".join(trace.stacks[0].tokens).replace("<eos>", "").replace("▁", " ").strip()
+
+
 def _recurrent_html(trace, step):
     """Draw the weights of all steps, the open one framed."""
     one = Map("", trace.weights[None, None].numpy(), trace.written, trace.source)
@@ -125,7 +160,8 @@ def model_map(trace, here="", tour="all", **state):
     """Show a whole model at work on one sentence; every number in it can be reached.
 
     Four depths, by click or Enter: the model, a layer, a head, one number. Escape goes back. A
-    click on a token follows it through the model. *Play* lets the data flow, step by step.
+    click on a token follows it through the model. *Play* lets the data flow, step by step. While
+    the kernel runs, the translator's map has a field for another sentence.
 
     How a lesson uses it::
 

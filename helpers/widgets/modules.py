@@ -4,6 +4,7 @@ What is asked of a module is little, and checked: it imports only by name (``imp
 "./file.js"``), exports where it declares, and no two modules use the same name at the top.
 """
 
+import collections
 import re
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,10 @@ STATIC = Path(__file__).resolve().parent / "static"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+\.js)";\n', re.MULTILINE)
 DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)|^let (\w+);", re.MULTILINE
+)
+# An exported function of several lines, or a constant of one.
+EXPORTED = re.compile(
+    r"^export (?:(?:async )?function (\w+)\(.*\{\n(?:.*\n)*?\}|const (\w+) = .*;)\n", re.MULTILINE
 )
 
 
@@ -27,7 +32,8 @@ def module(name):
     Returns
     -------
     source : str
-        One module without imports, comments and indentation: it travels with every view.
+        One module without imports, comments, indentation and exports that nobody uses: it travels
+        with every view.
 
     Raises
     ------
@@ -41,7 +47,8 @@ def module(name):
             if declared in owner:
                 raise ValueError(f"{each} and {owner[declared]} both declare {declared}")
             owner[declared] = each
-    return "\n".join(_bare(each, keep_default=each == name) for each in names)
+    sources = _used({each: _without_imports(each) for each in names}, name)
+    return "\n".join(_bare(each, sources[each], keep_default=each == name) for each in names)
 
 
 def styles(*names):
@@ -80,15 +87,33 @@ def _in_order(name, found=()):
     return (*found, name)
 
 
-def _bare(name, keep_default):
+def _without_imports(name):
     source = IMPORT.sub("", _read(name))
     if re.search(r"^import\b", source, re.MULTILINE):
         raise ValueError(f'{name}: write imports as import {{ a, b }} from "./file.js";')
+    return re.sub(r"^\s*//.*\n", "", source, flags=re.MULTILINE)
+
+
+def _used(sources, root):
+    """Leave out what modules other than the root export and nobody names, as often as needed."""
+    counts = collections.Counter(re.findall(r"\w+", "\n".join(sources.values())))
+
+    def left(match):
+        return "" if counts[match[1] or match[2]] == 1 else match[0]
+
+    used = {
+        name: source if name == root else EXPORTED.sub(left, source)
+        for name, source in sources.items()
+    }
+    return used if used == sources else _used(used, root)
+
+
+def _bare(name, source, keep_default):
     source = re.sub(r"^export (?!default)", "", source, flags=re.MULTILINE)
     if not keep_default and re.search(r"^export default", source, re.MULTILINE):
         raise ValueError(f"{name} exports a default: only the module a widget asks for may")
     lines = (line.strip() for line in source.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
+    return "\n".join(line for line in lines if line)
 
 
 def _read(name):

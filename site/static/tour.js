@@ -21,15 +21,23 @@ function wordsOf({ encoder, decoder, written: tokens, described }) {
   const { layer, head, query, key } = sharpest(encoder);
   const place = `encoder/${layer}/self-attention/${head}`;
   const row = mostTelling(source, encoder);
-  const cross = meanOverHeads(decoder.layers[decoder.layers.length - 1][1].weights, written.length, source.length);
+  const deepest = decoder.layers.length - 1;
+  const { weights } = decoder.layers[deepest][1];
+  const cross = meanOverHeads(weights, written.length, source.length);
   const inWords = indices(source, isWord);
   const clearest = (t) => Math.max(...inWords.map((s) => cross[t][s]));
-  const now = largest(indices(written, isWord), clearest);
+  const shareOf = (t) => (described.candidates[t].find(([token]) => token === described.written[t]) || described.candidates[t][0])[2];
+  // A weight and a probability that look equal would be taken for one number.
+  const rows = indices(written, isWord);
+  const differ = rows.filter((t) => percent(Math.max(...cross[t])) !== percent(shareOf(t)));
+  const now = largest(differ.length ? differ : rows, clearest);
   const looked = largest([...source.keys()], (s) => cross[now][s]);
-  const found = described.candidates[now].find(([token]) => token === described.written[now]) || described.candidates[now][0];
+  const size = written.length * source.length;
+  const crossHead = largest([...Array(weights.length / size).keys()], (h) => weights[h * size + now * source.length + looked]);
   const first = encoder.layers[0];
   return {
     n_source: source.length,
+    shown: described.encoder.entered.shape[1],
     width: described.width,
     hidden: first[1].hidden.length / source.length,
     n_layers: encoder.layers.length,
@@ -42,8 +50,10 @@ function wordsOf({ encoder, decoder, written: tokens, described }) {
     read: read[now],
     looked_at: source[looked],
     looked_share: percent(cross[now][looked]),
+    cross_head: crossHead + 1,
+    cross_number: `decoder/${deepest}/cross-attention/${crossHead}/${now},${looked}`,
     next: written[now],
-    next_share: percent(found[2]),
+    next_share: percent(shareOf(now)),
     follow_target: `decoder:${now}`,
     written: now,
   };

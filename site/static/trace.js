@@ -36,6 +36,13 @@ export function problemWith(...lists) {
   return `This sentence has ${n} tokens, and the map draws up to ${MOST_TOKENS}, because more rows would be too thin to see. Trace a shorter sentence.`;
 }
 
+// Which entry of a vector a strip shows: pairs of them, closer together at the start.
+function entryAt(width, size, i) {
+  if (width <= size) return i;
+  const [pair, last, square] = [i >> 1, Math.floor(width / 2) - 1, ((size >> 1) - 1) ** 2];
+  return 2 * Math.max(pair, Math.floor((2 * last * pair * pair + square) / (2 * square))) + (i % 2);
+}
+
 // `encoder`, `decoder`: what Transformer.encode and decode return, each with its `tokens`;
 // `written`: the token after each target position; `tokensOf`: ids to tokens.
 export function packTrace(model, { encoder, decoder, written, logits, tokensOf }) {
@@ -43,10 +50,9 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
   const packer = new Packer();
   const strip = (values, wide = width, most = STRIP) => {
     const n = values.length / wide;
-    const step = Math.max(1, Math.floor(wide / most));
     const size = Math.min(most, wide);
     const chosen = new Float32Array(n * size);
-    for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) chosen[r * size + i] = values[r * wide + i * step + (step > 1 ? i % 2 : 0)];
+    for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) chosen[r * size + i] = values[r * wide + entryAt(wide, size, i)];
     return { ...packer.add(chosen, [n, size]), width: wide };
   };
   // (n, heads side by side) -> (heads, n, K)

@@ -93,6 +93,35 @@ def colours(page, name, where=(0.5, 0.5)):
     )
 
 
+def ink(page, x, y, width, height):
+    """Sum over a rectangle of the picture how far each pixel is from white."""
+    return page.evaluate(
+        """([x, y, w, h]) => {
+          const canvas = document.querySelector('.mm-stage canvas');
+          const box = canvas.getBoundingClientRect();
+          const scale = canvas.width / box.width;
+          const { data } = canvas.getContext('2d').getImageData(
+            (x - box.x) * scale, (y - h / 2 - box.y) * scale, w * scale, h * scale);
+          let sum = 0;
+          for (let i = 0; i < data.length; i += 4) sum += 765 - data[i] - data[i + 1] - data[i + 2];
+          return sum;
+        }""",
+        [x, y, width, height],
+    )
+
+
+def over(page):
+    """Count the pixels that pointing has painted."""
+    return page.locator(".mm-over").evaluate(
+        """(canvas) => {
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          let n = 0;
+          for (let i = 3; i < data.length; i += 4) n += data[i] > 0;
+          return n;
+        }"""
+    )
+
+
 # ---- offline, without a kernel ---------------------------------------------------------------
 
 
@@ -170,6 +199,56 @@ def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
     page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Click')")
 
 
+def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, trace):
+    page = offline(model_map(trace), (1280, 800))
+    memory = page.get_by_role("button", name=re.compile("^The encoder's output")).bounding_box()
+
+    def named(row):  # how far from the paper it is, where names stand beside the memory
+        y = memory["y"] + memory["height"] * (row + 0.5) / 12
+        return ink(page, memory["x"] + memory["width"] + 8, y, 76, 13)
+
+    shares = trace.decoder.layers[2][1].heads.weights.mean(0)[2]
+    most = int(shares.argmax())
+    open_(page, "^Target token 3: black")
+    page.mouse.move(2, 2)
+    page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Bands')")
+    told = page.locator(".mm-words").inner_text()
+    assert "reads “black” and writes “dog”" in told
+    found = [named(row) for row in range(12)]
+    assert trace.encoder.tokens[most] == "▁chien"
+    assert all(found)  # no token is left without its name
+    assert max(found) == found[most]  # its share stands there too
+    # A cell of a head's square names its row and its column.
+    page.keyboard.press("Escape")
+    before = over(page)
+    layer = page.get_by_role("button", name=re.compile("^Decoder layer 3: open")).bounding_box()
+    told = r"“(.*)” to “(.*)”: ([\d.]+)%\nDecoder layer 3: cross-attention, head 1"
+    for x in range(40, int(layer["width"]), 2):
+        page.mouse.move(layer["x"] + x, layer["y"] + 40)
+        found = re.match(told, page.locator(".mm-tip").inner_text())
+        if found:
+            break
+    query, key, share = found.groups()
+    row = [token.removeprefix("▁") for token in trace.decoder.tokens].index(query)
+    column = [token.removeprefix("▁") for token in trace.encoder.tokens].index(key)
+    weight = trace.decoder.layers[2][1].heads.weights[0, row, column].item()
+    assert float(share) == pytest.approx(100 * weight, abs=0.6)
+    assert over(page) > 4 * before + 400  # two names, the share, the cell's frame
+
+
+def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
+    page = offline(model_map(trace, tour="00"))
+    page.get_by_role("button", name="Take the tour: 12 steps").click()
+    page.get_by_role("button", name="Next", exact=True).click()
+    open_(page, "^Encoder layer 2: open")
+    expect_at(page, "Encoder layer 2", "Layer")
+    page.get_by_role("button", name="Back to the tour: step 2").click()
+    expect(page.locator(".mm-count")).to_have_text("2 of 12")
+    expect_at(page, "The model")
+    page.get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
+
+
 def test_the_keyboard_alone(offline, trace):
     page = offline(model_map(trace))
     for _ in range(12):
@@ -207,15 +286,23 @@ def test_play_pause_and_steps(offline, trace):
     page = offline(model_map(trace), reduced_motion="reduce")
     slider = page.get_by_label("Step of the computation")
     target = page.get_by_role("button", name=re.compile("^Target token"))
-    page.get_by_role("button", name=re.compile("^One step on")).click()
-    expect(slider).to_have_value("0")
+    last = int(slider.get_attribute("max"))
+    assert last == 2 + 2 * 3 + len(trace.decoder.tokens)
+    on = page.get_by_role("button", name=re.compile("^One step on"))
+    # All but the end of the sentence is there at first; a step goes on from there, and then ends.
+    for value in (last - 2, last - 1):
+        expect(slider).to_have_value(str(value))
+        on.click()
+    page.keyboard.press("n")
+    expect(slider).to_have_value(str(last))
+    expect(on).to_have_attribute("aria-disabled", "true")
+    expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
+    slider.fill("0")
     expect(page.locator(".mm-words")).to_have_text("The sentence is cut into tokens.")
     page.keyboard.press("n")
     expect(slider).to_have_value("1")
     page.keyboard.press("b")
     expect(slider).to_have_value("0")
-    last = int(slider.get_attribute("max"))
-    assert last == 2 + 2 * 3 + len(trace.decoder.tokens)
     slider.fill(str(last))
     expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
     expect(target).to_have_count(12)
@@ -248,14 +335,33 @@ def test_the_tour_of_lesson_00(offline, trace):
 def test_what_a_tour_lights_is_in_the_picture(offline, trace, tour):
     view = model_map(trace, tour=tour)
     page = offline(view)
-    rows = ("^Target token 2: A", "^Source token 2: chien")
-    full = [colours(page, row, (0.8, 0.5)) for row in rows]
+    words = {
+        "source": ("^Source token 2: chien", (0.95, 0.5)),
+        "target": ("^Target token 3: black", (0.4, 0.5)),
+        "vectors": ("^Encoder, embedding: ", (0.5, 0.5)),
+        "answer": ("^Next token", (0.5, 0.2)),
+    }
+    full = {name: colours(page, *where) for name, where in words.items()}
+    attends = {
+        "self-attention": "source",
+        "masked-self-attention": "target",
+        "cross-attention": "target",
+    }
     for stop, step in enumerate(view._tour):
         page.get_by_role("button", name=re.compile("^Take the tour|^Next$")).click()
         if step.get("parts"):
             page.wait_for_timeout(40)
-            now = [colours(page, row, (0.8, 0.5)) for row in rows]
-            assert min(a / b for a, b in zip(now, full, strict=True)) < 0.5, stop
+            now = {name: colours(page, *where) / full[name] for name, where in words.items()}
+            assert min(now.values()) < 0.5, stop
+            for part in step["parts"]:  # the tokens that a step speaks of are not greyed
+                named = (
+                    [attends[part]]
+                    if part in attends
+                    else ["source"]
+                    if part == "embeddings"
+                    else []
+                )
+                assert all(now[name] == 1 for name in named), stop
 
 
 def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
@@ -380,6 +486,27 @@ def test_a_single_stack_fits_as_well(offline, which, size):
 # ---- in JupyterLab ---------------------------------------------------------------------------
 
 
+def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
+    page = open_notebook([IN_LAB], size=(1280, 900))
+    field = page.get_by_label("Your own French sentence")
+    expect(field).to_have_value(SENTENCE)
+    source = page.get_by_role("button", name=re.compile("^Source token"))
+    expect(source).to_have_count(12)
+    field.fill("Un chien, npb?")  # letters that are keys of the map, were they not typed
+    field.press("Enter")
+    expect(page.get_by_role("button", name="Source token 2: chien")).to_have_count(1)
+    field.fill("")
+    field.press("Enter")
+    expect(page.locator(".mm-words")).to_have_text("Type a sentence into the field.")
+    field.fill("Un chat dort.")
+    page.get_by_role("button", name="Translate").click()
+    expect(source).to_have_count(5)
+    expect(page.get_by_role("button", name="Target token 3: cat")).to_have_count(1)
+    expect(page.locator(".mm-words")).to_contain_text("Click on a layer")
+    open_(page, "^Encoder layer 1: open")
+    expect(field).to_be_hidden()
+
+
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     page = open_notebook([IN_LAB, REPORT], size=(1280, 900))
     page.wait_for_selector(".mm-stage[data-painted]")
@@ -394,7 +521,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     open_(page, "^Target token 3: black")
     expect("model decoder:2")
     page.keyboard.press("n")  # JupyterLab would take a plain letter, were it not shielded
-    expect("model none 0 -1")
+    expect("model none 20 -1")  # the twentieth step reads “stick”, which the picture hadn't yet
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     expect("model none -1 0")
     page.evaluate(

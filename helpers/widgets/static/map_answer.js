@@ -2,7 +2,7 @@
 
 import { percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
-import { clamp, shorten } from "./text.js";
+import { clamp, shorten, textWidth } from "./text.js";
 
 const ABOVE = 22; // the line of words above a stack
 
@@ -16,12 +16,14 @@ export function answer(scene, model, stack, m, rows, row) {
   const found = likeliest(model, row, clamp(Math.floor(height / 34), 3, 6));
   const left = x + strip + (m.narrow ? 40 : 26);
   const width = m.width - left;
-  const pitch = Math.min(40, height / found.length);
+  const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
-  const first = clamp(y0 - pitch * 0.6, top, top + height - found.length * pitch);
+  const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
+  const deep = Math.max(height, first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   scene.label(classes ? "class" : "next token", width < 84 ? m.width : left, top - 11, { size: 13, weight: 600, align: width < 84 ? "right" : "left" });
   const chosen = Math.max(0, found.findIndex(({ drawn }) => drawn)); // written next, or the likeliest
+  const bar = width - textWidth("<0.1%", 12) - 8;
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
@@ -31,38 +33,38 @@ export function answer(scene, model, stack, m, rows, row) {
       p.text(token, left, y - 6, { size: 14, weight: i === chosen ? 650 : 400, most: width - (drawn ? 42 : 0) });
       if (drawn) p.text("drawn", m.width, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(percent(share).replace("under ", "<"), m.width, y + 8, { size: 12, align: "right", color: p.theme.muted });
-      p.box(left, y + 5, width - 40, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 5, Math.max(2, (width - 40) * share), 6, { fill: p.theme.query, radius: 3 });
+      p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 5, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
     });
   });
-  scene.output = [x - 4, top - 4, m.width - x + 4, height + 8];
-  scene.part("loss", x + strip + 3, top - 4, m.width - x - strip - 3, height + 8);
+  scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
+  scene.part("loss", x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8);
   scene.part(["output", "decoding"], ...scene.output);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   const { token, share } = found[chosen];
   const what = classes ? "Class" : "Next token";
   const tip = [classes ? `“${shorten(token)}”, ${percent(share)}` : `After “${stack.tokens[row]}”: “${shorten(token)}”, ${percent(share)}`, "click to see logits and softmax"];
-  scene.button([x, top - ABOVE, m.width - x, ABOVE + height], `${what}: ${token}, ${percent(share)}. Open logits and softmax`, { go: `${stack.name}/output` }, tip);
+  scene.height = Math.max(scene.height, top + deep + 4);
+  scene.button([x, top - ABOVE, m.width - x, ABOVE + deep], `${what}: ${token}, ${percent(share)}. Open logits and softmax`, { go: `${stack.name}/output` }, tip);
   const below = first + found.length * pitch + 26;
   if (model.stacks.length === 1 && !m.narrow && top + height - below > 86) legend(scene, left, below, width);
 }
 
-// What the colours mean.
+// What the colours mean; other words may take its place.
 export function legend(scene, x, y, width) {
   if (width < 74) return;
   const bar = Math.min(width, 110);
-  const scale = (colours, at, words) => {
-    scene.labels.push((p) => {
-      for (let i = 0; i < bar; i++) {
-        const [r, g, b] = p.theme[colours][Math.round((255 * i) / bar)];
-        p.context.fillStyle = `rgb(${r},${g},${b})`;
-        p.context.fillRect(x + i, at, 1.5, 9);
-      }
-      words.forEach((word, i) => p.text(word, x + (bar * i) / (words.length - 1), at + 20, { size: 12, color: p.theme.muted, align: ["left", words.length > 2 ? "center" : "right", "right"][i] }));
-    });
+  const scale = (p, name, colours, at, words) => {
+    p.text(name, x, at - 10, { size: 12, color: p.theme.muted, most: width });
+    for (let i = 0; i < bar; i++) {
+      const [r, g, b] = p.theme[colours][Math.round((255 * i) / bar)];
+      p.context.fillStyle = `rgb(${r},${g},${b})`;
+      p.context.fillRect(x + i, at, 1.5, 9);
+    }
+    words.forEach((word, i) => p.text(word, x + (bar * i) / (words.length - 1), at + 20, { size: 12, color: p.theme.muted, align: ["left", words.length > 2 ? "center" : "right", "right"][i] }));
   };
-  scene.label("vectors", x, y, { size: 12, color: "muted" });
-  scale("signed", y + 10, ["−", "0", "+"]);
-  scene.label("attention", x, y + 54, { size: 12, color: "muted", most: width });
-  scale("ramp", y + 64, ["0", "max"]);
+  scene.legend = (p) => {
+    scale(p, "vectors", "signed", y + 10, ["−", "0", "+"]);
+    scale(p, "attention", "ramp", y + 64, ["0", "max"]);
+  };
 }

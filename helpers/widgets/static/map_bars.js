@@ -7,13 +7,19 @@ const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
 export class Bars {
   constructor(view) {
-    this.view = view;
+    Object.assign(this, { view, left: -1 }); // the step of the tour where a click led away from it
     this.trail = make("nav", { class: "mm-trail", "aria-label": "Where you are" });
     this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
     DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
-    this.head = make("div", { class: "mm-head" }, this.trail, this.yours, this.badge, this.depths);
+    this.input = make("input", { type: "text", lang: "fr", maxlength: 300, spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
+    this.ask = make("form", { class: "mm-ask" }, this.input, make("button", { type: "submit" }, "Translate"));
+    this.ask.addEventListener("submit", (event) => {
+      event.preventDefault();
+      view.translate(this.input.value.trim());
+    });
+    this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
     const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
     this.stepBack = button("◂", "One step back (B)", () => view.step(-1));
@@ -47,6 +53,8 @@ export class Bars {
     this.yours.hidden = !yours.length;
     this.yours.textContent = `✓ yours: ${yours.length > 2 ? `${yours.length} parts` : yours.join(", ")}`;
     this.yours.title = yours.join(", ");
+    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place); // a stand-in for Python can't send
+    if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
     this.badge.hidden = !here;
     this.badge.textContent = model.get("everything") ? `Show where we are: ${named(here)}` : `You are here: ${named(here)} ✕`;
     this.badge.setAttribute("aria-label", model.get("everything") ? `Light only what this lesson builds: ${named(here)}` : `You are here: ${named(here)}. Light the whole model`);
@@ -66,31 +74,35 @@ export class Bars {
   }
 
   showDepths() {
-    const { depth } = readPlace(this.view.place, this.view.trace);
+    const { depth, section } = readPlace(this.view.place, this.view.trace);
     [...this.depths.children].forEach((button, i) => {
       button.hidden = this.view.trace.recurrent && (i === 1 || i === 2);
-      button.setAttribute("aria-pressed", i === depth);
+      button.setAttribute("aria-pressed", i === depth && !section); // beside the layers is none of them
     });
   }
 
   showPlayer() {
-    const { beat, scene, playing } = this.view;
+    const { beat, scene, playing, shown } = this.view;
     const n = scene.beats.length;
     this.slider.max = Math.max(0, n - 1);
-    this.slider.value = beat < 0 ? n - 1 : beat;
-    this.slider.setAttribute("aria-valuetext", beat < 0 ? "everything shown" : scene.beats[Math.min(beat, n - 1)].words);
+    this.slider.value = shown;
+    this.slider.setAttribute("aria-valuetext", beat < 0 ? "everything shown" : scene.beats[shown].words);
+    this.stepBack.setAttribute("aria-disabled", shown <= 0);
+    this.stepOn.setAttribute("aria-disabled", shown >= n - 1);
     this.playing.textContent = playing ? "❚❚" : "▶";
     this.playing.setAttribute("aria-label", playing ? "Pause (P)" : "Play (P)");
   }
 
   showTour() {
     const { tour, stop } = this.view;
-    const key = `${tour.length}/${stop}`;
+    if (stop >= 0) this.left = stop;
+    const key = `${tour.length}/${stop}/${this.left}`;
     if (key === this.toured) return;
     this.toured = key;
     const held = this.tour.contains(document.activeElement) && document.activeElement.dataset.by;
     const button = (words, to, by, more = {}) => make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
     if (!tour.length) this.tour.replaceChildren();
+    else if (stop < 0 && this.left >= 0) this.tour.replaceChildren(button(`Back to the tour: step ${this.left + 1}`, this.left, "on", { class: "mm-main" }));
     else if (stop < 0) this.tour.replaceChildren(button(`Take the tour: ${tour.length} steps`, 0, "on", { class: "mm-main" }));
     else {
       const last = stop === tour.length - 1;
@@ -109,9 +121,10 @@ export class Bars {
     const { beat, scene, stop, tour, follow, place } = this.view;
     const { kind } = this.view.trace;
     let words = scene.hint ? scene.hint : `${START[kind] || ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
-    if (follow && !place) words = `Bands show where “${tokenOf(this.view)}” gets its information from: the wider, the more weight. ${kind === "ViT" ? "Blue on the picture is the last layer’s." : "Click the token again to let it go."}`;
-    if (beat >= 0 && scene.beats.length) words = scene.beats[Math.min(beat, scene.beats.length - 1)].words;
+    if (follow && !place) words = followWords(this.view);
+    if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;
     if (stop >= 0) words = tour[stop].text;
+    if (this.view.said) words = this.view.said;
     if (this.words.textContent !== words) this.words.textContent = words || "";
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
@@ -121,8 +134,11 @@ const START = { GPT: "The model has written the blue tokens. " };
 
 const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
 
-function tokenOf({ follow, trace }) {
+function followWords({ follow, trace }) {
   const [name, row] = follow.split(":");
-  return trace[name].tokens[row];
+  const token = trace[name].tokens[row];
+  if (trace.kind === "ViT") return `Bands show where “${token}” gets its information from: the wider, the more weight. Blue on the picture is the last layer’s.`;
+  if (name === "encoder" || !trace.encoder) return `Bands show where “${token}” gets its information from in each layer, averaged over the heads. Click the token again to let it go.`;
+  return `Bands show where this row, which reads “${token}” and writes “${trace.written[row]}”, gets its information from. The shares at the memory are the last layer’s.`;
 }
 

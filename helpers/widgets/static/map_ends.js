@@ -82,9 +82,9 @@ export function outputScene(model, where, width, room, row) {
   scene.label(`per ${among}`, x1, 36, { size: 13, color: "muted", most: room2 + 80 });
   scene.label("Softmax", x2, 14, { size: 16, weight: 650 });
   scene.label("probabilities: they sum to 1", x2, 36, { size: 13, color: "muted", most: width - x2 });
-  const one = { data: Float32Array.from(found.flatMap(({ logit, share }) => [logit, share])), rows: found.length, cols: 2 };
+  const one = { data: Float32Array.from(found, ({ share }) => share), rows: found.length, cols: 1 };
   const tell = (_, i) => [`“${found[i].token}”`, `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`];
-  scene.grid([left, top, width - left, pitch * found.length], one, classes ? "Likeliest classes" : "Likeliest next tokens", tell);
+  scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, classes ? "Likeliest classes" : "Likeliest next tokens", tell);
   scene.beat(`The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`, [0, 0, left - 4, room]);
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, room]);
   scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [x2 - 8, 0, width - x2 + 8, room]);

@@ -1,5 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
+import { memoryNames, namedBands } from "./map_named.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, valueAt } from "./map_trace.js";
 
@@ -43,7 +44,7 @@ export function wholeBeats(scene, model) {
   if (encoder) encoderDone(scene, model);
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     scene.beat(writes(model, row), ...rowOfStack(scene, decoder, row));
-    scene.beats[scene.beats.length - 1].now = [scene.output];
+    Object.assign(scene.beats[scene.beats.length - 1], { now: [scene.output, ...nextOf(scene, decoder, row)], follow: `decoder:${row}` });
   }
 }
 
@@ -79,6 +80,10 @@ function rowOfStack(scene, stack, row) {
   const rects = [];
   const band = (block, from, to) => rects.push([from, stack.y(row, block) - half, to - from, 2 * half]);
   let from = 0;
+  if (stack.arrow) {
+    band(0, 0, stack.arrow);
+    from = m.label;
+  }
   stack.layers.forEach((sublayers, i) => {
     from = m.narrow ? 0 : from;
     if (m.narrow && !i) band(0, 0, m.width);
@@ -99,39 +104,56 @@ function rowOfStack(scene, stack, row) {
   return rects;
 }
 
-// What stays lit, and the bands of what flows into a token, in every layer.
-export function followed(scene, model, follow) {
+// Where a decoder's row says what it writes.
+const nextOf = ({ measures: { label } }, { arrow, pitch, y }, row) => (arrow ? [[arrow, y(row) - pitch / 2, label - arrow, pitch]] : []);
+
+// What stays lit, the bands of what flows into a token in every layer, and the names at their ends.
+// `reach`: how far to the right the computation has come.
+export function followed(scene, model, follow, reach = Infinity) {
   const [name, index] = follow.split(":");
   const [stack, row] = [model[name], Number(index)];
   const { measures: m } = scene;
-  const ribbons = [];
+  const lit = [...rowOfStack(scene, stack, row), ...nextOf(scene, stack, row)];
+  const [ribbons, words] = [[], []];
+  let shares = []; // of the source's tokens, in the deepest layer that was reached
   stack.layers.forEach((sublayers, i) => {
     for (const sublayer of sublayers.filter((one) => one.heads)) {
       const mean = meanWeights(sublayer);
       const [x, , width] = sublayer.box;
       const cross = sublayer.kind === "cross-attention";
-      if (cross && m.narrow) continue; // the memory is a screen away
+      if ((cross && m.narrow) || x + width > reach) continue; // narrow: the memory is a screen away
+      if (cross) shares = Array.from({ length: mean.cols }, (_, key) => valueAt(mean, row, key));
+      const named = [];
       for (let key = 0; key < mean.cols; key++) {
         const weight = valueAt(mean, row, key);
         if (weight < 0.02 || (!cross && key === row)) continue;
         const start = cross ? [model.encoder.memory[0] - 4, model.encoder.y(key)] : [x - 4, stack.y(key, i + 1)];
         ribbons.push({ start, end: [x + width + 1, stack.y(row, i + 1)], weight, cross });
+        if (cross) continue;
+        const block = m.narrow ? i + 1 : 0;
+        if (m.narrow || !i) lit.push([0, stack.y(key, block) - stack.pitch / 2, stack.arrow || m.label, stack.pitch]);
+        named.push({ token: stack.tokens[key], weight, x: x - 4, y: stack.y(key, i + 1) });
       }
+      if (!stack.image && !m.narrow) words.push(named);
     }
   });
-  const lit = rowOfStack(scene, stack, row);
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));
   if (stack.image) lit.push(scene.picture.rect);
-  const paint = (p) => {
+  const flows = (p) => {
     for (const { start, end, weight, cross } of ribbons) {
       p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
     }
     if (stack.image) return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
     if (stack.pitch >= 13) return;
-    p.box(0, stack.y(row) - 9, m.label, 18, { fill: p.theme.paper, radius: 3 }); // its name, where many are left out
-    p.text(stack.tokens[row], m.label - 3, stack.y(row), { size: 14, weight: 650, align: "right", most: m.label - 4 });
+    p.box(0, stack.y(row) - 9, stack.arrow || m.label, 18, { fill: p.theme.paper, radius: 3 }); // its name, where many are left out
+    p.text(stack.tokens[row], (stack.arrow || m.label) - 3, stack.y(row), { size: 14, weight: 650, align: "right", most: m.label - 4 });
   };
-  return { lit, paint };
+  const named = (p) => {
+    for (const each of words) namedBands(p, each, p.theme.query);
+    if (shares.length) memoryNames(p, scene, model, shares);
+    else if (scene.legend) scene.legend(p);
+  };
+  return { lit, flows, named };
 }
 
 // Over the picture, how much a token collects from each patch in the last layer; its own is framed.

@@ -36,7 +36,12 @@ export function headScene(where, place, width, room) {
   scene.grid([x1, top, broad, tall], head.scores, "Scores", tellScore(head, queries, keys), open);
   scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellWeight(queries, keys), open);
   scene.grid([x3, g.top2, wide, tall], head.context, "Mixture of the values", tellMixture(head, queries, keys));
-  for (const target of scene.targets.slice(-3)) target.marks = (p, [row]) => markRow(p, g, row, wide, broad);
+  const marks = [
+    (p, [row, key]) => [markRow(p, g, row, wide, broad), markKey(p, g, key)],
+    (p, [row, key]) => [markRow(p, g, row, wide, broad), markValue(p, { ...g, rows: keys.length }, key, wide)],
+    (p, [row]) => markRow(p, g, row, wide, broad),
+  ];
+  scene.targets.slice(-3).forEach((target, i) => (target.marks = marks[i]));
 
   const { top2, head2 } = g;
   const end = top + tall + 24;
@@ -58,7 +63,8 @@ function headSizes(width, room, queries, keys) {
   const left = clamp(Math.ceil(Math.max(...queries.map((token) => textWidth(token, 13)))) + 8, 40, 92);
   const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 30];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
-  const wide = clamp(free * (narrow ? 0.32 : 0.16), 40, 150);
+  // The strips give way where that leaves room for the numbers in the cells.
+  const wide = clamp(narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2), narrow ? 40 : 64, 150);
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 3, 40);
   const head = 24;
   const up = narrow ? 70 : clamp(room * 0.26, 70, 130);
@@ -102,17 +108,24 @@ function headSeams(scene, one, x, y, { cell, high }, head = null) {
   scene.paint((p) => {
     p.seams(one.rows, one.cols, x, y, cell, high);
     if (cell < 26 || high < 14) return;
+    const tight = cell < textWidth("−0.0", 12) + 4;
     for (let r = 0; r < one.rows; r++) {
       for (let c = 0; c < one.cols; c++) {
         const masked = head && !head.allowed(r, c);
         const value = valueAt(one, r, c);
         if (!head && value < 0.005) continue;
-        const words = masked ? "−∞" : head ? number(value, 1) : number(value).replace("0.", ".");
+        const words = masked ? "−∞" : head ? scoreIn(value, tight) : number(value).replace("0.", ".");
         const color = masked ? p.theme.muted : inkOn(colourOf(one, value, p.theme));
         p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size: 12, align: "center", color });
       }
     }
   });
+}
+
+// A score with one decimal. In a tight cell it does without a leading zero and with a short minus.
+function scoreIn(value, tight) {
+  const words = number(value, Math.abs(value) < 9.95 ? 1 : 0);
+  return tight ? words.replace("−", "-").replace(/^(-?)0\./, "$1.") : words;
 }
 
 function headLabels(scene, where, g, queries, keys) {
@@ -173,12 +186,14 @@ function formula(scene, x, y, most, { q }) {
   }
 }
 
-// The row of a query, through the whole computation.
+// The row of a query, through the whole computation; with a key's column, and a value's row.
 function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
   for (const [x, top_, w] of [[left, top, wide], [x1, top, broad], [x2, top2, broad], [x3, top2, wide]]) {
     p.box(x - 1, top_ + row * high - 1, w + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
   }
 }
+const markKey = (p, { x1, cell, head, up }, key) => p.box(x1 + key * cell - 1, head - 1, cell + 2, up + 2, { edge: p.theme.key, line: 2, radius: 2 });
+const markValue = (p, { x3, head2, up, rows }, key, wide) => p.box(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, { edge: p.theme.value, line: 2, radius: 2 });
 
 const tellScore = (head, queries, keys) => (one, row, col) => {
   const pair = `“${queries[row]}” to “${keys[col]}”`;

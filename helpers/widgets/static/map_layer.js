@@ -1,9 +1,11 @@
 // The map, second depth: one layer, its sublayers from left to right, and the residual stream that
 // runs past each of them.
 
-import { Scene, number, tellVector } from "./map_scene.js";
+import { tag } from "./map_named.js";
+import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { patchRow } from "./map_patches.js";
-import { KINDS, title } from "./map_trace.js";
+import { tellCell } from "./map_tiles.js";
+import { KINDS, title, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
 const WORDS = {
@@ -12,8 +14,6 @@ const WORDS = {
   "cross-attention": "attends to the encoder’s output",
 };
 const does = ({ kind }, model) => (kind === "feed-forward" ? `Linear, ${model.activation}, Linear, for each token by itself` : WORDS[kind]);
-
-const SHORT = { "self-attention": "Attention", "masked-self-attention": "Masked", "cross-attention": "Cross", "feed-forward": "Feed-fwd" };
 
 export function layerScene(model, where, place, width, room) {
   const { stack, sublayers, layer } = where;
@@ -36,7 +36,7 @@ export function layerScene(model, where, place, width, room) {
     x = end + g.gap;
   }
   layerBeats(scene, g, model, sublayers, room);
-  scene.hint = `Click on a head to open it. ${model.normFirst ? "This model normalises before each sublayer (pre-norm); the paper does it after each addition." : "Each addition is followed by a layer norm (post-norm), as in the paper."}`;
+  scene.hint = `Click on a head to open it. Layer norm brings every vector to the same size, here ${model.normFirst ? "before each sublayer (“pre-norm”); the first Transformer had it after each ⊕." : "after each ⊕ (“post-norm”), as in the first Transformer."}`;
   return scene;
 }
 
@@ -73,7 +73,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   const pre = model.normFirst;
   if (pre) {
     flow(from, x);
-    strip(scene, g, sublayer.read, x, "norm", "after layer norm", tokens);
+    strip(scene, g, sublayer.read, x, "norm", "after layer norm, which brings every vector to the same size", tokens);
     from = x + g.strip;
     x = from + g.gap;
   }
@@ -84,8 +84,9 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   from = x + wide;
   x = from + g.gap;
   flow(from, x);
-  const found = sublayer.heads ? (g.strip > 32 ? "× W_O" : "W_O") : "out";
-  strip(scene, g, sublayer.found, x, found, `what ${KINDS[sublayer.kind].toLowerCase()} found`, tokens);
+  const words = KINDS[sublayer.kind].toLowerCase();
+  const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
+  strip(scene, g, sublayer.found, x, sublayer.heads ? (textWidth("heads joined", 12) < g.strip + 2 * g.gap ? "heads joined" : "joined") : "out", `what ${words} found${joined}`, tokens);
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
   const after = plus + g.gap * 0.9 + 3;
@@ -94,14 +95,14 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   scene.paint((p) => {
     p.line([[fork, g.top + 6], [fork, g.skip], [plus, g.skip], [plus, g.top + 4]], { color: p.theme.muted, width: 2, radius: 9 });
     p.line([[plus, g.top], [plus, g.bottom]], { color: p.theme.muted, width: 1.5 });
-    p.plus(plus, g.top - 2, 8);
   });
+  scene.plus(plus, g.top - 2, 8, words);
   scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
   flow(plus, after);
-  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${KINDS[sublayer.kind].toLowerCase()}`, tokens);
+  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens);
   const end = after + g.strip;
   const room = end - start;
-  scene.label(room < 120 ? SHORT[sublayer.kind] : KINDS[sublayer.kind], start, 14, { size: room > 170 ? 15 : 13, weight: 650, most: room });
+  scene.label(KINDS[sublayer.kind], start, 14, { size: room > 170 ? 15 : 13, weight: 650, most: room });
   if (room >= 120) scene.label(does(sublayer, model), start, 34, { size: 13, color: "muted", most: end - start });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
@@ -127,9 +128,12 @@ function heads(scene, where, place, g, sublayer, x, wide) {
     const [tx, ty] = [left + (h % cols) * (size + 5), g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14];
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
     scene.label(size > 50 ? `head ${h + 1}` : String(h + 1), tx, ty - 9, { size: 12, color: "muted" });
+    const source = keys ? scene.sources : where.stack.tokens;
+    const told = tellCell(`${KINDS[sublayer.kind]}, head ${h + 1}`, where.stack.tokens, source, head, "click to open it");
+    scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, { marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys) });
     scene.button([tx - 2, ty - 16, size + 4, size + 18], `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`, { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` }, [
       `${KINDS[sublayer.kind]}, head ${h + 1}`, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
-      strongest(head, where.stack.tokens, keys ? scene.sources : where.stack.tokens),
+      strongest(head, where.stack.tokens, source),
     ]);
   });
   if (keys) {
@@ -138,6 +142,19 @@ function heads(scene, where, place, g, sublayer, x, wide) {
       p.text("memory", x + wide / 2 + 8, 51, { size: 12, color: p.theme.key });
     });
   }
+}
+
+// The names that a cell of a head's square stands for, where they are in the picture.
+function pointedRows(p, g, { stack: { tokens, image } }, head, row, key, cross) {
+  if (image || !head.allowed(row, key)) return;
+  const name = (one, words, color) => {
+    p.box(0, g.y(one) - 9, g.label - 2, 18, { fill: p.theme.paper, radius: 0 });
+    p.text(words, g.label - 5, g.y(one), { size: 14, weight: 650, align: "right", most: g.label - 6, color });
+  };
+  name(row, tokens[row], p.theme.query);
+  if (cross) return;
+  name(key, tokens[key], p.theme.query);
+  tag(p, percent(valueAt(head.weights, row, key)), g.label + 3, g.y(key), { color: p.theme.query });
 }
 
 const stackTint = ({ stack }, theme) => (stack.name === "encoder" ? theme.tint : theme.warm);

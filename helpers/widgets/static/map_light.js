@@ -1,6 +1,7 @@
 // The map, light: which parts of a scene stay in full colour while the rest is dimmed.
 
 import { followed } from "./map_flow.js";
+import { memoryNames } from "./map_named.js";
 
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
@@ -26,30 +27,39 @@ function marksOf({ scene, model }) {
 }
 
 function litOf(view) {
-  const { scene, trace } = view;
-  if (view.beat >= 0 && scene.beats.length) return { lit: revealed(scene, view.beat, view.progress), flows: null };
+  const { scene, trace, place } = view;
+  if (view.beat >= 0 && scene.beats.length) return playedTo(view);
   const stop = view.tour[view.stop];
-  if (view.follow && !view.place) {
-    const { lit, paint } = followed(scene, trace, view.follow);
-    return { lit, flows: paint };
-  }
-  const parts = stop ? stop.parts : view.here && !view.place ? [view.here] : [];
-  const lit = (parts || []).flatMap((part) => rectsOf(scene, part));
-  return { lit: lit.length ? lit : null, flows: null };
+  if (view.follow && !place) return followed(scene, trace, view.follow);
+  const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
+  const lit = parts.flatMap((part) => rectsOf(scene, part));
+  const named = !place && parts.some((part) => ["memory", "cross-attention"].includes(part)) && trace.encoder && trace.decoder;
+  return { lit: lit.length ? lit : null, flows: null, named: named ? (p) => memoryNames(p, scene, trace) : null };
+}
+
+// While a decoder's row is computed, bands show what it takes from, as far as it has come.
+function playedTo({ scene, trace, place, beat, progress = 1 }) {
+  const at = Math.min(beat, scene.beats.length - 1);
+  const { lit, reach } = revealed(scene, at, progress);
+  const { follow } = scene.beats[at];
+  const { flows = null, named = null } = follow ? followed(scene, trace, follow, reach) : {};
+  const done = !place && progress === 1 && at === scene.beats.length - 1;
+  return { lit: done ? null : lit, flows, named };
 }
 
 // Beats before this one in full, this one as far as it has come.
-function revealed(scene, beat, progress = 1) {
-  const before = scene.beats.slice(0, beat).flatMap(({ rects }) => rects);
-  const { rects, now: also = [] } = scene.beats[Math.min(beat, scene.beats.length - 1)];
-  const eased = progress < 1 ? 1 - (1 - progress) ** 2 : 1;
+function revealed(scene, beat, progress) {
+  const before = scene.beats.slice(0, beat).flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
+  const { rects, now: also = [] } = scene.beats[beat];
+  if (progress === 1) return { lit: [...before, ...rects, ...also], reach: Infinity };
   const total = rects.reduce((sum, rect) => sum + rect[2], 0);
-  let left = total * eased;
+  let left = total * (1 - (1 - progress) ** 2);
   const now = [];
   for (const [x, y, w, h] of rects) {
     if (left <= 0) break;
     now.push([x, y, Math.min(w, left), h]);
     left -= w;
   }
-  return progress < 1 ? [...before, ...now] : [...before, ...now, ...also];
+  const [x, , w] = now[now.length - 1] || [0, 0, 0];
+  return { lit: [...before, ...now], reach: scene.measures && scene.measures.narrow ? 0 : x + w };
 }

@@ -154,18 +154,17 @@ export class Paint {
   }
 
   // The addition of a residual connection.
-  plus(x, y, size = 7, sign = "+") {
+  plus(x, y, size, color) {
     const { context, theme } = this;
     context.beginPath();
     context.arc(x, y, size, 0, 2 * Math.PI);
     context.fillStyle = theme.paper;
     context.fill();
     context.lineWidth = 1.5;
-    context.strokeStyle = theme.muted;
+    context.strokeStyle = color;
     context.stroke();
-    this.line([[x - size * 0.5, y], [x + size * 0.5, y]], { color: theme.muted });
-    if (sign === "+") this.line([[x, y - size * 0.5], [x, y + size * 0.5]], { color: theme.muted });
-    else this.line([[x - size * 0.35, y - size * 0.35], [x + size * 0.35, y + size * 0.35]], { color: theme.muted });
+    this.line([[x - size * 0.5, y], [x + size * 0.5, y]], { color });
+    this.line([[x, y - size * 0.5], [x, y + size * 0.5]], { color });
   }
 
   tick(x, y) {

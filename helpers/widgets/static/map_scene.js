@@ -7,7 +7,7 @@ export const NARROW = 540; // below this width, in pixels, parts stand below eac
 export class Scene {
   constructor(width, height, title) {
     Object.assign(this, { width, height, title });
-    Object.assign(this, { painters: [], labels: [], flows: [], targets: [], parts: {}, beats: [] });
+    Object.assign(this, { painters: [], labels: [], tops: [], targets: [], parts: {}, beats: [], legend: null });
   }
 
   // Painted under the veil that dims what is not lit; labels stay above it.
@@ -16,6 +16,11 @@ export class Scene {
   }
   label(words, x, y, style = {}) {
     this.labels.push((p) => p.text(words, x, y, { ...style, color: style.color ? p.theme[style.color] : p.theme.ink }));
+  }
+
+  // Above the veil: work(paint, lit) is told whether any of `rect` is lit, so that nothing is half.
+  top(rect, work) {
+    this.tops.push({ rect, work });
   }
 
   // A named part: what `here` and the tour light.
@@ -31,6 +36,22 @@ export class Scene {
   // A matrix on the page: its cells can be pointed at and walked through.
   grid(rect, one, name, tell, open = null, rows = one.rows) {
     this.targets.push({ rect, name, one, rows, cols: one.cols, grid: true, tell, open });
+  }
+
+  // Both for the pointer alone: what they tell can be reached by keys a level deeper.
+  peek(rect, one, name, tell, more) {
+    this.targets.push({ rect, name, one, rows: one.rows, cols: one.cols, grid: true, tell, pointer: true, ...more });
+  }
+  spot(rect, name, tip) {
+    this.targets.push({ rect, name, tip: () => tip, pointer: true });
+  }
+
+  // The addition of a residual connection, with a word on what it does.
+  plus(x, y, size, name) {
+    this.top([x - 1, y - 1, 2, 2], (p, lit) => p.plus(x, y, size, lit ? p.theme.muted : p.theme.lane));
+    this.spot([x - size - 1, y - size - 1, 2 * size + 2, 2 * size + 2], `Addition after ${name}, ${Math.round(x)}, ${Math.round(y)}`, [
+      `⊕ adds what ${name} found`, "to the vector that ran past it", "(a residual connection)",
+    ]);
   }
 
   // One moment of playing: what it says, and what it reveals from left to right.

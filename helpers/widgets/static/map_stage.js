@@ -5,6 +5,8 @@ import { Paint } from "./map_paint.js";
 import { cellAt, cellRect } from "./map_scene.js";
 import { clamp } from "./text.js";
 
+const acts = (one) => Boolean(one.follow || one.go !== undefined || one.open || one.write !== undefined);
+
 export class Stage {
   // `acts`: open(place), follow(token), write(row), say(text)
   constructor(acts) {
@@ -26,8 +28,8 @@ export class Stage {
   // ---- painting ----------------------------------------------------------------------------
 
   // Show a scene. `lit`: rectangles that stay in full colour, or null for all of it.
-  show(scene, theme, { lit = null, flows = null, marks = null, height = scene.height } = {}) {
-    Object.assign(this, { scene, theme, lit, flows, marks, height });
+  show(scene, theme, { lit = null, flows = null, named = null, marks = null, height = scene.height } = {}) {
+    Object.assign(this, { scene, theme, lit, flows, named, marks, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);
     this.scale = fitCanvas(this.full, scene.width, height);
@@ -58,9 +60,11 @@ export class Stage {
         if (w > 0 && h > 0) context.drawImage(this.full, x * scale, y * scale, w * scale, h * scale, x, y, w, h);
       }
     }
+    const any = ([x, y, w, h]) => !lit || lit.some(([left, top, wide, high]) => x < left + wide && left < x + w && y < top + high && top < y + h);
+    for (const { rect, work } of scene.tops) work(p, any(rect));
     if (flows) flows(p);
     for (const label of scene.labels) label(p);
-    if (this.marks) this.marks(p);
+    for (const work of [this.named || scene.legend, this.marks]) if (work) work(p);
     this.paintPointed();
     this.root.dataset.painted = String(Number(this.root.dataset.painted || 0) + 1);
   }
@@ -89,7 +93,7 @@ export class Stage {
   // ---- what can be pressed: a real button for every target, one of them in the tab order ----
 
   place() {
-    const list = [...this.scene.targets].sort((a, b) => b.rect[2] * b.rect[3] - a.rect[2] * a.rect[3]);
+    const list = this.scene.targets.filter((one) => !one.pointer).sort((a, b) => b.rect[2] * b.rect[3] - a.rect[2] * a.rect[3]);
     while (this.hits.length < list.length) {
       const hit = make("button", { type: "button", class: "mm-hit", tabindex: -1 });
       this.targets.append(hit);
@@ -109,7 +113,7 @@ export class Stage {
     this.list = list;
     const home = this.hits.find((hit) => hit.tabIndex === 0 && !hit.hidden);
     if (!home) this.setHome(this.first());
-    if (this.pointed) this.pointed = list.includes(this.pointed.target) ? this.pointed : null;
+    if (this.pointed) this.pointed = this.scene.targets.includes(this.pointed.target) ? this.pointed : null;
     if (!this.pointed) this.tip.hidden = true;
     this.cursor = null;
   }
@@ -142,7 +146,9 @@ export class Stage {
   onPoint(event) {
     const box = this.root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const [target] = this.scene.targetsAt(x, y);
+    const found = this.scene.targetsAt(x, y);
+    const [target] = found;
+    this.root.style.cursor = found.some(acts) ? "pointer" : "";
     this.point(target ? { target, cell: target.grid ? cellAt(target, x, y) : null } : null);
   }
 
@@ -150,7 +156,6 @@ export class Stage {
     const key = (one) => (one ? `${one.target.name}/${one.cell}` : "");
     if (key(next) === key(this.pointed)) return;
     this.pointed = next;
-    this.root.style.cursor = next && (next.target.go !== undefined || next.target.follow || next.target.open || next.target.write !== undefined) ? "pointer" : "";
     this.paintPointed();
     this.drawTip();
     if (next && next.cell && !next.quiet) this.acts.say(this.words().join(", "));
@@ -170,8 +175,9 @@ export class Stage {
     const [x, y, w, h] = target.grid ? cellRect(target, cell) : target.rect;
     const { offsetWidth: wide, offsetHeight: high } = this.tip;
     const left = clamp(x + w / 2 - wide / 2, 2, this.scene.width - wide - 2);
-    const above = y - high - 8;
-    const top = above >= 0 ? above : Math.min(y + h + 8, this.height - high);
+    const [above, below] = [y - high - 8, y + h + 8];
+    // Below a cell, where the headings above it stay in sight; above everything else.
+    const top = target.grid ? (below + high <= this.height ? below : Math.max(0, above)) : above >= 0 ? above : Math.min(below, this.height - high);
     this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
@@ -182,7 +188,7 @@ export class Stage {
     const box = this.root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     // What is only there to be read lets the press through to what lies around it.
-    const target = this.scene.targetsAt(x, y).find((one) => one.follow || one.go !== undefined || one.open || one.write !== undefined);
+    const target = this.scene.targetsAt(x, y).find(acts);
     if (target) this.act(target, target.grid ? cellAt(target, x, y) : null);
   }
 

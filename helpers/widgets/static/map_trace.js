@@ -26,10 +26,11 @@ function typical(data) {
 }
 
 export const valueAt = (one, row, col) => one.data[row * one.cols + col];
-// Which entry of the whole vector a column is: every n-th one, even and odd in turn.
-export function entryOf(one, col) {
-  const step = Math.max(1, Math.floor((one.width || 0) / one.cols));
-  return col * step + (step > 1 ? col % 2 : 0);
+// Which entry of the whole vector a column is: pairs of them, closer together at the start.
+export function entryOf({ width = 0, cols }, col) {
+  if (width <= cols) return col;
+  const [pair, last, square] = [col >> 1, Math.floor(width / 2) - 1, ((cols >> 1) - 1) ** 2];
+  return 2 * Math.max(pair, Math.floor((2 * last * pair * pair + square) / (2 * square))) + (col % 2);
 }
 
 export const rowOf = (one, row) => one.data.subarray(row * one.cols, (row + 1) * one.cols);

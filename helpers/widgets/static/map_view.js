@@ -33,8 +33,14 @@ class MapView {
     const changes = TRAITS.map((name) => `change:${name}`).join(" ");
     model.on(changes, this.redraw);
     const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
+    const renew = () => this.renew();
+    const refuse = () => this.hear(model.get("_refused"));
+    model.on("change:_data", renew);
+    model.on("change:_refused", refuse);
     this.end = () => {
       model.off(changes, this.redraw);
+      model.off("change:_data", renew);
+      model.off("change:_refused", refuse);
       this.pause();
       clearTimeout(this.saying);
       for (const end of ends) end();
@@ -70,6 +76,7 @@ class MapView {
   }
 
   set(changes) {
+    if (!("sentence" in changes)) this.said = "";
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
     this.redraw();
@@ -100,10 +107,33 @@ class MapView {
     this.open(place);
   }
 
+  // ---- another sentence: Python traces it --------------------------------------------------
+
+  translate(sentence) {
+    this.pause();
+    this.hear(sentence === this.model.get("sentence") ? this.model.get("_refused") : "The model is reading your sentence …");
+    this.set({ sentence });
+  }
+  renew() {
+    this.trace = readTrace(this.model.get("_trace"), this.model.get("_data"));
+    this.tour = this.model.get("_tour");
+    this.measured = null;
+    this.bars.left = -1;
+    this.hear("");
+    this.say(`Now the model reads: ${this.model.get("sentence")}`);
+  }
+  // What is said of a sentence stands where words stand, until something else is done.
+  hear(words) {
+    this.said = words;
+    if (words) this.say(words);
+    this.redraw();
+  }
+
   // ---- the tour ----------------------------------------------------------------------------
 
   goTo(stop) {
     this.pause();
+    if (stop < 0 || stop >= this.tour.length) this.bars.left = -1; // not left by a click on the picture
     if (stop < 0 || stop >= this.tour.length) return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
     const { text, parts, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
@@ -142,11 +172,17 @@ class MapView {
     this.progress = 1;
     this.redraw();
   }
+  // The step that the picture shows: outside of playing, all that is there.
+  get shown() {
+    const last = this.scene.beats.length - 1;
+    if (this.beat >= 0) return Math.min(this.beat, last);
+    const { trace, place } = this;
+    return !place && (trace.decoder || trace.recurrent) ? Math.min(last, beatsBefore(trace) + this.rows - (trace.given || 1)) : last;
+  }
   step(by) {
     this.pause();
-    const last = this.scene.beats.length - 1;
-    const next = this.beat < 0 ? (by > 0 ? 0 : last) : this.beat + by;
-    this.set({ beat: next > last ? -1 : next, follow: "", stop: -1 });
+    const next = this.shown + by;
+    if (next >= 0 && next < this.scene.beats.length) this.set({ beat: next, follow: "", stop: -1 });
   }
 
   // ---- drawing -----------------------------------------------------------------------------
@@ -189,7 +225,7 @@ class MapView {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.bars.input) return;
     const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;

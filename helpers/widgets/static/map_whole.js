@@ -2,6 +2,7 @@
 
 import { answer, legend } from "./map_answer.js";
 import { NARROW, Scene, tellVector } from "./map_scene.js";
+import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { patchRow, picture } from "./map_patches.js";
@@ -20,7 +21,13 @@ function measures(model, width, room) {
   const words = model.stacks.flatMap((one) => one.tokens);
   const free = room - model.stacks.length * (HEAD + UNDER) - (model.stacks.length > 1 ? GAP - UNDER : 0);
   const pitch = narrow ? 14 : clamp(Math.floor((4 * free) / model.stacks.length / most) / 4, most > 30 ? 7 : 9, model.stacks.length > 1 ? 26 : 38);
-  const label = model.image ? PICTURE + pitch + 12 : clamp(Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8, 74, width < 760 ? 74 : 96);
+  const names = Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8;
+  // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
+  const both = model.encoder && model.decoder && width >= 860;
+  const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
+  const next = both ? Math.min(90, widest(model.written.map((word) => `→ ${word}`))) : 0;
+  const label = model.image ? PICTURE + pitch + 12 : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
+  if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
   const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, 44);
   const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
@@ -46,7 +53,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1) {
   const m = measures(model, width, room);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
-  scene.measures = m;
+  scene.measures = Object.assign(m, { current });
   let top = HEAD;
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
@@ -55,7 +62,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1) {
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
     if (stack.answers) answer(scene, model, stack, m, n, current);
-    scene.height = stack.bottom + UNDER;
+    scene.height = Math.max(scene.height, stack.bottom + UNDER);
     top = stack.bottom + GAP + HEAD;
   }
   wholeBeats(scene, model);
@@ -79,22 +86,32 @@ function stackScene(scene, model, stack, m, rows) {
   });
   if (stack.image) scene.picture = picture(scene, stack, stack.blocks[0].top + m.pitch + 4, PICTURE);
   embedding(scene, model, stack, m, rows);
-  stack.layers.forEach((sublayers, i) => layerBox(scene, stack, sublayers, i, m, rows));
+  stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1)) scene.part(stack.name, 0, top - 2, end, height + 4);
+  // What attends, and what gets a vector, is named.
+  const own = stack === model.decoder ? ["masked-self-attention", "cross-attention"] : ["self-attention"];
+  scene.part(["embeddings", "positions", ...own], 0, stack.blocks[0].top - 3, stack.arrow || label, rows * m.pitch + 6);
 }
 
-function tokens(scene, model, stack, { pitch, label }, top, rows, block) {
+function tokens(scene, model, stack, { pitch, label, current }, top, rows, block) {
   const every = Math.ceil(11.5 / pitch);
   const side = model.stacks.length < 2 ? "Token" : stack.name === "encoder" ? "Source token" : "Target token";
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const y = stack.y(row, block);
-    if (!block) scene.button([0, y - pitch / 2, label, pitch], `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, every > 1 ? [token] : []);
+    const tip = stack.arrow ? [`reads “${token}”, writes “${model.written[row]}”`, "click to follow it"] : every > 1 ? [token] : [];
+    if (!block) scene.button([0, y - pitch / 2, label, pitch], `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
     if (stack.image && row) return patchRow(scene, stack, row, label - 4, y, pitch);
     if (row % every) return;
     const size = clamp(pitch - 1, 12, 14);
     const own = model.kind === "GPT" && row >= model.given; // written by the model itself
-    scene.paint((p) => p.text(token, label - 3, y + 0.5, { size, align: "right", most: label - 4, ...(own ? { weight: 650, color: p.theme.query } : {}) }));
+    const right = stack.arrow || label;
+    scene.paint((p) => {
+      p.text(token, right - 3, y + 0.5, { size, align: "right", most: right - 4, ...(own ? { weight: 650, color: p.theme.query } : {}) });
+      const now = row === current ? { weight: 650, color: p.theme.query } : { color: p.theme.muted };
+      if (stack.arrow) p.text(`→ ${model.written[row]}`, right + 1, y + 0.5, { size, most: label - right - 2, ...now });
+    });
   });
+  if (stack.arrow) scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
 }
 
 const COLUMNS = [
@@ -130,7 +147,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
 }
 
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
-function layerBox(scene, stack, sublayers, i, m, rows) {
+function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { x, top } = stack.blocks[i + 1];
   const height = stack.n * m.pitch;
   const exit = clamp(m.module * 0.15, 7, 34);
@@ -145,20 +162,23 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
   const lens = Math.min(free - column * attentions.length, attentions.length > 1 ? 120 : 64);
   const name = `${stack.title} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
-  scene.paint((p) => p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm, edge: p.theme.edge }));
+  scene.paint((p) => p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm }));
+  scene.top([x + 8, top, width - 16, height], (p, lit) => p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }));
   scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`, "click to open"]);
   let at = x + pad;
+  let left = x - 1; // a part reaches from one addition to the next
   for (const sublayer of sublayers) {
     const wide = sublayer.heads ? column : lens;
     const box = (sublayer.box = [at, top, wide, height]);
-    if (sublayer.heads) tiles(scene, sublayer, at, top + 4, wide, height - 8, rows, grid);
+    const plus = at + wide + pad / 2;
+    if (sublayer.heads) tiles(scene, model, stack, sublayer, name, [at, top + 4, wide, height - 8], rows, grid);
     else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
-    scene.part([sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])], at - 2, top, wide + 4, height);
-    adds(scene, at + wide + pad / 2, top, height);
-    const words = NAMES[sublayer.kind].find((each) => textWidth(each, 12) < wide + pad);
-    if (words) scene.label(words, at + wide / 2, top + height + 12, { size: 12, color: "muted", align: "center" });
+    scene.part([sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])], left, top - 3, plus - 1.5 - left, height + 6);
+    adds(scene, plus, top, height, KINDS[sublayer.kind].toLowerCase());
+    left = plus + 1.5;
     at += wide + pad;
   }
+  namesBelow(scene, sublayers, top + height + 12, [x - 4, x + width + exit + 8]);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
@@ -170,44 +190,35 @@ function layerBox(scene, stack, sublayers, i, m, rows) {
   scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${rows} vectors`, tell, null, rows);
 }
 
+// Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
 const NAMES = {
-  "self-attention": ["self-attention", "attention", "attn"],
-  "masked-self-attention": ["masked self-attention", "masked attention", "masked", "self"],
-  "cross-attention": ["cross-attention", "cross"],
-  "feed-forward": ["feed-forward", "feed-fwd", "ffn"],
+  "self-attention": ["self-attention", "self-attention", "self-attention"],
+  "masked-self-attention": ["masked self-attention", "masked", "masked"],
+  "cross-attention": ["cross-attention", "cross", "cross"],
+  "feed-forward": ["feed-forward", "feed-forward", ""],
 };
 
+function namesBelow(scene, sublayers, y, [from, to]) {
+  for (const size of [0, 1, 2]) {
+    let end = from;
+    const words = sublayers.map(({ kind, box }) => {
+      const name = NAMES[kind][size];
+      const wide = textWidth(name, 12);
+      const x = Math.max(end + (end > from ? 8 : 0), Math.min(box[0] + box[2] / 2 - wide / 2, to - wide));
+      if (name) end = x + wide;
+      return { name, x };
+    });
+    if (end > to) continue;
+    return words.forEach(({ name, x }) => name && scene.label(name, x, y, { size: 12, color: "muted" }));
+  }
+}
+
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
-function adds(scene, x, top, height) {
-  scene.paint((p) => {
-    p.line([[x, top + 4], [x, top + height - 4]], { color: p.theme.muted, width: 1, alpha: 0.55 });
-    p.plus(x, top + 1, 5);
-  });
+function adds(scene, x, top, height, name) {
+  scene.paint((p) => p.line([[x, top + 4], [x, top + height - 4]], { color: p.theme.muted, width: 1, alpha: 0.55 }));
+  scene.plus(x, top + 1, 5, name);
   scene.part("add-and-norm", x - 7, top - 6, 14, 14);
   scene.part("add-and-norm", x - 1.5, top + 8, 3, height - 10);
-}
-
-// As few columns of tiles as keep them nearly as large as can be.
-function tileGrid(heads, width, height) {
-  const gap = heads > 6 ? 2 : 4;
-  const grids = Array.from({ length: heads }, (_, i) => {
-    const [cols, down] = [i + 1, Math.ceil(heads / (i + 1))];
-    const size = Math.min((width - (cols - 1) * gap) / cols, (height - (down - 1) * gap) / down);
-    return { cols, down, size, gap, width: cols * size + (cols - 1) * gap };
-  });
-  const largest = Math.max(...grids.map(({ size }) => size));
-  return grids.find(({ size }) => size >= 0.8 * largest);
-}
-
-// Every head's map, small.
-function tiles(scene, sublayer, x, y, width, height, rows, { cols, down, size, gap, width: wide }) {
-  const left = x + (width - wide) / 2;
-  const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
-  const top = y + (height - down * size - (down - 1) * step) / 2;
-  sublayer.tiles = sublayer.heads.map((_, h) => [left + (h % cols) * (size + gap), top + Math.floor(h / cols) * (size + step), size, size]);
-  const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
-  scene.paint((p) => sublayer.heads.forEach((head, h) => p.matrix(head.weights, ...sublayer.tiles[h], { rows: shown })));
-  scene.part("head", ...sublayer.tiles[0]);
 }
 
 // ---- what joins and what leaves ---------------------------------------------------------------

@@ -1,0 +1,58 @@
+// The map, words in their places: which tokens a row takes from, each with its share.
+
+import { percent } from "./map_scene.js";
+import { textWidth } from "./text.js";
+
+const NAMED = 0.1; // the share from which a word is named
+
+// The largest first, each only if it keeps its distance from those that are there.
+function apart(words, gap, most = Infinity) {
+  const kept = [];
+  for (const one of [...words].sort((a, b) => b.weight - a.weight)) {
+    if (kept.length < most && kept.every(({ y }) => Math.abs(y - one.y) >= gap)) kept.push(one);
+  }
+  return kept;
+}
+
+// Words on a piece of paper, which covers what lies there.
+export function tag(p, words, x, y, { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = {}) {
+  const wide = Math.min(most, 1.08 * textWidth(words, size) + 6);
+  const left = align === "right" ? x - wide : x;
+  p.box(left, y - 7.5, wide, 15, { fill: p.theme.paper, radius: 4 });
+  p.text(words, left + 3, y + 0.5, { size, weight, color, most: wide });
+}
+
+// Where bands begin inside a layer: `words` are { token, weight, x, y }.
+export function namedBands(p, words, color) {
+  for (const { token, weight, x, y } of apart(words.filter(({ weight }) => weight >= NAMED), 14, 4)) {
+    tag(p, `${token} ${percent(weight)}`, x, y, { align: "right", color });
+  }
+}
+
+// Beside the memory every source token has its name, and its share where it has one.
+export function memoryNames(p, scene, { encoder }, shares = []) {
+  if (!encoder.memory || scene.measures.narrow) return;
+  const [x, , width] = encoder.memory;
+  const block = encoder.blocks.length - 1;
+  const words = encoder.tokens.map((token, s) => ({ token, weight: shares[s] || 0, y: encoder.y(s, block) }));
+  for (const { token, weight, y } of apart(words, 12.5)) {
+    const strong = weight >= NAMED;
+    const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
+    p.text(strong ? `${token} ${percent(weight)}` : token, x + width + 10, y + 0.5, { size: 13, most: scene.width - x - width - 12, ...style });
+  }
+}
+
+export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {
+  if (!memory || narrow) return;
+  const left = memory[0] + memory[2] + 7;
+  tag(p, `${tokens[key]} ${percent(share).replace("under ", "<")}`, left, y(key, blocks.length - 1), { size: 13, color: p.theme.key, most: all - left });
+}
+
+// A token's name in its own column, and beside it how much it gets.
+export function nameAt(p, { measures: { label } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
+  const y = stack.y(row, block);
+  const right = stack.arrow || label;
+  p.box(0, y - 8, right - 1, 16, { fill: p.theme.paper, radius: 0 });
+  p.text(stack.tokens[row], right - 3, y + 0.5, { size: 14, weight: 650, align: "right", most: right - 4, color });
+  if (share !== null) tag(p, percent(share).replace("under ", "<"), label + 4, y, { color });
+}

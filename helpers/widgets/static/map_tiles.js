@@ -1,0 +1,51 @@
+// The map, the heads of a layer as small squares: each cell can be pointed at.
+
+import { memoryName, nameAt } from "./map_named.js";
+import { percent } from "./map_scene.js";
+import { KINDS, valueAt } from "./map_trace.js";
+import { clamp } from "./text.js";
+
+// As few columns of tiles as keep them nearly as large as can be.
+export function tileGrid(heads, width, height) {
+  const gap = heads > 6 ? 2 : 4;
+  const grids = Array.from({ length: heads }, (_, i) => {
+    const [cols, down] = [i + 1, Math.ceil(heads / (i + 1))];
+    const size = Math.min((width - (cols - 1) * gap) / cols, (height - (down - 1) * gap) / down);
+    return { cols, down, size, gap, width: cols * size + (cols - 1) * gap };
+  });
+  const largest = Math.max(...grids.map(({ size }) => size));
+  return grids.find(({ size }) => size >= 0.8 * largest);
+}
+
+// Every head's map, small.
+export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height], rows, { cols, down, size, gap, width: wide }) {
+  const left = x + (width - wide) / 2;
+  const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
+  const top = y + (height - down * size - (down - 1) * step) / 2;
+  sublayer.tiles = sublayer.heads.map((_, h) => [left + (h % cols) * (size + gap), top + Math.floor(h / cols) * (size + step), size, size]);
+  const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
+  scene.paint((p) => sublayer.heads.forEach((head, h) => p.matrix(head.weights, ...sublayer.tiles[h], { rows: shown })));
+  scene.part("head", ...sublayer.tiles[0]);
+  const cross = sublayer.kind === "cross-attention";
+  const source = cross ? model.encoder : stack;
+  sublayer.heads.forEach((head, h) => {
+    const name = `${layer}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
+    const tell = tellCell(name, stack.tokens, source.tokens, head, "click to open the layer");
+    const marks = (p, [row, key]) => {
+      if (!head.allowed(row, key)) return;
+      const share = valueAt(head.weights, row, key);
+      nameAt(p, scene, stack, row, { color: p.theme.query });
+      nameAt(p, scene, source, key, { share: cross ? null : share, color: cross ? p.theme.key : p.theme.query });
+      if (cross) memoryName(p, scene, source, key, share);
+    };
+    const [left, top, across] = sublayer.tiles[h];
+    const high = (across * shown) / head.q.rows;
+    scene.peek([left, top, across, high], head.weights, name, tell, { marks, rows: shown });
+  });
+}
+
+// Words for a cell of a head's square: who attends to whom, and how much.
+export const tellCell = (name, queries, keys, head, go) => (one, row, key) => {
+  const share = head.allowed(row, key) ? percent(valueAt(head.weights, row, key)) : "masked out";
+  return [`“${queries[row]}” to “${keys[key]}”: ${share}`, name, go];
+};
