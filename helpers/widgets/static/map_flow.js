@@ -1,6 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { memoryNames, namedBands } from "./map_named.js";
+import { memoryNames, nameAt, namedBands } from "./map_named.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, valueAt } from "./map_trace.js";
 
@@ -131,7 +131,7 @@ export function followed(scene, model, follow, reach = Infinity) {
         ribbons.push({ start, end: [x + width + 1, stack.y(row, i + 1)], weight, cross });
         if (cross) continue;
         const block = m.narrow ? i + 1 : 0;
-        if (m.narrow || !i) lit.push([0, stack.y(key, block) - stack.pitch / 2, stack.arrow || m.label, stack.pitch]);
+        if (stack.pitch >= 11.5 && (m.narrow || !i)) lit.push([0, stack.y(key, block) - stack.pitch / 2, stack.arrow || m.label, stack.pitch]);
         named.push({ token: stack.tokens[key], weight, x: x - 4, y: stack.y(key, i + 1) });
       }
       if (!stack.image && !m.narrow) words.push(named);
@@ -144,9 +144,7 @@ export function followed(scene, model, follow, reach = Infinity) {
       p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
     }
     if (stack.image) return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
-    if (stack.pitch >= 13) return;
-    p.box(0, stack.y(row) - 9, stack.arrow || m.label, 18, { fill: p.theme.paper, radius: 3 }); // its name, where many are left out
-    p.text(stack.tokens[row], (stack.arrow || m.label) - 3, stack.y(row), { size: 14, weight: 650, align: "right", most: m.label - 4 });
+    if (stack.pitch < 13) nameAt(p, scene, stack, row); // where many are left out
   };
   const named = (p) => {
     for (const each of words) namedBands(p, each, p.theme.query);

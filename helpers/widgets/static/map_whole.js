@@ -178,7 +178,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     left = plus + 1.5;
     at += wide + pad;
   }
-  namesBelow(scene, sublayers, top + height + 12, [x - 4, x + width + exit + 8]);
+  namesBelow(scene, sublayers, top + height + 12, [x, x + width + exit]);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
@@ -200,16 +200,15 @@ const NAMES = {
 
 function namesBelow(scene, sublayers, y, [from, to]) {
   for (const size of [0, 1, 2]) {
-    let end = from;
     const words = sublayers.map(({ kind, box }) => {
-      const name = NAMES[kind][size];
-      const wide = textWidth(name, 12);
-      const x = Math.max(end + (end > from ? 8 : 0), Math.min(box[0] + box[2] / 2 - wide / 2, to - wide));
-      if (name) end = x + wide;
-      return { name, x };
-    });
-    if (end > to) continue;
-    return words.forEach(({ name, x }) => name && scene.label(name, x, y, { size: 12, color: "muted" }));
+      const wide = textWidth(NAMES[kind][size], 12);
+      return { name: NAMES[kind][size], wide, x: box[0] + box[2] / 2 - wide / 2 };
+    }).filter(({ name }) => name);
+    // As near to their parts' middles as they come without touching, or leaving the layer.
+    words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
+    words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
+    if (words[0].x < from) continue;
+    return words.forEach(({ name, x }) => scene.label(name, x, y, { size: 12, color: "muted" }));
   }
 }
 
