@@ -7,7 +7,8 @@
 # model computed for this one sentence.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the
-# tour**. Leave it whenever you like, and click on anything that looks interesting.
+# tour**. Leave it whenever you like, and click on anything that looks interesting. To see the model read a
+# sentence of your own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -108,8 +109,9 @@ notebook.tell(
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
-# Now it's your turn. The model has only read about people, dogs and bicycles in photographs. If you give it a
-# sentence about politics, it will turn that into a photo caption too.
+# Now it's your turn: put a French sentence of your own between the quotes, and run the cell again. The model has
+# only read about people, dogs and bicycles in photographs. If you give it a sentence about politics, it will turn
+# that into a photo caption too.
 
 # %%
 yours = "Deux hommes mangent une pizza dans la rue."

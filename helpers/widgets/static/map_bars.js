@@ -1,7 +1,8 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
 import { make } from "./page.js";
-import { readPlace, trail } from "./map_trace.js";
+import { percent } from "./map_scene.js";
+import { meanWeights, readPlace, rowOf, trail } from "./map_trace.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
@@ -14,11 +15,9 @@ export class Bars {
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
     this.input = make("input", { type: "text", lang: "fr", maxlength: 300, spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
-    this.ask = make("form", { class: "mm-ask" }, this.input, make("button", { type: "submit" }, "Translate"));
-    this.ask.addEventListener("submit", (event) => {
-      event.preventDefault();
-      view.translate(this.input.value.trim());
-    });
+    const translate = () => view.translate(this.input.value.trim());
+    this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate()); // JupyterLab keeps a form from hearing it
+    this.ask = make("div", { class: "mm-ask" }, this.input, make("button", { type: "button", onclick: translate }, "Translate"));
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
     const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
@@ -134,11 +133,18 @@ const START = { GPT: "The model has written the blue tokens. " };
 
 const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
 
+// What the bands show, with the largest in words.
 function followWords({ follow, trace }) {
-  const [name, row] = follow.split(":");
-  const token = trace[name].tokens[row];
-  if (trace.kind === "ViT") return `Bands show where “${token}” gets its information from: the wider, the more weight. Blue on the picture is the last layer’s.`;
-  if (name === "encoder" || !trace.encoder) return `Bands show where “${token}” gets its information from in each layer, averaged over the heads. Click the token again to let it go.`;
-  return `Bands show where this row, which reads “${token}” and writes “${trace.written[row]}”, gets its information from. The shares at the memory are the last layer’s.`;
+  const [name, index] = follow.split(":");
+  const { tokens, layers } = trace[name];
+  const row = Number(index);
+  const from = `“${tokens[row]}” gets its information from`;
+  if (trace.kind === "ViT") return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s.`;
+  const both = name === "decoder" && trace.encoder;
+  const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
+  const shares = Array.from(rowOf(meanWeights(attention), row), (share, key) => (both || key !== row ? share : 0));
+  const most = shares.indexOf(Math.max(...shares));
+  const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
+  if (both) return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
+  return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight` : "all of it is its own"}.`;
 }
-

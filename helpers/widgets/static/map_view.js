@@ -19,7 +19,10 @@ class MapView {
     this.tour = model.get("_tour");
     this.stage = new Stage({
       open: (place) => this.open(place),
-      follow: (token) => this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true }),
+      follow: (token) => {
+        this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true });
+        if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
+      },
       write: (row) => this.set({ written: row, beat: -1, everything: true }),
       say: (words) => this.say(words),
     });

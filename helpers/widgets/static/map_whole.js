@@ -62,7 +62,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1) {
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
     if (stack.answers) answer(scene, model, stack, m, n, current);
-    scene.height = Math.max(scene.height, stack.bottom + UNDER);
+    scene.height = Math.max(scene.height, stack.bottom + UNDER + 7);
     top = stack.bottom + GAP + HEAD;
   }
   wholeBeats(scene, model);
@@ -192,23 +192,26 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
 const NAMES = {
-  "self-attention": ["self-attention", "self-attention", "self-attention"],
-  "masked-self-attention": ["masked self-attention", "masked", "masked"],
-  "cross-attention": ["cross-attention", "cross", "cross"],
-  "feed-forward": ["feed-forward", "feed-forward", ""],
+  "self-attention": ["self-attention", "self-attention", "self-attention", "self-attention"],
+  "masked-self-attention": ["masked self-attention", "masked", "masked", "masked"],
+  "cross-attention": ["cross-attention", "cross", "cross", "cross"],
+  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", ""], // on two lines, or left to the pointer
 };
 
 function namesBelow(scene, sublayers, y, [from, to]) {
-  for (const size of [0, 1, 2]) {
+  for (const size of [0, 1, 2, 3]) {
     const words = sublayers.map(({ kind, box }) => {
-      const wide = textWidth(NAMES[kind][size], 12);
-      return { name: NAMES[kind][size], wide, x: box[0] + box[2] / 2 - wide / 2 };
-    }).filter(({ name }) => name);
+      const lines = NAMES[kind][size].split("|");
+      const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
+      return { lines, wide, x: box[0] + box[2] / 2 - wide / 2 };
+    }).filter(({ wide }) => wide);
     // As near to their parts' middles as they come without touching, or leaving the layer.
     words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
     words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
     if (words[0].x < from) continue;
-    return words.forEach(({ name, x }) => scene.label(name, x, y, { size: 12, color: "muted" }));
+    return words.forEach(({ lines, wide, x }) => lines.forEach((line, i) => {
+      scene.label(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), { size: 12, color: "muted", align: "center" });
+    }));
   }
 }
 
