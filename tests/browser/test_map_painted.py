@@ -523,7 +523,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     open_(page, "^Target token 3: black")
     expect("model decoder:2")
     page.keyboard.press("n")  # JupyterLab would take a plain letter, were it not shielded
-    expect("model none 20 -1")  # the twentieth step reads “stick”, which the picture hadn't yet
+    expect("model none 19 -1")  # this step reads “stick”, which the picture hadn't yet
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     expect("model none -1 0")
     page.evaluate(
