@@ -615,3 +615,90 @@ def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, p
 
 
 ANSWERS["build_decoder: functools.reduce over the layers"] = build_decoder_1
+
+
+def head_contributions_by_chunks(context, w_o):
+    return context @ torch.stack(w_o.chunk(context.shape[1]))
+
+
+ANSWERS["head_contributions: chunk and stack"] = head_contributions_by_chunks
+
+
+def mixed_up_heads_by_einsum(x, w_q, w_k, w_v, n_heads):
+    q, k, v = ((x @ w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
+    scores = torch.einsum("bthk,bshk->bhts", q, k) / math.sqrt(q.shape[-1])
+    return torch.einsum("bhts,bshk->bthk", scores.softmax(-1), v).flatten(2)
+
+
+ANSWERS["mixed_up_heads: einsum without a transpose"] = mixed_up_heads_by_einsum
+
+
+def layer_norm_by_squares(x, gain, bias, eps=1e-5):
+    mean = x.mean(-1)[..., None]
+    variance = (x**2).mean(-1)[..., None] - mean**2
+    return gain * (x - mean) * (variance + eps) ** -0.5 + bias
+
+
+ANSWERS["layer_norm: mean of the squares minus square of the mean"] = layer_norm_by_squares
+
+
+def greedy_decode_by_lists(step, bos_id, eos_id, max_len):
+    written = []
+    for _ in range(max_len):
+        logits = step([bos_id] + written).tolist()
+        written = written + [logits.index(max(logits))]
+        if written[-1] == eos_id:
+            return written
+    return written
+
+
+ANSWERS["greedy_decode: lists and max"] = greedy_decode_by_lists
+
+
+def top_k_filter_by_rank(logits, k):
+    logits = logits.clone()
+    rank = logits.argsort(-1, descending=True).argsort(-1)
+    logits[rank >= k] = -math.inf
+    return logits
+
+
+ANSWERS["top_k_filter: by rank"] = top_k_filter_by_rank
+
+
+def top_p_filter_shifted(logits, p):
+    probabilities, order = logits.softmax(-1).sort(-1, descending=True)
+    enough = probabilities.cumsum(-1) >= p
+    dropped = torch.cat([torch.zeros_like(enough[..., :1]), enough[..., :-1]], -1)
+    return logits.masked_fill(dropped.gather(-1, order.argsort(-1)), -math.inf)
+
+
+ANSWERS["top_p_filter: shifted by one, gathered back"] = top_p_filter_shifted
+
+
+def flattering_loss_by_nll(log_probs, targets, pad_id):
+    return F.nll_loss(log_probs.flatten(0, 1), targets.flatten(), ignore_index=pad_id)
+
+
+ANSWERS["flattering_loss: nll_loss"] = flattering_loss_by_nll
+
+
+def cross_entropy_transposed(logits, targets, pad_id):
+    real = targets != pad_id
+    return (F.cross_entropy(logits.mT, targets, reduction="none") * real).sum() / real.sum()
+
+
+ANSWERS["cross_entropy: classes in dimension 1"] = cross_entropy_transposed
+
+
+def unigram_entropy_by_distribution(counts):
+    return torch.distributions.Categorical(probs=counts / counts.sum()).entropy()
+
+
+ANSWERS["unigram_entropy: of a Categorical"] = unigram_entropy_by_distribution
+
+
+def perplexity_by_repeating(mean_losses, counts):
+    return torch.repeat_interleave(mean_losses, counts).mean().exp()
+
+
+ANSWERS["perplexity: every token repeated"] = perplexity_by_repeating

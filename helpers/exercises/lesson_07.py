@@ -347,6 +347,8 @@ EXERCISES = [
             Mistake("over everything", "x.mean(-1, keepdim=True)", "x.mean()",
                     "There is one mean and one variance for everything. Each vector has its own: dim -1, keepdim=True.",
                     also=(("x.var(-1, correction=0, keepdim=True)", "x.var(correction=0)"),)),
+            Mistake("divided by the length", "return", "gain * (x - mean) / (x - mean).norm(dim=-1, keepdim=True) + bias",
+                    "x - mean is divided by its length, so the entries get smaller the more of them there are. The standard deviation is the length divided by √D: the root of the *mean* of the squares."),
             Mistake("one variance for everything", "x.var(-1, correction=0, keepdim=True)", "x.var(correction=0)",
                     "There is one variance for everything. Each vector has its own, like its mean: x.var(-1, keepdim=True, correction=0)."),
             Mistake("variance around zero", "x.var(-1, correction=0, keepdim=True)", "(x**2).mean(-1, keepdim=True)",

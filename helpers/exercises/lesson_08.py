@@ -166,6 +166,14 @@ def _top_p_by_loop(logits, p):
     return kept.reshape(logits.shape)
 
 
+def _top_p_by_threshold(logits, p):
+    probabilities = logits.softmax(-1)
+    ordered = probabilities.sort(-1, descending=True).values
+    needed = ordered.cumsum(-1) - ordered < p
+    least = torch.where(needed, ordered, 1.0).amin(-1, keepdim=True)
+    return torch.where(probabilities >= least, logits, -math.inf)
+
+
 def _top_p_by_rank(logits, p):
     probabilities = logits.softmax(-1)
     larger = logits[..., None, :] > logits[..., :, None]
@@ -461,6 +469,8 @@ EXERCISES = [
             Mistake("threshold on each probability", DROPPED, "logits.softmax(-1) < 1 - p, -math.inf",
                     "Each token's own probability is compared with a number. Use the running sum "
                     "instead, likeliest first."),
+            Mistake("ties kept", _top_p_by_threshold,
+                    "Every token is kept that is as likely as the last one needed. In a tie that's more than the smallest set: look at an input whose probabilities are all equal. Decide by a token's place in the order instead."),
             Mistake("p as a threshold", DROPPED, "logits.softmax(-1) < p, -math.inf",
                     "Each token's own probability is compared with p. Use the running sum instead, likeliest first."),
             Mistake("not in order", DROPPED, "logits.softmax(-1).cumsum(-1) - logits.softmax(-1) >= p, -math.inf",

@@ -316,6 +316,12 @@ EXERCISES = [
         plain=_loss,
         draw=_draw_loss,
         mistakes=[
+            Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
+                    "This takes the model's favourite word at every position, right or wrong. Pick the target's log-probability, with gather."),
+            Mistake("logarithm of the mean", "return", "-((picked.exp() * real).sum() / real.sum()).log()",
+                    "The probabilities are averaged first, and then comes the logarithm. It's the other way round: each token's loss is −log p, and the losses are averaged."),
+            Mistake("padding's logits set to zero", "return", "F.cross_entropy((logits * real[..., None]).flatten(0, 1), targets.flatten())",
+                    "Logits of zero at the padding make every word equally likely there, so padding still costs log V nats. Leave those positions out of the mean."),
             Mistake("sign forgotten", "-kept", "kept",
                     "The sign is missing. Logarithms of probabilities are negative, so minimising this would make the model worse. Put a minus in front."),
             Mistake("padding counted", "targets != pad_id", "torch.ones_like(targets)",

@@ -615,8 +615,7 @@ class ToneClassifier(nn.Module):
 
 
 # %% [markdown]
-# A clip on its own and the same clip padded to 40 frames should give the same logits. The mask takes care of
-# that, and so does the mean over the real frames.
+# A clip on its own and the same clip padded to 40 frames should give the same logits.
 
 # %%
 exercises.predict("padding_taken_for_sound")
@@ -636,7 +635,8 @@ assert moved > 1e-3
 print(f"{n} real frames of {LONGEST}: with the mask, padded and alone agree")
 
 # %% [markdown]
-# Now train the classifier. Eight epochs (passes through the 2,000 clips) take about ten seconds on one core.
+# So the classifier needs both: the mask in every layer, and the mean over the real frames only. Now train it.
+# Eight epochs (passes through the 2,000 clips) take about ten seconds on one core.
 
 
 # %%
