@@ -525,7 +525,7 @@ EXERCISES = [
         draw=_draw_sizes,
         mistakes=[
             Mistake("one vector short", "(n_patches + 1) * d_model", "n_patches * d_model",
-                    "Exactly D numbers are missing. Three things have that size: the class token, its own row in the table of positions, and the bias of the patch projection."),
+                    "Exactly D numbers are missing. Four things have that size: the class token, its own row in the table of positions, the bias of the patch projection, and the gain or the bias of the last norm."),
             Mistake("patches not squared", "(image_size // patch_size) ** 2", "image_size // patch_size",
                     "That's the number of patches along one side. The grid has that many squared."),
             Mistake("channels forgotten", "n_channels * patch_size**2", "patch_size**2",
@@ -539,7 +539,7 @@ EXERCISES = [
             Mistake("no biases in the feed-forward network", "d_model * d_ff + d_ff + d_ff * d_model + d_model", "d_model * d_ff + d_ff * d_model",
                     "Both linear layers of the feed-forward network have a bias, of d_ff and of D numbers."),
             Mistake("one norm per layer", "2 * (d_model + d_model)", "d_model + d_model",
-                    "A layer has two norms, one per sublayer, and each learns a gain and a bias, D numbers each: 4 · D."),
+                    "Exactly 2 · D numbers are missing per layer. A layer has two norms, one per sublayer, and each learns a gain and a bias, D numbers each, which makes 4 · D."),
             Mistake("no last norm", "last = d_model + d_model + d_model", "last = d_model",
                     "A pre-norm model has one more norm after the last layer: 2 · D numbers."),
             Mistake("no bias in the head", "d_model * n_classes + n_classes", "d_model * n_classes",

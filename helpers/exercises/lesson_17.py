@@ -641,6 +641,8 @@ EXERCISES = [
                     "The strokes were rounded to the nearest beat. A beat begins at its first step and lasts four: steps // 4."),
             Mistake("average per stroke", "return", "result / torch.zeros(n_beats).index_add(0, beat, torch.ones(len(steps))).clamp(min=1)",
                     "You averaged over the strokes of a beat. Add them up, so that all beats and the class token together have weight 1."),
+            Mistake("average of no strokes", "return", "result / torch.zeros(n_beats).index_add(0, beat, torch.ones(len(steps)))",
+                    "You averaged over the strokes of a beat, and a beat without strokes became NaN. Add the weights up; an empty beat has 0."),
             Mistake("made to sum to 1", "return", "result / result.sum()",
                     "The result was divided by its sum. The class token's own weight is part of the whole, so the beats add up to less than 1."),
             Mistake("heaviest stroke", "torch.zeros(n_beats).index_add(0, beat, weights[1:])", "torch.zeros(n_beats).scatter_reduce(0, beat, weights[1:], 'amax')",
