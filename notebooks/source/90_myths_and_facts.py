@@ -592,7 +592,7 @@ assert counts["no mask"] == counts["window mask"] == 8 * counts["window attentio
 #
 # **46 · "A random split tests how well a model generalises."** It does if the examples are independent of each
 # other. Windows of one performance aren't, so a random split of windows asks in part whether the model has
-# heard the performance before. [Lesson 17](17_hear_the_genre.ipynb#5.-What-does-the-test-ask?) measures how
+# heard the performance before. [Lesson 17](17_hear_the_genre.ipynb#5.-What-is-the-test-asking?) measures how
 # much of the accuracy remains when whole performances are kept for the test, and then when the test has only
 # drummers that the model has never heard.
 
