@@ -280,6 +280,9 @@ _MAKERS = {
 }
 
 
+NO_STORY = -200  # points
+
+
 def story_points(text, word):
     """Score a short story by a rule: it has to be about its noun and end; shorter is better.
 
@@ -292,11 +295,11 @@ def story_points(text, word):
     Returns
     -------
     points : int
-        Minus one per word, and minus five per pair of words that occurred before; -200 if the text
-        doesn't mention the noun, is shorter than four words or has no end.
+        Minus one per word, and minus five per pair of words that occurred before; `NO_STORY` if
+        the text doesn't mention the noun, is shorter than four words or has no end.
     """
     if not _is_story(text.strip(), word):
-        return -200
+        return NO_STORY
     told = words_of(text)
     pairs = list(zip(told, told[1:], strict=False))
     return -len(told) - 5 * (len(pairs) - len(set(pairs)))

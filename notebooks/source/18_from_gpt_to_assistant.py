@@ -169,9 +169,10 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant has been trained on about 300,000 instructions with their answers. A small program has made them all,
-# from the words and sentences of the fairy tales and from little texts about villages that don't exist. The first
-# 72,000 were of nine kinds, all others of the seven below.
+# Our assistant has been trained on about half a million instructions with their answers. A small program has made them
+# all, from the words and sentences of the fairy tales and from little texts about villages that don't exist. Nearly
+# all of them were of the seven kinds below. At the very end it was also trained on some 14,000 answers of its own,
+# those that a rule had found right.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -273,7 +274,7 @@ notebook.tell(
     replies fail at *copying* words from the instruction. A head that finds an earlier occurrence of a token and copies
     what came after it is called an induction head. The story model has none (lesson 14, *Going deeper*), so its
     pretraining has hardly taught it to copy.
-    The bundled assistant had to learn it from about 900 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
+    The bundled assistant had to learn it from about 1,500 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
     of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
@@ -502,7 +503,7 @@ notebook.table(
     ],
     [f"{dpo['n']} unseen requests", "before DPO", "after"],
 )  # fmt: skip
-print(instructions("unseen", dpo["n"], kinds=["story"])[0].prompt)
+print(dpo["prompts"][0])
 print("before:", dpo["examples"][0][0], "\nafter: ", dpo["examples"][0][1])
 notebook.tell(
     """
@@ -552,8 +553,7 @@ for number in (0, len(rounds) // 2, len(rounds) - 1):
 notebook.tell(
     f"""
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
-    stories are about what was asked for, down from {first["followed"]:.0%}. That was few to begin with, because at a
-    temperature of 1 our small model soon loses its subject. No step did anything wrong. DPO made those answers likelier that scored
+    stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made those answers likelier that scored
     higher, and the score never asked for a story. The score even rises with a story's length. The figure shows two things that help in practice. One is to
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.

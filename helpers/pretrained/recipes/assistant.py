@@ -7,6 +7,7 @@ gamed one go on from the instructed one.
 
 import argparse
 import copy
+import itertools
 import random
 import time
 from pathlib import Path
@@ -16,17 +17,23 @@ from torch import nn
 
 from helpers.assistant import IGNORE, answer_log_probs, dpo_loss, drift, pad_pairs
 from helpers.data.instructions import (
+    KINDS,
+    NO_STORY,
     instructions,
     kind_words,
     story_points,
 )
 from helpers.data.sums import large_sums, sums
+from helpers.lora import trainable_state
 from helpers.pretrained.adapters import save_adapter
 from helpers.pretrained.assistant import ADAPTERS, adapt, adapter_path, load_assistant
 from helpers.pretrained.measured import store
 from helpers.pretrained.storyteller import load_storyteller
 
 BETA = 0.1
+# Of the preferred one: how many requests, and which answers are paired. First what is a story about
+# its subject with what isn't; then the shortest with the longest.
+PREFERRED_ROUNDS = ((480, {"best": 4, "most": NO_STORY}), (320, {"best": 2}))
 
 
 def arguments(argv=None):
@@ -37,12 +44,17 @@ def arguments(argv=None):
     add = parser.add_argument
     add("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
     add("--instructions", type=int, default=300_000, help="how many; each is seen once")
-    add("--start", default=None, help="an adapter from which the instructed one goes on")
+    add("--kinds", default=",".join(KINDS), help="of instructions; a kind named twice comes twice")
+    add("--start", nargs="*", default=(), help="adapters whose mean the instructed one starts from")
+    add("--shares", nargs="*", type=float, default=(), help="of these in the mean; default: equal")
+    add("--own", type=int, default=0, help="prompts whose own answers are learned from at the end")
+    add("--own-rate", type=float, default=7e-4)
     add("--sum-passes", type=int, default=3)
     add("--examples", type=int, default=None, help="fewer, to try it out")
     add("--rate", type=float, default=4e-3)
-    add("--dpo-rate", type=float, default=4e-4)
-    add("--rounds", type=int, default=4, help="of the gamed one")
+    add("--dpo-rate", type=float, default=2e-4)
+    add("--gamed-rate", type=float, default=1e-3)
+    add("--gamed-rounds", type=int, default=4)
     add("--seed", type=int, default=1)
     add("--precision", choices=("fp32", "bf16"), default="bf16")
     add("--name", default="", help="put behind the files' names, to keep the bundled ones")
@@ -135,14 +147,61 @@ def supervised_loss(model):
 
 def instruct(args):
     """Teach the story model to follow instructions, with the settings `args`."""
-    assistant = (
-        load_assistant(Path(args.start), merged=False) if args.start else adapt(load_storyteller())
-    )
-    made = instructions("train", args.examples or args.instructions, seed=args.seed)
+    some = [load_assistant(Path(path), merged=False) for path in args.start]
+    assistant = adapt(load_storyteller())
+    if some:
+        assistant = mix(some, args.shares or [1 / len(some)] * len(some))
+    n = args.examples or args.instructions
+    made = instructions("train", n, kinds=args.kinds.split(","), seed=args.seed) if n else []
     pairs = [assistant.pair(one.prompt, one.answer) for one in made]
-    steps = batches(pairs, 1, args.seed)
-    losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
+    losses = learn(assistant, pairs, args.rate, args.seed)
+    if args.own:
+        pairs = right_of_its_own(assistant, args.own, args.kinds.split(","), args.seed)
+        losses += learn(assistant, pairs, args.own_rate, args.seed)
     return assistant, losses, {}
+
+
+def learn(assistant, pairs, rate, seed):
+    """Train an assistant on `pairs` of ids and targets, in one pass; returns the losses."""
+    if not pairs:
+        return []
+    return train(assistant.model, batches(pairs, 1, seed), supervised_loss(assistant.model), rate)
+
+
+@torch.no_grad()
+def mix(some, shares):
+    """Give the first of `some` assistants the mean of all their adapters; `shares` sum to 1."""
+    first, *others = [trainable_state(one.model) for one in some]
+    for name, weight in first.items():
+        weight.mul_(shares[0])
+        for share, other in zip(shares[1:], others, strict=True):
+            weight.add_(share * other[name])
+    return some[0]
+
+
+def right_of_its_own(assistant, n, kinds, seed, samples=4):
+    """Sample answers to training instructions and keep, per instruction, one that follows it.
+
+    Parameters
+    ----------
+    assistant : Assistant
+    n : int
+        Instructions.
+    kinds : list of str
+    seed, samples : int
+
+    Returns
+    -------
+    pairs : list of (ids, targets)
+    """
+    asked = instructions("train", n, kinds=kinds, seed=seed)
+    prompts = [one.prompt for one in asked for _ in range(samples)]
+    texts = assistant.replies(prompts, temperature=0.7, max_tokens=50, seed=seed)
+    pairs = []
+    for i, one in enumerate(asked):
+        right = filter(one.followed_by, texts[i * samples : (i + 1) * samples])
+        pairs += [assistant.pair(one.prompt, text) for text in itertools.islice(right, 1)]
+    return pairs
 
 
 def teach_sums(args):
@@ -166,7 +225,9 @@ def story_prompts(part, n, seed):
     return instructions(part, n, kinds=["story"], seed=seed)
 
 
-def rank_pairs(assistant, asked, score, samples, seed, temperature=0.8):
+def rank_pairs(
+    assistant, asked, score, samples, seed, temperature=0.8, best=4, least=None, most=None
+):
     """Sample several answers to every request and pair high scores with low ones.
 
     Parameters
@@ -176,6 +237,10 @@ def rank_pairs(assistant, asked, score, samples, seed, temperature=0.8):
     score : function (text, Instruction) -> float
     samples, seed : int
     temperature : float, default=0.8
+    best : int, default=4
+        How many of the samples are paired, the best one with the worst one and so on.
+    least, most : float, default=None
+        The better one's score has to be higher than `least`, the worse one's at most `most`.
 
     Returns
     -------
@@ -190,13 +255,15 @@ def rank_pairs(assistant, asked, score, samples, seed, temperature=0.8):
         some = texts[i * samples : (i + 1) * samples]
         ordered = sorted(some, key=lambda text: score(text, one), reverse=True)
         scores += [score(text, one) for text in some]
-        for better, worse in zip(ordered[: samples // 2], reversed(ordered), strict=False):
-            if score(better, one) > score(worse, one):
+        for better, worse in zip(ordered[:best], reversed(ordered), strict=False):
+            good, bad = score(better, one), score(worse, one)
+            fit = (least is None or good > least) and (most is None or bad <= most)
+            if good > bad and fit:
                 pairs.append((one.prompt, better, worse))
     return pairs, scores
 
 
-def prefer(assistant, reference, pairs, rate, seed, passes=1, size=16):
+def prefer(assistant, reference, pairs, rate, seed, size=16):
     """Train an assistant with DPO on (prompt, better, worse).
 
     Parameters
@@ -206,7 +273,8 @@ def prefer(assistant, reference, pairs, rate, seed, passes=1, size=16):
     pairs : list of (str, str, str)
     rate : float
     seed : int
-    passes, size : int, default=1 and 16
+    size : int, default=16
+        Pairs in a step.
 
     Returns
     -------
@@ -217,10 +285,8 @@ def prefer(assistant, reference, pairs, rate, seed, passes=1, size=16):
         both = pad_pairs([assistant.pair(prompt, better), assistant.pair(prompt, worse)])
         with torch.no_grad():
             examples.append((*both, answer_log_probs(reference.model, *both)))
-    draw, steps = random.Random(seed), []
-    for _ in range(passes):
-        draw.shuffle(examples)
-        steps += [examples[i : i + size] for i in range(0, len(examples), size)]
+    random.Random(seed).shuffle(examples)
+    steps = [examples[i : i + size] for i in range(0, len(examples), size)]
 
     def loss_of(batch):
         rows = [row for ids, targets, _ in batch for row in zip(ids, targets, strict=True)]
@@ -259,12 +325,19 @@ def drift_of(assistant, reference, asked, texts):
 
 def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
-    assistant, reference = _instructed(args)
-    asked = story_prompts("train", args.examples or 320, args.seed)
-    pairs, _ = rank_pairs(assistant, asked, points, 8, args.seed, temperature=1.0)
-    losses = prefer(assistant, reference, pairs, args.dpo_rate, args.seed, passes=2)
-    store("assistant_pairs", pairs[:400])
-    return assistant, losses, {"pairs": len(pairs)}
+    assistant, _ = _instructed(args)
+    first, losses = [], []
+    for number, (n, how) in enumerate(PREFERRED_ROUNDS):
+        asked = story_prompts("train", args.examples or n, args.seed + number)
+        pairs, _ = rank_pairs(
+            assistant, asked, points, 8, args.seed + number, temperature=1.0, least=NO_STORY, **how
+        )
+        start = copy.deepcopy(assistant)
+        losses += prefer(assistant, start, pairs, args.dpo_rate, args.seed + number)
+        first = first or pairs
+    mix([assistant, start], [0.9, 0.1])  # one step back: the drift rises fastest at the end
+    store("assistant_pairs", first[:400])
+    return assistant, losses, {}
 
 
 def points(text, one):
@@ -277,7 +350,7 @@ def game(args):
     assistant, reference = _instructed(args)
     rounds, losses = [], []
     watched = story_prompts("unseen", 40, args.seed)
-    for number in range(args.rounds + 1):
+    for number in range(args.gamed_rounds + 1):
         texts = assistant.replies(
             [one.prompt for one in watched], temperature=1.0, max_tokens=90, seed=number
         )
@@ -294,14 +367,14 @@ def game(args):
             }
         )
         print(rounds[-1], flush=True)
-        if number == args.rounds:
+        if number == args.gamed_rounds:
             break
         asked = story_prompts("train", args.examples or 80, args.seed + number)
         pairs, _ = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
         start = copy.deepcopy(assistant)
-        losses += prefer(assistant, start, pairs, 2.5 * args.dpo_rate, args.seed + number)
+        losses += prefer(assistant, start, pairs, args.gamed_rate, args.seed + number)
     store("assistant_gamed", rounds)
-    return assistant, losses, {"rounds": args.rounds}
+    return assistant, losses, {"rounds": args.gamed_rounds}
 
 
 def _different(text):

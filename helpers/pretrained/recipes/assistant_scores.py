@@ -19,6 +19,7 @@ from helpers.retrieval import bm25
 
 TERMS = (3, 4, 5)  # how many numbers of up to 49 the sums have that are sampled
 SAMPLES = 16
+FRESH = 17  # a seed on which nothing was chosen
 
 
 class PlainTeller(Assistant):
@@ -75,8 +76,8 @@ def followed(assistant, asked, max_tokens=60):
 def score_instructed():
     """Measure the instructed adapter: kinds, the template, facts with and without a finder."""
     assistant, teller = load_assistant("instructed"), load_storyteller()
-    unseen = instructions("unseen", 280)
-    seen = instructions("train", 140)
+    unseen = instructions("unseen", 1400, seed=FRESH)
+    seen = instructions("train", 700, seed=FRESH)
     return {
         "followed": followed(assistant, unseen),
         "followed_seen": followed(assistant, seen),
@@ -113,7 +114,7 @@ def score_facts(assistant):
 def score_preferred():
     """Measure the preferred adapter against the instructed one: wins, words, drift."""
     policy, reference = load_assistant("preferred"), load_assistant("instructed")
-    asked = instructions("unseen", 128, kinds=["story"])
+    asked = instructions("unseen", 256, kinds=["story"], seed=FRESH)
     prompts = [one.prompt for one in asked]
     texts, theirs = (
         one.replies(prompts, temperature=1.0, max_tokens=90, seed=seed)
@@ -132,7 +133,8 @@ def score_preferred():
             share(one.followed_by(text) for one, text in zip(asked, some, strict=True))
             for some in (theirs, texts)
         ],
-        "instructions_followed": followed(policy, instructions("unseen", 140))["all"],
+        "instructions_followed": followed(policy, instructions("unseen", 700, seed=FRESH))["all"],
+        "prompts": prompts[:4],
         "examples": list(zip(theirs[:4], texts[:4], strict=True)),
     }
 
