@@ -635,7 +635,7 @@ notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
         ["pretraining", "10.6 million tokens, 1.8 million different ones", "15,000 billion tokens (Llama 3)"],
-        ["instructions with answers", "about 300,000, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
+        ["instructions with answers", "about 480,000, made by a program", "about 13,000 (InstructGPT), 27,540 (Llama 2)"],
         ["comparisons", f"{n_pairs:,}, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
         ["window", "512 tokens", "128,000 (Llama 3.1)"],

@@ -162,7 +162,7 @@ def instruct(args):
 
 
 def learn(assistant, pairs, rate, seed):
-    """Train an assistant on `pairs` of ids and targets, in one pass; returns the losses."""
+    """Train an assistant once on `pairs` of ids and targets; `rate`, `seed`. Returns the losses."""
     if not pairs:
         return []
     return train(assistant.model, batches(pairs, 1, seed), supervised_loss(assistant.model), rate)
@@ -326,7 +326,7 @@ def drift_of(assistant, reference, asked, texts):
 def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
     assistant, _ = _instructed(args)
-    first, losses = [], []
+    first, losses, n_pairs = [], [], 0
     for number, (n, how) in enumerate(PREFERRED_ROUNDS):
         asked = story_prompts("train", args.examples or n, args.seed + number)
         pairs, _ = rank_pairs(
@@ -334,10 +334,10 @@ def teach_preference(args):
         )
         start = copy.deepcopy(assistant)
         losses += prefer(assistant, start, pairs, args.dpo_rate, args.seed + number)
-        first = first or pairs
+        first, n_pairs = first or pairs, n_pairs + len(pairs)
     mix([assistant, start], [0.9, 0.1])  # one step back: the drift rises fastest at the end
     store("assistant_pairs", first[:400])
-    return assistant, losses, {}
+    return assistant, losses, {"pairs": n_pairs}
 
 
 def points(text, one):
