@@ -649,6 +649,7 @@ def test_a_product_of_more_than_names_tells_what_is_known_about_it():
         ("hidden = max(0, x @ w_1)", "write x.clamp(min=0)."),
         ("return causal and padding", "For every entry of a boolean tensor, write &."),
         ("if x > max(1, 2):", "use torch.where or a mask."),
+        ("if mask:", "write if mask is not None."),
     ],
 )
 def test_a_tensor_where_python_needs_one_truth_value_is_told_what_to_write(line, advice):
@@ -685,6 +686,95 @@ def test_a_mean_that_drops_its_dimension_is_told_about_keepdim():
 
     message = exercises.check("layer_norm", answer).message
     assert "`x.var(-1, correction=0)` drops the dimension it runs over." in message
+
+
+def test_parts_that_do_not_broadcast_are_named_with_a_remedy():
+    def no_keepdim(scores, values, mask=None):
+        weights = scores.exp()
+        weights = weights / weights.sum(dim=1)
+        return (weights[..., None] * values).sum(dim=1), weights
+
+    def no_keepdim_in_place(scores, values, mask=None):
+        weights = scores.exp()
+        weights /= weights.sum(dim=1)
+        return (weights[..., None] * values).sum(dim=1), weights
+
+    def a_dimension_short(scores, values, mask=None):
+        weights = scores.softmax(dim=-1)
+        return (weights * values).sum(dim=1), weights
+
+    def entry_by_entry(x, hidden, w_x, w_h, bias):
+        return torch.tanh(x @ w_x + hidden * w_h + bias)
+
+    def neither(scores, values, mask=None):
+        return scores.softmax(dim=-1) * values[:, 0], scores
+
+    for name, answer, told in [
+        ("attention_context", no_keepdim, "`weights.sum(dim=1)` drops the dimension"),
+        ("attention_context", no_keepdim_in_place, "`weights.sum(dim=1)` drops the dimension"),
+        ("attention_context", a_dimension_short, "weights[..., None] has the dimension"),
+        ("attention_context", neither, "Compare the sizes from the last to the first"),
+        ("rnn_step", entry_by_entry, "Rows times a matrix is hidden @ w_h."),
+    ]:
+        verdict = exercises.check(name, answer)
+        assert verdict.mistake == "raised"
+        assert told in verdict.message
+        assert "The shapes that met" not in verdict.message
+
+
+def test_a_function_for_tensors_that_gets_a_plain_number_names_the_other():
+    def root(query, keys, values):
+        weights = (keys @ query / torch.sqrt(keys.shape[-1])).softmax(-1)
+        return weights @ values, weights
+
+    message = exercises.check("attend", root).message
+    assert message.startswith(
+        "torch.sqrt works on tensors only, and this is a plain int: math.sqrt"
+    )
+
+
+def test_a_product_whose_factor_has_an_unexpected_shape_is_not_told_to_turn_round():
+    def not_summed(query, keys, values):
+        weights = (keys * query / len(query) ** 0.5).softmax(-1)
+        return weights @ values, weights
+
+    message = exercises.check("attend", not_summed).message
+    assert "first see whether both have the shapes that you expect" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "told"),
+    [
+        ("scaled_scores", lambda query, key: query @ key.T, ".T turns round all of its dimensions"),
+        (
+            "scaled_scores",
+            lambda query, key: query @ key.transpose(0, 1),
+            "key.transpose(0, 1) is (5, 2, 8)",
+        ),
+        ("scaled_scores", lambda query, key: query @ key, "key is (4, 3)"),
+        (
+            "scaled_dot_product_attention",
+            lambda query, key, value, mask=None: (query, ~mask),
+            "mask is None on this input.",
+        ),
+        (
+            "scaled_dot_product_attention",
+            lambda query, key, value, mask=None: query.masked_fill(mask == 0, 0.0),
+            "mask is None on this input.",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The use of `x.T`")
+def test_errors_that_beginners_meet_are_followed_by_what_to_do(name, answer, told):
+    assert told in repr(exercises.check(name, answer))
+
+
+def test_a_plain_number_among_tensors_is_told_to_become_one():
+    def answer(target_ids, bos_id):
+        return torch.cat([bos_id, target_ids[:, :-1]], dim=1)
+
+    message = exercises.check("teacher_forcing", answer).message
+    assert "one of these is a plain number" in message
 
 
 @pytest.mark.parametrize("n_gaps", [1, 2])

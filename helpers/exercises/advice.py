@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 import textwrap
 
@@ -9,6 +10,18 @@ import torch
 
 # What makes a plain number or a list of a tensor, and how a learner writes it.
 UNTENSORED = {"float(": "float()", ".item()": ".item()", ".tolist()": ".tolist()", "int(": "int()"}
+REDUCTIONS = {"sum", "mean", "amax", "amin", "norm", "std", "var", "logsumexp"}
+# What may be computed once more to learn its shape: it changes nothing and takes no time.
+HARMLESS_CALLS = REDUCTIONS | {
+    "exp", "log", "sqrt", "square", "abs", "pow", "tanh", "sigmoid", "relu", "softmax",
+    "transpose", "permute", "t", "unsqueeze", "squeeze", "flatten", "reshape", "view",
+}  # fmt: skip
+HARMLESS = (
+    ast.Expression, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator,
+    ast.unaryop, ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword, ast.Call,
+)  # fmt: skip
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+NOT_A_TENSOR = re.compile(r"(\w+)\(\): argument 'input' .*must be Tensor, not (int|float)")
 PRODUCT_FAILS = re.compile(
     r"shapes cannot be multiplied|size mismatch, got|inconsistent tensor size|"
     r"Expected size for first two dimensions|both arguments to matmul|1D tensors expected"
@@ -34,6 +47,14 @@ def on_error(error_text, line, source, variables):
     advice : str
         "" if PyTorch's own words have to do.
     """
+    if (found := NOT_A_TENSOR.search(error_text)) and not _untensored(source):
+        name, number = found.groups()
+        other = f"math.{name} does the same" if hasattr(math, name) else "make a tensor of it first"
+        return f"torch.{name} works on tensors only, and this is a plain {number}: {other}."
+    if re.search("NoneType|invalid combination of arguments", error_text) and (
+        missing := _missing(line, variables)
+    ):
+        return f"{missing} is None on this input. Use it only under: if {missing} is not None."
     if "expected Tensor as element" in error_text or "must be Tensor, not float" in error_text:
         return _keep_tensors(source) or _plain_number(error_text)
     if "object is not callable" in error_text and "'Tensor'" in error_text:
@@ -60,6 +81,8 @@ def on_error(error_text, line, source, variables):
         return "This function needs floats, and it was given whole numbers."
     if "Boolean value of Tensor" in error_text:
         return _truth_of_a_tensor(line)
+    if "must match the size" in error_text and (told := _entries_that_met(line, source, variables)):
+        return told
     if "@" not in line and "must match the size" in error_text:
         return _to_broadcast(line, source, variables)
     if PRODUCT_FAILS.search(error_text) or ("@" in line and "must match the size" in error_text):
@@ -68,14 +91,27 @@ def on_error(error_text, line, source, variables):
 
 
 def _keep_tensors(source):
-    found = [name for text, name in UNTENSORED.items() if text in source]
+    found = _untensored(source)
     if not found and not re.search(r"\b(stack|cat)\(", source):
         return ""
-    what = " and ".join(found)
-    leave = f"Leave out the {what}" if found else "Don't turn them into plain numbers"
+    if not found:
+        return (
+            "torch.stack and torch.cat join tensors only, and one of these is a plain number. Make a "
+            "tensor of it first, for example with torch.full_like, in the shape that belongs there."
+        )
     return (
-        f"{leave}, so that the numbers stay tensors: torch.stack and torch.cat join tensors only."
+        f"Leave out the {' and '.join(found)}, so that the numbers stay tensors: torch.stack and "
+        f"torch.cat join tensors only."
     )
+
+
+def _untensored(source):
+    return [name for text, name in UNTENSORED.items() if text in source]
+
+
+def _missing(line, variables):
+    names = [node.id for node in _nodes(line) if isinstance(node, ast.Name)]
+    return next((name for name in names if name in variables and variables[name] is None), "")
 
 
 def _plain_number(error_text):
@@ -88,6 +124,11 @@ def _plain_number(error_text):
 
 def _truth_of_a_tensor(line):
     """Say what to write in place of a word of Python's that needs one truth value."""
+    if given := re.match(r"if (?:not )?([A-Za-z_]\w*):", line):
+        return (
+            f"This asks whether the whole tensor is true. To see whether one was given at all, write "
+            f"if {given[1]} is not None."
+        )
     asks = re.match(r"(if|elif|while|assert)\b", line)
     if not asks and (found := re.search(r"(?<![.\w])(max|min)\(", line)):
         side = {"max": "min", "min": "max"}[found[1]]
@@ -108,13 +149,77 @@ def _truth_of_a_tensor(line):
     )
 
 
+def _entries_that_met(line, source, variables):
+    """Name the two parts that don't broadcast, with their shapes; "" if the line doesn't show them."""
+    for node in _nodes(line):
+        sign = SIGNS.get(type(getattr(node, "op", None)))
+        left, right = (_shape(side, variables) if sign else None for side in _sides(node))
+        if left is None or right is None or _broadcast(left, right):
+            continue
+        names = [ast.unparse(side) for side in _sides(node)]
+        told = f"These don't fit entry by entry: {names[0]} is {left}, {names[1]} is {right}."
+        inner = [part for side in _sides(node) for part in ast.walk(side)]
+        drops = [ast.unparse(part) for part in inner if _drops(part)]
+        elsewhere = _drops_a_dim(
+            source
+        )  # in another line: what this line does afterwards is no cause
+        if not drops and elsewhere and elsewhere not in map(ast.unparse, _nodes(line)):
+            drops = [elsewhere]
+        if drops:
+            return f"{told} {_keep_the_dim(drops[0])}"
+        if sign == "*" and len(right) == 2 and left[-1:] == right[:1]:
+            return (
+                f"{told} * multiplies entry by entry. Rows times a matrix is {' @ '.join(names)}."
+            )
+        for name, shape, other in zip(names, (left, right), (right, left), strict=True):
+            if shape == other[:-1]:
+                return f"{told} {name}[..., None] has the dimension that is missing at the end."
+        return (
+            f"{told} Compare the sizes from the last to the first: in each pair both must be equal, "
+            f"or one of them 1."
+        )
+    return ""
+
+
+def _sides(node):
+    """Give the two parts that an operator joins, also in ``left /= right``."""
+    if isinstance(node, ast.AugAssign):
+        return [ast.parse(ast.unparse(node.target), mode="eval").body, node.value]
+    return [getattr(node, "left", None), getattr(node, "right", None)]
+
+
+def _shape(node, variables):
+    """Tell the shape of a part of the line; None where that would take more than plain arithmetic."""
+    for inner in ast.walk(node):
+        a_call = isinstance(inner, ast.Call)
+        if a_call and getattr(inner.func, "attr", "") not in HARMLESS_CALLS:
+            return None
+        if not isinstance(inner, HARMLESS):
+            return None
+    try:
+        code = compile(ast.Expression(node), "<answer>", "eval")
+        value = eval(code, {"__builtins__": {}, "torch": torch, "math": math}, dict(variables))
+    except Exception:
+        return None
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def _broadcast(left, right):
+    pairs = zip(reversed(left), reversed(right), strict=False)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+def _keep_the_dim(call):
+    return (
+        f"`{call}` drops the dimension it runs over. Add keepdim=True, and that dimension stays, "
+        f"with size 1, so that the result broadcasts."
+    )
+
+
 def _to_broadcast(line, source, variables):
     """Say what keeps two shapes from being broadcast."""
     if call := _drops_a_dim(source):
-        return (
-            f"`{call}` drops the dimension it runs over. Add keepdim=True, and that dimension stays, "
-            f"with size 1, so that the result broadcasts."
-        )
+        return _keep_the_dim(call)
     names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line))
     shapes = {n: tuple(x.shape) for n in names if isinstance(x := variables.get(n), torch.Tensor)}
     met = ", ".join(f"{name} is {shape}" for name, shape in shapes.items() if shape)
@@ -128,16 +233,19 @@ def _drops_a_dim(source):
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:
         return None
-    found = [
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
+    found = [ast.unparse(node) for node in ast.walk(tree) if _drops(node)]
+    return found[0] if len(found) == 1 else None
+
+
+def _drops(node):
+    """Say whether a node of the syntax tree is a reduction along a dimension that doesn't keep it."""
+    return (
+        isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("mean", "var", "std", "sum", "amax")
+        and node.func.attr in REDUCTIONS
         and (node.args or any(k.arg == "dim" for k in node.keywords))
         and not any(k.arg == "keepdim" for k in node.keywords)
-    ]
-    return found[0] if len(found) == 1 else None
+    )
 
 
 def _shapes_that_met(line, variables):
@@ -150,18 +258,24 @@ def _shapes_that_met(line, variables):
     products = _products(line)
     names = [name for pair in products for name in pair if name]
     names = names or re.findall(r"[A-Za-z_]\w*", line)
-    shapes = {n: tuple(x.shape) for n in names if isinstance(x := variables.get(n), torch.Tensor)}
+    shapes = {n: found for n in names if (found := _shape_of(n, variables)) is not None}
     misfits = [pair for pair in products if _fit(shapes, *pair) is False]
     if misfits:
         shapes = {name: shapes[name] for pair in misfits for name in pair}
     rule = "a @ b needs the last size of a to equal the last but one of b"
     for left, right in misfits:
         if _fit(shapes, right, left):
-            a_matrix = len(shapes[left]) == 2
-            rule = f"The course multiplies rows times matrices: {right} @ {left}"
-            rule = rule if a_matrix else f"{right} @ {left} would fit"
+            rule = f"{right} @ {left} would fit"
+            if re.fullmatch(r"w|w_\w+", left):
+                rule = f"The course multiplies rows times matrices: {right} @ {left}"
+            elif len(shapes[left]) > 1:
+                rule += ", but first see whether both have the shapes that you expect"
     met = ", ".join(f"{name} is {shape}" for name, shape in shapes.items())
     return f"{f'The shapes that met: {met}. ' if met else ''}{rule}."
+
+
+def _shape_of(text, variables):
+    return _shape(ast.parse(text, mode="eval").body, variables)
 
 
 def _fit(shapes, left, right):
@@ -172,16 +286,21 @@ def _fit(shapes, left, right):
 
 
 def _products(line):
-    """Find the factors of every @ in a line: names, or None where a factor is more than a name."""
+    """Find the factors of every @ in a line, as they are written."""
+    return [
+        (ast.unparse(node.left), ast.unparse(node.right))
+        for node in _nodes(line)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+    ]
+
+
+def _nodes(line):
+    """List everything in a line, outermost first; nothing if it isn't a whole statement."""
     try:
         tree = ast.parse(line.rstrip(":") + (": pass" if line.endswith(":") else ""))
     except SyntaxError:
         return []
-    return [
-        tuple(side.id if isinstance(side, ast.Name) else None for side in (node.left, node.right))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-    ]
+    return list(ast.walk(tree))
 
 
 def n_open_gaps(answer):

@@ -329,7 +329,7 @@ def _smallest_difference(exercise, case, got, picture):
     if any(torch.isnan(part.double()).any() for part in got):
         note = (
             " Your result holds NaN: is there a division by zero, a logarithm of a negative number, "
-            "or a row of −∞ only?"
+            "0 times ∞, or a row of −∞ only?"
         )
     return Verdict(
         False,

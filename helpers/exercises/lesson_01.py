@@ -250,6 +250,8 @@ EXERCISES = [
             Mistake("gates not squashed", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i, f, g.tanh(), o",
                     "The gates are used as raw sums. A gate says what share to let through, so "
                     "squash i, f and o into the range 0 to 1 with a sigmoid."),
+            Mistake("gates and candidate not squashed", "    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()\n", "",
+                    "i, f, g and o are used as the raw sums. Before you put them into the formulas, the gates i, f and o need a sigmoid and the candidate g a tanh."),
             Mistake("no tanh on the cell", "cell.tanh()", "cell",
                     "The hidden state shows the raw cell. Squash the cell with tanh before the output gate multiplies it."),
             Mistake("tanh kept in the cell", "cell = f * cell + i * g", "cell = (f * cell + i * g).tanh()",

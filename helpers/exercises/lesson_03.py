@@ -156,7 +156,8 @@ WITHOUT_ROOT = "The scores are divided by d_k instead of its square root."
 EXCHANGED = "Both are right, but in the wrong order: first the context, then the weights."
 ROW_TWICE = (
     "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
-    "(The scores are symmetric here, but the weights aren't.) Or the weights were transposed: weights @ x, without .T."
+    "(The scores are symmetric here, but the weights aren't.) Or the weights were transposed: weights @ x, without .T. "
+    "Or you divided by a row's sum without keepdim=True."
 )
 
 # fmt: off
@@ -350,6 +351,8 @@ EXERCISES = [
                     "Each score is squashed separately, so a row doesn't sum to 1. A softmax lets the words compete."),
             Mistake("divided by the sum", "scores.softmax(dim=-1)", "scores / scores.sum(-1, keepdim=True)",
                     "The scores are divided by their sum without exp. Scores can be negative, and then so are these weights. softmax applies exp first."),
+            Mistake("divided by the sum, dimension lost", "scores.softmax(dim=-1)", "scores / scores.sum(-1)",
+                    "The scores are divided by their sum without exp, so weights can be negative. And without keepdim=True it's the wrong sum that divides: column j is divided by the sum of row j. Use a softmax."),
             Mistake("not divided by the sum", "softmax(dim=-1)", "exp()",
                     "The exponentials aren't divided by their sum, so a row doesn't sum to 1. softmax does both."),
             Mistake("cosine instead of dot product", "x @ x.T", "torch.cosine_similarity(x[:, None], x[None], dim=-1)",

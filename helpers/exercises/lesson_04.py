@@ -278,7 +278,7 @@ EXERCISES = [
             Mistake("−∞ after the softmax", "    weights = scores.softmax(-1)\n", "",
                     "The weights are set to −∞ where the mask is False. It's the scores that should be, before the softmax.", also=( ("    if mask", "    weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), )),
             Mistake("mask ignored", "if mask is not None", "if False",
-                    "The mask has no effect. Where it is False, set the score to −∞ before the softmax."),
+                    "The mask has no effect. Where it is False, set the score to −∞ before the softmax. masked_fill returns a new tensor, so assign it: scores = scores.masked_fill(...)."),
             Mistake("mask inverted", "~mask", "mask",
                     "The mask is used the wrong way round. True means allowed to attend, and scores.masked_fill(~mask, -math.inf) fills where it is False."),
             Mistake("weights set to zero afterwards", "    weights = scores.softmax(-1)\n", "",

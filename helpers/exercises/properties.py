@@ -152,7 +152,10 @@ def _as_a_function(pairs, evidence):
         if _all(lambda g, w, f=function: _close(g, _tried(f, w)), pairs):
             message = f"This is the right result after one step too many: {name}. Leave that out."
             return "one step too many", message
+    left_over = all(g.dim() and g.shape[-1] == 1 for g, _ in pairs)  # to squeeze, not to sum
     for name, function in AFTER.items():
+        if left_over and name.endswith("over the last axis"):
+            continue
         if _all(lambda g, w, f=function: _close(_tried(f, g), w), pairs) and _varied(pairs):
             message = f"One step is missing: after {name}, your result would be right."
             return "one step missing", message
@@ -285,8 +288,16 @@ def _reshaped(pairs):
     return (
         "wrong shape",
         f"The numbers are right and in the right order, but the shape is not: expected shape "
-        f"{tuple(w.shape)}; got {tuple(g.shape)}.",
+        f"{tuple(w.shape)}; got {tuple(g.shape)}.{_size_one(pairs)}",
     )
+
+
+def _size_one(pairs):
+    """Say which dimension of size 1 is too many, if that's all that is wrong."""
+    for i in range(pairs[0][0].dim()):
+        if all(g.shape[i : i + 1] == (1,) and g.squeeze(i).shape == w.shape for g, w in pairs):
+            return f" One dimension of size 1 is too many: .squeeze({i}) drops it."
+    return ""
 
 
 def _permuted(pairs):

@@ -12,6 +12,8 @@ from helpers.widgets.fallback import StaticFallback
 ITEMS = 3
 QUICK = ("single", "multiple", "number", "shape")  # what takes about a minute
 MISSED, GUESSED, NEW, KNOWN = range(4)  # what comes first
+# From a Going deeper, in words that a later lesson explains: not before that lesson, unless answered.
+NOT_BEFORE = {"is_a_transformer_a_cnn": 8}
 SURE = [("It's a guess", "guess"), ("I think so", "think"), ("I'm sure", "sure")]
 
 
@@ -56,6 +58,9 @@ def choose(lesson, state):
     draw = random.Random(f"warm-up {lesson}")
     order = {name: draw.random() for name in sorted(pool)}
     need = {name: _need(name, state) for name in pool}
+    for name, first in NOT_BEFORE.items():
+        if lesson < first and name not in state["questions"]:
+            pool.pop(name, None)
     chosen = []
     while pool and len(chosen) < ITEMS:
         taken = [content.find(name, "question").lesson for name in chosen]

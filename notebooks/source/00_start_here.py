@@ -129,8 +129,9 @@ print(translator.translate(yours))
 #
 # ### Your turn: find the bug
 #
-# The function below is supposed to turn scores into weights that sum to 1 over the words of each sentence,
-# but it doesn't.
+# Each row of `scores` belongs to one sentence and has one score per word. The function below is supposed to
+# turn each row into weights that sum to 1, and to give no weight to the words where `mask` is `False`. It does
+# neither.
 
 
 # %%
@@ -189,6 +190,7 @@ exercises.check("attention_context", attention_context)
 #
 # ## Notation
 #
+# You needn't learn this table, because each lesson explains its letters. Come back when you've forgotten one.
 # Each letter means the same thing in every lesson, and rows are always tokens.
 #
 # | Letter | Meaning | In code |

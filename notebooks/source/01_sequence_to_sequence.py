@@ -231,7 +231,8 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Step through the trained model. Its encoder reads in both directions, with 64 numbers per direction, so the
+# Step through the trained model. It's built from two **GRUs**, recurrent networks with a more elaborate step
+# that section 4 explains. Its encoder reads in both directions, with 64 numbers per direction, so the
 # context vector has 128. Watch how the states change with every word.
 
 # %%
@@ -334,7 +335,7 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if "parc
 #
 # Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
 # small part of the drop in accuracy. In lesson 02 we'll train a model on the same data for just as long and
-# change only one thing, and it will get nearly all of these sentences right.
+# change only one thing, so keep the right-hand end of this curve in mind.
 
 # %%
 exercises.quiz("size_of_the_context")
@@ -479,7 +480,7 @@ vocabulary = ["<pad>", *sorted({word for text in texts for word in text})]
 index = {word: i for i, word in enumerate(vocabulary)}
 
 
-def batches(epochs, size=32):
+def batches(epochs, size=32, texts=texts):
     """Give the texts as padded tensors of ids (B, T), shuffled anew in every epoch."""
     rows = [torch.tensor([index[word] for word in text]) for text in texts]
     for _ in range(epochs):
@@ -522,16 +523,31 @@ exercises.predict("never_seen_not_dull")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 @torch.no_grad()
-def next_token(text):
+def next_token(text, network=model):
     """Return the probability of every word after the text."""
     unknown = [word for word in text.split() if word not in index]
     if unknown:
         raise ValueError(f"the network has never seen: {', '.join(unknown)}")
     ids = torch.tensor([[index[word] for word in text.split()]])
-    probabilities = model(ids)[0, -1].softmax(-1)
+    probabilities = network(ids)[0, -1].softmax(-1)
     return dict(
         sorted(zip(vocabulary, probabilities.tolist(), strict=True), key=lambda pair: -pair[1])
     )
+
+
+def trained_on(texts):
+    """Train the same network in the same way on other texts."""
+    rng.seed(1)
+    notebook.set_seed(1)
+    network = NextToken(len(vocabulary))
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
+    for ids in batches(epochs=6, texts=texts):
+        logits = network(ids[:, :-1]).flatten(0, 1)
+        loss = nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return network
 
 
 chances = next_token("the film was not dull . verdict :")
@@ -552,10 +568,14 @@ for text in questions:
 notebook.table(rows, ["what it reads", "its next token"])
 plural, singular = (list(next_token(text))[0] for text in questions[3:])
 assert verdict == "good" and not plural.endswith("s") and singular.endswith("s")
+never_negated = trained_on([text for text in texts if not {"not", "dull"} <= set(text)])
+assert next_token("the film was not dull . verdict :", never_negated)["bad"] > 0.5
 
 notebook.tell(
-    r"""So it has learned what *not* does, rather than learning each pair of words by heart. The same network with
-    the same loss also fills gaps: *the cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
+    r"""It has never seen *not dull*, but it has seen *not very dull* and *not silly*, and it combines what it learned
+    from them. It needs such examples. When we trained the same network without any sentence that negates *dull*,
+    it said *bad* in 12 of 16 attempts, each with another seed. Besides reviews, it also fills gaps, with the same
+    loss. *The cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
 )
 
 # %% [markdown]
@@ -829,7 +849,7 @@ display(
 )
 notebook.tell(
     r"""An untrained LSTM does better than a plain network, but only a few millionths of the gradient arrive. Its
-    gates are the sigmoid of something near 0, so $f \approx 0.5$, and each step halves the gradient again. If you
+    gates are the sigmoid of something near 0, so $f \approx 0.5$, and each step again loses nearly half of the gradient. If you
     start the forget gates at 0.95 instead (with a bias of 3), three quarters of the gradient arrive before any
     training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1.
 

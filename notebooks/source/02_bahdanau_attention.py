@@ -123,7 +123,7 @@ notebook.picture("bahdanau_step")
 # words, is the **query**. The vectors that it's compared with are the **keys**. The vectors that are mixed
 # are the **values**. Here the keys and the values are the same encoder states.
 #
-# ### Your turn (4 min)
+# ### Your turn
 #
 # $W$, $U$ and $v$ are trained with everything else. Papers write vectors as columns, $W s$. In code they're
 # rows, so we write `state @ w`.
@@ -210,7 +210,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# ### Your turn: find the bug (4 min)
+# ### Your turn: find the bug
 #
 # Sentences in a batch have different lengths, so the shorter ones are filled with padding, which must not get
 # any weight. The `mask` is False at the padding. The function below has two mistakes, and you met one of them

@@ -291,7 +291,7 @@ def one_head(x, w_q, w_k, w_v, i=3):
     """Word i attends to its sentence: (B, T, D) -> context (B, K), weights (B, T)"""
     query, keys, values = x[:, i] @ w_q, x @ w_k, x @ w_v
     scores = torch.einsum("bk,btk->bt", query, keys)  # a row per sentence: query · every key
-    scores = scores / math.sqrt(w_q.shape[1])  # section 5 says why
+    scores = scores / math.sqrt(w_q.shape[1])  # lesson 04 says why
     weights = scores.softmax(dim=-1)
     return torch.einsum("bt,btk->bk", weights, values), weights
 
@@ -422,7 +422,7 @@ notebook.tell(
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
-# ### Your turn (4 min)
+# ### Your turn
 
 # %% tags=["hide-input"]
 exercises.heading("simple_self_attention")
@@ -454,16 +454,21 @@ def embed(sentence):
 exercises.predict("weight_on_itself")
 
 # %% tags=["hide-input"]
-own, even = [], []
+own, even, with_itself, with_others = [], [], [], []
 for pair in corpus.toy_corpus(1000, seed=0):
     rows = embed(pair.target)
     same = torch.tensor([[a == b for b in pair.target] for a in pair.target])
+    products = rows @ rows.T
+    with_itself.append(products.diagonal().mean().item())
+    with_others.append(products[~same].mean().item())
     own.append((((rows @ rows.T).softmax(-1) * same).sum(-1).mean()).item())
     even.append(same.float().mean().item())
 own, even = (100 * sum(numbers) / len(numbers) for numbers in (own, even))
 exercises.reveal("weight_on_itself", measured=own)
 print(f"spread evenly, a word (with its repetitions) would get {even:.0f}%")
+with_itself, with_others = (sum(numbers) / 1000 for numbers in (with_itself, with_others))
 assert 40 < own < 55 and 8 < even < 10
+assert 2.2 < with_itself < 2.8 and abs(with_others) < 0.1
 notebook.tell(
     """A word gives nearly half of its weight to itself, five times as much as an even spread would. That's no
     accident, because the dot product of a vector with itself is its squared length, and no other vector of
@@ -564,7 +569,7 @@ assert scores.tolist() == [1, 4, 3] and abs(weights[0] - 0.1) < 0.005
 SixSteps(step=1)
 
 # %% [markdown]
-# ### Your turn (5 min)
+# ### Your turn
 #
 # Now write all of it yourself, starting from an empty function.
 

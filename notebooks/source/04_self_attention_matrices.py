@@ -37,7 +37,7 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
 #
-# **If you're running late**: leave out "Two meanings of True" and set it as homework. People meet it the first time
+# **If you're running late**: leave out "Two interfaces of PyTorch" and set it as homework. People meet it the first time
 # they use `nn.MultiheadAttention`.
 #
 # **Ask**: "What's in the denominator of a softmax?" (before the leak test) · "Why not divide by $d_k$?"
@@ -299,7 +299,7 @@ causal = masks.causal_mask(4)
 print(causal.int())
 
 # %% [markdown]
-# ### Your turn (3 min)
+# ### Your turn (4 min)
 
 # %% tags=["hide-input"]
 exercises.heading("causal_mask")
@@ -451,10 +451,10 @@ for mask in (None, causal, padding, both):
 print("equal to PyTorch's without a mask, with a causal one, a padding one, and both")
 
 # %% [markdown]
-# ### Two meanings of `True`
+# ### Two interfaces of PyTorch
 #
-# PyTorch has two attention interfaces, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
-# our causal mask, in which `True` means allowed, to the second one.
+# Attention comes in two forms, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
+# our causal mask to the second one.
 
 # %%
 layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
@@ -485,9 +485,8 @@ notebook.tell(
 # %% [markdown]
 # ## 4. What does it cost?
 #
-# Attention compares every word with every word. With $n$ words of width $d$ that's $n^2$ dot products of
-# $d$ multiplications each, and mixing the values costs the same again: $2 n^2 d$ in total. PyTorch can
-# count them for us.
+# There are two matrix products in the formula, one for the scores and one for the mixture. Suppose we give the
+# same layer a longer text. PyTorch can count the multiplications for us.
 
 # %%
 exercises.predict("twice_the_length")
@@ -515,7 +514,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# For single sentences nobody notices this cost, but for whole books it becomes the main problem. *Going
+# Each of the $n$ words is compared with all $n$ words. That's $n^2$ dot products of $d$ multiplications each, and
+# mixing the values costs the same again, so $2 n^2 d$ in total. For single sentences nobody notices this cost, but for whole books it becomes the main problem. *Going
 # deeper* below compares attention with a recurrent layer, on paper and on your machine.
 
 # %%

@@ -206,7 +206,7 @@ print([f"{number:.3f}" for number in by_hand])
 torch.testing.assert_close(sinusoidal_positions(10, 4)[3], torch.tensor(by_hand))
 
 # %% [markdown]
-# ### Your turn (4 min)
+# ### Your turn
 
 # %% tags=["hide-input"]
 exercises.heading("sinusoidal_positions")
@@ -373,7 +373,7 @@ assert all(beside[2] > beside[0] for beside in accuracy.values())  # but adding 
 notebook.tell(
     """At the paper's width, the linear map practically always recovers the *word*, and most of the time the
     exact position, where guessing would be right once in 40. At width 64, adding loses much more. So adding
-    does lose something, but in wide vectors it loses little. *Going deeper* compares it with concatenation."""
+    does lose something, and less the wider the vectors are. *Going deeper* compares it with concatenation."""
 )
 
 # %% [markdown]

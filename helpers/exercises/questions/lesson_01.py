@@ -59,11 +59,11 @@ PREDICTIONS = [
     ),
     Prediction(
         name="never_seen_not_dull",
-        prompt="“not dull” occurs in no training text. What does the model make of *the film was not dull . verdict :*?",
+        prompt="“not dull” occurs in no training text, though *not very dull* and *not silly* do. What does the model make of *the film was not dull . verdict :*?",
         options={
             "bad": (
                 "mostly *bad*, because *dull* is a bad word",
-                "A model that only adds up good and bad words would say so. This one reads in order and has learned what *not* does to the word after it.",
+                "A model that only adds up good and bad words would say so. This one reads in order, and after *not* it reads the same word in a different state.",
             ),
             "undecided": (
                 "undecided, because *not* and *dull* pull in opposite directions",
@@ -71,7 +71,7 @@ PREDICTIONS = [
             ),
             "good": (
                 "mostly *good*",
-                "It has seen *not* with other adjectives and *dull* without *not*, and it combines the two.",
+                "It has seen *not* right before other adjectives, and *not very dull*, and it combines the two.",
             ),
             "neither": (
                 "some other word, because the model has never seen *not dull*",

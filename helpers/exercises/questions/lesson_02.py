@@ -176,7 +176,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "long_sentences_with_attention",
-        "With a fixed context vector, fewer than four in ten sentences of more than 20 words came out without a mistake. How many when the decoder can look back?",
+        "With a fixed context vector, about one in seven sentences of more than 20 words came out without a mistake. How many when the decoder can look back?",
         slider=True,
         low=0,
         high=100,

@@ -147,7 +147,7 @@ QUESTIONS = [
     ),
     Question(
         "add_or_concatenate",
-        "The measurement says that the position can be read back better after concatenating. Why do most models add all the same?",
+        "Going deeper measures that the position can be read back better if word and position are concatenated. Why do most models add all the same?",
         "open",
         answer="Because adding needs no extra width. Concatenation reserves a fixed part of the "
         "width for positions, while a model that adds can learn how many directions to "
