@@ -55,8 +55,8 @@ sentence = CAPTIONS[0][0]
 # ## The map of the whole model
 #
 # Click on a layer, then on a head, then on a score. There are four levels, and <kbd>Esc</kbd> takes you back.
-# Click on a token to follow it, press *play*, or take the tour. Put your own sentence in and run the cell
-# again.
+# Click on a token to follow it, press *play*, or take the tour. To try a sentence of your own, run the cell and
+# type it into the field above the picture.
 
 # %% tags=["nbval-ignore-output"]
 whole = model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
