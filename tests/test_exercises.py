@@ -14,9 +14,10 @@ from helpers import exercises
 from helpers.exercises import compare, diagnosis
 from helpers.exercises.advice import on_error as advice_on
 from helpers.exercises.checking import is_stub
-from helpers.exercises.edits import OutOfRounds, made_wrong
+from helpers.exercises.edits import GUARD, OutOfRounds, made_wrong
 from helpers.exercises.model import catalogue
 from helpers.exercises.own_transformer import layers_of
+from notebooks.build import SOURCES
 
 EXERCISES, QUESTIONS = catalogue()
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
@@ -76,6 +77,24 @@ def test_what_an_exercise_tells_is_complete(name):
     shown = exercises.heading(name)._repr_html_()
     for part in (f"{exercise.minutes} min", f"{exercise.difficulty}/5", f"{exercise.importance}/5"):
         assert part in shown
+
+
+LENT = ("F", "math", "Counter", "pairwise", "itertools", "random", "numpy", "np")
+
+
+@every_exercise
+def test_what_the_hints_use_is_imported_in_the_lesson(name):
+    exercise = EXERCISES[name]
+    told = " ".join([exercise.task, *exercise.hints, *(m.why for m in exercise.mistakes)])
+    used = {word for word in LENT if re.search(rf"(?<![\w.]){word}[.(]", told)}
+    lessons = [
+        text for path in SOURCES.glob("*.py") if f'heading("{name}")' in (text := path.read_text())
+    ]
+    for lesson in lessons:
+        imports = re.findall(r"^(?:import|from) .*$", lesson, re.MULTILINE)
+        known = {word for line in imports for word in re.findall(r"\w+", line)}
+        missing = {word for word in used if word not in known and f"import {word}" not in told}
+        assert not missing, (name, missing)
 
 
 @every_exercise
@@ -365,6 +384,27 @@ def test_a_loop_is_stopped_only_if_a_single_call_does_not_end():
             endless(1)
 
 
+@pytest.mark.parametrize("name", ["wordpiece_encode", "merge_pair", "impatient_cut"])
+def test_no_explanation_names_what_counts_the_rounds_of_a_loop(name):
+    slips = diagnosis.search(EXERCISES[name]).slips
+    assert slips
+    assert not [slip for slip in slips if GUARD in slip.said()]
+
+
+def test_a_list_with_a_hole_is_shown():
+    verdict = exercises.check("words_to_ids", lambda words, ids, unk_id: [*map(ids.get, words)])
+    assert "got [7, None, 9, 7, 4]" in verdict.message
+
+
+def test_the_shapes_that_are_named_differ():
+    def answer(words, ids, unk_id):
+        found = exercises.reference("words_to_ids")(words, ids, unk_id)
+        return found if len(words) == 5 else [found]
+
+    verdict = exercises.check("words_to_ids", answer)
+    assert "expected shape (6,); got (1, 6)" in verdict.message
+
+
 # Answers that nobody had foreseen.
 
 GENERAL = {"differs", "raised", "wrong shape", "wrong type", "too long"}
@@ -634,13 +674,40 @@ def test_a_product_that_does_not_fit_names_the_shapes_that_met():
     assert "keys @ query would fit." in exercises.check("attend", query_first).message
 
 
+def test_a_name_that_is_not_imported_is_told_to_be():
+    def answer(words, ids, unk_id):
+        raise NameError("name 'math' is not defined")
+
+    assert "Import it first: import math." in exercises.check("words_to_ids", answer).message
+
+
+def test_what_only_the_order_of_ids_does_not_change_still_depends_on_them():
+    def every_pair(start_logits, end_logits, start, end):
+        starts, ends = (x.log_softmax(-1) for x in (start_logits, end_logits))
+        return -(starts[:, start] + ends[:, end]).mean() / 2
+
+    verdict = exercises.check("span_loss", every_pair)
+    assert "does not depend" not in verdict.message
+
+
+def test_comparisons_without_brackets_are_told_to_take_some():
+    def unbracketed(ids, chosen, lot, random_ids, mask_id):
+        return torch.where(chosen & lot < 0.8, mask_id, ids)
+
+    def chained(ids, chosen, lot, random_ids, mask_id):
+        return torch.where(0.8 <= lot < 0.9, random_ids, ids)
+
+    assert "brackets around each comparison" in exercises.check("mask_tokens", unbracketed).message
+    assert "write (0.2 <= x) & (x < 0.5)" in exercises.check("mask_tokens", chained).message
+
+
 def test_a_product_of_more_than_names_tells_what_is_known_about_it():
     def answer(query, keys, w_query, w_key, v):
         return (query * 1) @ w_key
 
     message = exercises.check("additive_scores", answer).message
     assert "w_key is" in message
-    assert "needs the last size of a" in message
+    assert "the last size of the left one has to equal" in message
 
 
 @pytest.mark.parametrize(

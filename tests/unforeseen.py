@@ -5,6 +5,7 @@
 """
 
 import math
+from collections import Counter
 
 import torch
 import torch.nn.functional as F
@@ -1148,3 +1149,48 @@ def flattering_loss_indexed(log_probs, targets, pad_id):
 
 
 ANSWERS["flattering_loss: every target at every position"] = flattering_loss_indexed
+
+
+def wordpiece_encode_1(word, ids, unk_id):
+    out, s = [], 0
+    while s < len(word):
+        for e in range(len(word) - 1, s, -1):
+            p = ("##" if s > 0 else "") + word[s:e]
+            if p in ids:
+                out.append(ids[p])
+                s = e
+                break
+        else:
+            return [unk_id]
+    return out
+
+
+ANSWERS["wordpiece_encode: the last letter is never reached"] = wordpiece_encode_1
+
+
+def wordpiece_encode_2(word, ids, unk_id):
+    out, s = [], 0
+    while s < len(word):
+        for e in range(len(word), s, -1):
+            p = ("##" if s > 0 else "") + word[s:e]
+            if p in ids:
+                out.append(ids[p])
+                s = e
+                break
+        else:
+            return unk_id
+    return out
+
+
+ANSWERS["wordpiece_encode: a bare id for an unknown word"] = wordpiece_encode_2
+
+
+def best_pair_1(words, counts):
+    pairs = Counter()
+    for ids, count in zip(words, counts):
+        for pair in zip(ids, ids[1:]):
+            pairs[pair] += count
+    return list(max(pairs, key=lambda pair: (pair, -pair[0], -pair[1])))
+
+
+ANSWERS["best_pair: the pair itself in place of its count"] = best_pair_1

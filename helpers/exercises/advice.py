@@ -27,6 +27,22 @@ PRODUCT_FAILS = re.compile(
     r"Expected size for first two dimensions|both arguments to matmul|1D tensors expected"
 )
 
+IMPORTS = {
+    "Counter": "from collections import Counter",
+    "F": "import torch.nn.functional as F",
+    "math": "import math",
+    "nn": "from torch import nn",
+    "numpy": "import numpy",
+    "np": "import numpy as np",
+}
+SAID = {
+    r"bitwise_(and|or)\w*. not implemented": (
+        "& and | bind more tightly than < and >=, so put brackets around each comparison: "
+        "(x >= 0.2) & (x < 0.5)."
+    ),
+    "could not infer output dtype": "mean() takes no truth values: .float() makes them 0 and 1.",
+}
+
 
 def on_error(error_text, line, source, variables):
     """Say what to do about an error, in a sentence or two.
@@ -85,6 +101,12 @@ def on_error(error_text, line, source, variables):
         return told
     if "@" not in line and "must match the size" in error_text:
         return _to_broadcast(line, source, variables)
+    unknown = re.search(r"name '(\w+)' is not defined", error_text)
+    if unknown and unknown[1] in IMPORTS:
+        return f"Import it first: {IMPORTS[unknown[1]]}."
+    for said, advice in SAID.items():
+        if re.search(said, error_text):
+            return advice
     if PRODUCT_FAILS.search(error_text) or ("@" in line and "must match the size" in error_text):
         return _shapes_that_met(line, variables)
     return ""
@@ -143,6 +165,10 @@ def _truth_of_a_tensor(line):
             f"Python's {word} needs one truth value. For every entry of a boolean tensor, write "
             f"{operators[word]}."
             for word in used
+        )
+    if re.search(r"<=?[^<>=&]+<=?|>=?[^<>=&]+>=?", line):
+        return (
+            "For every entry of a tensor, write (0.2 <= x) & (x < 0.5) instead of 0.2 <= x < 0.5."
         )
     return (
         "This asks whether a whole tensor is true. To decide per entry, use torch.where or a mask."
@@ -262,7 +288,9 @@ def _shapes_that_met(line, variables):
     misfits = [pair for pair in products if _fit(shapes, *pair) is False]
     if misfits:
         shapes = {name: shapes[name] for pair in misfits for name in pair}
-    rule = "a @ b needs the last size of a to equal the last but one of b"
+    rule = (
+        "In a product, the last size of the left one has to equal the last but one of the right one"
+    )
     for left, right in misfits:
         if _fit(shapes, right, left):
             rule = f"{right} @ {left} would fit"

@@ -232,9 +232,14 @@ def _described(value, depth=0):
             return f"tuple of {len(value)}"
         return f"({', '.join(_described(part, depth + 1) for part in value)})"
     if isinstance(value, list):
-        short = len(value) <= 8 and all(isinstance(part, int | float) for part in value)
+        short = len(value) <= 8 and all(map(_is_short, value)) and len(repr(value)) < 100
         return repr(value) if short else f"list of {len(value)}"
     if callable(value):
         return "function"
-    short = isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) < 60)
-    return repr(value) if short else type(value).__name__
+    return repr(value) if _is_short(value) else type(value).__name__
+
+
+def _is_short(value):
+    if isinstance(value, str | bytes):
+        return len(value) < 60
+    return value is None or isinstance(value, int | float)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 MOST_ROUNDS = 300  # of the while loops in one call; an edit can turn any loop into an endless one
+GUARD = "__rounds__"  # the name that counts them
 
 
 @functools.cache
@@ -100,7 +101,7 @@ def guarded(tree):
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.While):
-            call = ast.Call(ast.Name("__rounds__", ast.Load()), [], [])
+            call = ast.Call(ast.Name(GUARD, ast.Load()), [], [])
             node.test = ast.BoolOp(ast.And(), [call, node.test])
     return ast.fix_missing_locations(tree)
 
@@ -125,7 +126,7 @@ def compiled(tree, namespace):
 
 def namespace_of(function):
     """Copy what a function's code sees, for edited versions of it."""
-    return {**function.__globals__, "__rounds__": _Rounds()}
+    return {**function.__globals__, GUARD: _Rounds()}
 
 
 def made_wrong(function, changes):

@@ -368,7 +368,7 @@ EXERCISES = [
         hints=[
             "One layer with a kernel of 3 reaches 2 steps back. Two layers?",
             "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
-            "math.ceil(distance / (kernel_size - 1))",
+            "math.ceil(distance / (kernel_size - 1)), with import math above it",
         ],
         look_at="The count grows in proportion to the distance, like n/(k − 1). With dilation it grows like a logarithm, and attention needs one layer at any distance.",
     ),

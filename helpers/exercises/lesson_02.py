@@ -191,7 +191,7 @@ EXERCISES = [
             Mistake("mask ignored", "if mask is not None", "if False",
                     "The mask has no effect, so padding gets weight. Where it is False, set the score to −∞ before the softmax."),
             Mistake("mask inverted", "~mask", "mask",
-                    "The mask is used the wrong way round, so only padding is attended to. scores.masked_fill(~mask, -math.inf) fills where it is False."),
+                    "The mask is used the wrong way round, so only padding is attended to. scores.masked_fill(~mask, -torch.inf) fills where it is False."),
             Mistake("weights set to zero afterwards", "scores = scores.masked_fill", "weights = weights.masked_fill",
                     "The weights are masked after the softmax, so a row no longer sums to 1, because padding still counts in the denominator. Set the scores to −∞ before it.",
                     also=(("-math.inf", "0.0"), ("    weights = scores.softmax(dim=-1)\n", ""), ("    if mask", "    weights = scores.softmax(dim=-1)\n    if mask"))),
@@ -219,7 +219,7 @@ EXERCISES = [
         also_right=[_context_by_product, _context_by_exp],
         hints=[
             "There are three steps: mask, softmax, mix. Only the first one needs the mask.",
-            "scores.masked_fill(~mask, -math.inf) hides padding, and softmax(dim=-1) distributes the weight over the words of each sentence.",
+            "scores.masked_fill(~mask, -torch.inf) hides padding, and softmax(dim=-1) distributes the weight over the words of each sentence.",
             "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
             "context = (weights[:, :, None] * values).sum(dim=1); return context, weights",
         ],

@@ -312,6 +312,12 @@ def _best_end_first(start_logits, end_logits, in_text, max_len):
     return [int(start_logits.masked_fill(~(in_text & allowed), -math.inf).argmax()), end]
 
 
+def _pointing_nowhere(start_logits, end_logits, in_text, max_len):
+    scores = start_logits[:, None] + end_logits[None, :]
+    best = scores.masked_fill(~in_text, -math.inf).argmax().item()
+    return [best // len(scores), best % len(scores)]
+
+
 # fmt: off
 EXERCISES = [
     Exercise(
@@ -355,8 +361,8 @@ EXERCISES = [
         also_right=[_by_cosine, _by_sorting],
         hints=[
             "A cosine similarity is the dot product of two vectors of length 1.",
-            "F.normalize(vectors, dim=-1) gives every row length 1. One matrix product gives all similarities.",
-            "(F.normalize(vectors, dim=-1) @ query).topk(k).indices",
+            "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
+            "vectors.norm(dim=-1, keepdim=True), and k",
         ],
         look_at="The question's own length doesn't matter: it scales all similarities alike.",
     ),
@@ -435,6 +441,10 @@ EXERCISES = [
                     "The logits are multiplied. Two negative ones would make a good span; add them."),
             Mistake("rows are ends", "start_logits[:, None] + end_logits[None, :]", "end_logits[:, None] + start_logits[None, :]",
                     "The end logits run down the rows. Row i is for spans that start at i."),
+            Mistake("ends down the rows too", "end_logits[None, :]", "end_logits[:, None]",
+                    "Start and end logits both run down the rows, so end_logits[i] is added to start_logits[i]. The ends belong to the columns: end_logits[None, :]."),
+            Mistake("start against max_len", "start <= end", "start <= max_len",
+                    "max_len limits a span's length, not its place in the text. A span is valid only if start <= end."),
             Mistake("transposed", "return", "result.T",
                     "Rows are ends here. Row i and column j belong to the span from i to j."),
             Mistake("starts only", " + end_logits[None, :]", " + 0 * end_logits[None, :]",
@@ -449,8 +459,8 @@ EXERCISES = [
         also_right=[_spans_in_a_loop, _spans_by_tril],
         hints=[
             "start_logits[:, None] + end_logits[None, :] makes all S × S sums.",
-            "With start = torch.arange(S)[:, None] and end = torch.arange(S)[None, :], which cells have start <= end? How many tokens does a span have?",
-            "valid = (start <= end) & (end - start < max_len); scores.masked_fill(~valid, -math.inf)",
+            "A span mustn't end before it starts. And how many tokens does a span from i to j have?",
+            "end_logits[None, :], then (start <= end) & (end - start < max_len)",
         ],
         look_at="The valid spans are a band above the diagonal: a causal mask flipped over and cut off at max_len.",
     ),
@@ -463,6 +473,8 @@ EXERCISES = [
         plain=_span,
         draw=_draw_best,
         mistakes=[
+            Mistake("still as it was", _pointing_nowhere,
+                    "The first printed span begins in the question, and the second one ends before it starts. Which cells of scores have to be −∞ for that?"),
             Mistake("two argmaxes", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",
                     "Start and end are chosen independently, so the end can come before the start or far after it. (One argmax over all sums does the same as two argmaxes.) Set the pairs that aren't valid spans to −∞ first."),
             Mistake("two argmaxes anywhere", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",

@@ -423,7 +423,7 @@ EXERCISES = [
         ],
         also_right=[_read_with_cat, _read_all_then_choose],
         hints=[
-            "The mask has one more column than real: F.pad(real, (1, 0), value=True) puts a True in front.",
+            "The mask has one more column than real: torch.nn.functional.pad(real, (1, 0), value=True) puts a True in front.",
             "Give it two dimensions for heads and queries: mask[:, None, None].",
             "for layer in layers: x = layer(x, mask[:, None, None]); then x[:, 0] @ w.",
         ],

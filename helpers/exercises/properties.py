@@ -284,7 +284,7 @@ def _reshaped(pairs):
         return None
     if not all(g.numel() == w.numel() and _close(g.reshape(w.shape), w) for g, w in pairs):
         return None
-    g, w = pairs[0]
+    g, w = next((g, w) for g, w in pairs if g.shape != w.shape)
     return (
         "wrong shape",
         f"The numbers are right and in the right order, but the shape is not: expected shape "

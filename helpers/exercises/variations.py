@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.exercises.edits import compiled, guarded
+from helpers.exercises.edits import GUARD, compiled, guarded
 from helpers.exercises.slips import (
     LEAD,
     LONGEST_FRAGMENT,
@@ -88,9 +88,17 @@ def _slips(function, known):
         yield from _statement_slips(statement, owner, index)
         yield from _scaled(statement, function, known)
         for node, place in _expressions(statement):
+            if _is_guard(node):
+                continue
             for kind, replacement, said in expression_slips(node, known):
                 owner_, field, i = place
                 yield kind, place, replacement if i is None else [replacement], statement, said
+
+
+def _is_guard(node):
+    """Say whether an expression is the count of rounds of a while loop, or holds it."""
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return GUARD in names
 
 
 def _statements(node):

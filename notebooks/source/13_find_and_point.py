@@ -15,8 +15,10 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 import random
+from collections import Counter
 
 import torch
+import torch.nn.functional as F
 
 from helpers import exercises, plots
 from helpers.data.questions import squad, xquad

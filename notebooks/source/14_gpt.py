@@ -18,6 +18,7 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
+import math
 from itertools import islice
 
 import torch
@@ -149,7 +150,7 @@ exercises.reveal(
 )
 print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
 notebook.tell(
-    """The average reads all letters and makes almost no use of them. At position 40 the last letter, which
+    """The average reads all letters and makes almost no use of them. After 40 letters the last one, which
     says most about the next one, is just one of 40 equal parts, and an average of 40 letters of English
     looks much the same everywhere. Reading more isn't enough. Some letters have to count more than
     others."""

@@ -316,7 +316,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "hindi_tokens",
-        "We cut the same short paragraph, in English and translated into Hindi, with pieces learned from the English tales. How many times as many tokens does the Hindi version have?",
+        "We cut the same short paragraph, in English and translated into Hindi, with the 16,000 pieces learned from the English tales. How many times as many tokens does the Hindi version have?",
         low=0.1,
         high=100,
         unit="times",

@@ -291,7 +291,7 @@ PREDICTIONS = [
                 "There is such a head, though nothing in the training asks any head for it.",
             ),
             "some": (
-                "two to four times as much",
+                "two to five times as much",
                 "The question attends to its answer, but most of the weight goes elsewhere.",
             ),
             "much": (
