@@ -328,6 +328,8 @@ EXERCISES = [
                     "The window ends one token too early, so the model doesn't read what it wrote last."),
             Mistake("least likely", "argmax", "argmin",
                     "This is the smallest logit. Take the largest: argmax."),
+            Mistake("all positions at once", "[0, -1]", "[-1]",
+                    "The first dimension is the batch, so [-1] takes the logits of all positions, and argmax counts through all of them. Take the last position of the first sequence: [0, -1]."),
             Mistake("average of all positions", "[0, -1]", "[0].mean(0)",
                     "The logits of all positions are averaged. Only the last position predicts the next token."),
             Mistake("one too few", "range(n_tokens)", "range(n_tokens - 1)",

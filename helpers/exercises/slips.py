@@ -337,7 +337,7 @@ def _subscript_slips(node, known):
             whole = ast.Tuple(parts, ast.Load()) if len(parts) > 1 else parts[0]
             bad = ast.Subscript(node.value, whole, ast.Load())
             yield "another slice", bad, instead(node, bad)
-    yield "left out", node.value, forgotten(f"`[{ast.unparse(index)}]`")
+    yield "left out", node.value, forgotten(f"`[{code(index)[1:-1]}]`")
 
 
 def _size_slips(node, known):

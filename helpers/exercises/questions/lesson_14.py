@@ -12,6 +12,7 @@ QUESTIONS = [
                 "0.0156",
                 "That is 1/64, the share in a full window. At position 40 there are only 41 letters so far.",
             ),
+            wrong("0.025", "That is 1/40. Counted from 0, position 40 is the 41st letter."),
             wrong("0.5", "That would be an average of two letters."),
             wrong(
                 "1",
@@ -19,7 +20,7 @@ QUESTIONS = [
             ),
         ],
         answer=0.0244,
-        tolerance=0.03,
+        tolerance=0.02,
         why="It is one of 41 letters, and they all have the same weight, so its share is 1/41.",
     ),
     Question(
@@ -127,7 +128,7 @@ QUESTIONS = [
     ),
     Question(
         "lessons_from_one_text",
-        "A batch holds one window of 256 tokens. How many predictions does the loss of a GPT average over?",
+        "A batch holds one window of 256 tokens, and each position's target is the token after it. How many predictions does the loss of a GPT average over?",
         "number",
         [
             wrong(
@@ -139,6 +140,10 @@ QUESTIONS = [
                 "That is the number of pairs of positions under the mask. Each position makes one prediction.",
             ),
             wrong("65536", "That is 256². Each position makes one prediction."),
+            wrong(
+                "255",
+                "The last position has a target too, the token that follows the window in the text.",
+            ),
         ],
         answer=256,
         why="There is one prediction per position, which is why a model can learn so much from a single pass over a text.",
@@ -302,7 +307,7 @@ PREDICTIONS = [
         options={
             "all": (
                 "it rises most of the way to the loss of the first passage",
-                "That means no other head has learned to do the same work in another way.",
+                "Yes. No other head has learned to do the same work in another way. Without these heads the model can even do worse than on a first passage, because it's sure of the wrong tokens.",
             ),
             "some": (
                 "it rises, but the model still copies rather well",
@@ -320,7 +325,7 @@ PREDICTIONS = [
         options={
             "above": (
                 "further above the entropy than predicted, by more than a quarter",
-                "That would mean something besides its size limits this model. It was trained on as many tokens as the small ones.",
+                "Yes. Something besides its size limits this model, which had as many tokens and the same learning rate as the small ones.",
             ),
             "on": (
                 "as far above the entropy as predicted, give or take a quarter",
