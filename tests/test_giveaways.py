@@ -197,6 +197,7 @@ def test_outputs_are_folded_from_the_prediction_to_the_reveal_and_no_further(bui
     assert built.cells[5].metadata["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
 
 
+@pytest.mark.slow
 def test_a_prediction_is_stored_as_a_list_without_its_answer(built):
     shown = "".join(output.data.get("text/html", "") for output in built.cells[3].outputs)
     assert "It goes down a lot" in shown

@@ -46,6 +46,7 @@ def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     assert [one for one in made if not one.followed_by(one.answer)] == []
 
 
+@pytest.mark.slow
 def test_an_answer_to_another_prompt_seldom_follows():
     for kind in KINDS:
         made = [one for one in some("train") if one.kind == kind]

@@ -50,6 +50,7 @@ def test_an_unknown_choice_is_refused(wrong):
         settings(**wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_it_learns(optimizer):
     model = make()

@@ -6,6 +6,7 @@ from helpers.data import questions, reviews
 from helpers.metrics import answer_exact_match, answer_f1, normalise_answer
 
 
+@pytest.mark.slow
 def test_film_reviews_split_without_overlap_and_nearly_balanced():
     splits = {name: reviews.film_reviews(name) for name in ("train", "validation", "test")}
     assert {name: len(split) for name, split in splits.items()} == {
@@ -34,6 +35,7 @@ def test_an_unknown_split_is_refused():
         questions.squad("test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "read",
     [

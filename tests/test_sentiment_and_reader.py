@@ -53,6 +53,7 @@ def test_labels_come_with_their_probability_whatever_the_batch(sentiment):
     assert sentiment.classify(["good " * 700])[0][0] == 1  # longer than the model reads
 
 
+@pytest.mark.slow
 def test_loaded_models_are_plain_again(sentiment, reader):
     for model in (sentiment.model, reader.model):
         assert not any(isinstance(layer, LoRALinear) for layer in model.modules())
@@ -95,6 +96,7 @@ def test_windows_cover_a_long_text_and_offsets_stay_those_of_the_text(reader):
     assert text[answer.start : answer.end] == answer.text
 
 
+@pytest.mark.slow
 def test_logits_of_a_window_do_not_depend_on_its_batch():
     reader = load_reader(quick=False)
     pair = reader.read(["Who built it?", "What is the name of the keeper's cat?"], [TEXT, TEXT * 2])
@@ -102,6 +104,7 @@ def test_logits_of_a_window_do_not_depend_on_its_batch():
     torch.testing.assert_close(pair[0][0].start, alone[0].start, atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_in_sixteen_bits_it_reads_the_same():
     some = [question for question in xquad() if len(question.text) < 600][:12]
     asked, texts = [q.question for q in some], [q.text for q in some]

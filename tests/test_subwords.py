@@ -198,6 +198,7 @@ def test_words_are_prepared_as_by_bert(text):
     assert bert_words(text) == [word for word, _ in theirs]
 
 
+@pytest.mark.slow
 @on_hostile_text
 def test_word_pieces_are_minilms(minilm, text):
     tokenizer, ours = minilm

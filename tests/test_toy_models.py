@@ -47,6 +47,7 @@ def test_a_fixed_context_loses_them(splits):
     assert exact(gru, [p for p in splits.test if len(p.source) > 20][:60]) < 0.4
 
 
+@pytest.mark.slow
 def test_vocabularies_are_those_of_the_data(splits):
     toy = toy_models.load_toy("gru")
     new = toy_models.new_toy("gru", splits)

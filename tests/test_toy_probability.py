@@ -59,6 +59,7 @@ def test_the_probabilities_count_the_sentences_of_a_kind(drawn, pattern, count):
     assert mean == pytest.approx(count, abs=4 * error)
 
 
+@pytest.mark.slow
 def test_which_way_is_crossed_has_its_own_probability(drawn):
     # A dog, in French masculine, crosses one of two feminine ways, or any of the five.
     crossed = {}

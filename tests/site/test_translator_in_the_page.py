@@ -116,6 +116,7 @@ def test_the_map_gets_the_numbers_that_python_sends(sentence, translator, answer
     assert answer["problem"] == problem_with(trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_the_tour_says_what_python_says(sentence, translator, answers):
     assert answers[sentence]["tour"] == tour_of(translator.trace(sentence), "00")
