@@ -33,7 +33,7 @@ from helpers.widgets.attention_view import attention_view
 # **12 minutes**: 5 for the map and its tour, 4 for *red coat*, 3 for how a lesson works and the
 # installation.
 #
-# Show the tour once, without comment. Then let somebody dictate a French sentence about something that
+# Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
 # do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
 #
@@ -52,7 +52,7 @@ from helpers.widgets.attention_view import attention_view
 #
 # ## Where does it look?
 #
-# Let's ask the translator for a sentence in which the word order has to change.
+# Let's give the translator a sentence in which the word order has to change.
 
 # %%
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."

@@ -47,7 +47,7 @@ test = splits.test
 # | 0 | hook | Read the French aloud, take the vote by show of hands. Don't explain the reveal yet, just leave it as a puzzle. |
 # | 3 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then the pencil, then `rnn_step`. |
 # | 10 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
-# | 17 | 3, training | Have someone say what the two losses promise before the vote. `teacher_forcing` is the *find the bug* of this lesson. |
+# | 17 | 3, training | Before the vote, ask someone what the two losses lead them to expect. `teacher_forcing` is the *find the bug* of this lesson. |
 # | 25 | 3, every task | Ask for more rows for the table ("What are the tokens of a chess game?"). |
 # | 30 | 4, problem 1 | Ask: "Which of the two would a thousand cores make faster?" |
 # | 34 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
@@ -323,7 +323,7 @@ easy, hard = with_it[lengths.index(21)], without[lengths.index(21)]
 notebook.tell(
     f"""The bump near 22 words is a clue. Sentences with *parce que* all contain the same pattern (the goat doesn't
     cross the road because it's too wide), so there's less to remember per word. At 21 words {easy:.0f}% of
-    them are right, and only {hard:.0f}% of the others. So the length alone doesn't decide, but how much
+    them are right, and only {hard:.0f}% of the others. So what matters isn't just the length, but how much
     there is to remember."""
 )
 assert easy > 75 and hard < 10
@@ -353,7 +353,7 @@ exercises.quiz("size_of_the_context")
 # different one. This is **teacher forcing**. Because of it, an early mistake can't spoil the rest of the
 # sentence, and every position gets a correct prefix to learn from.
 #
-# A colleague wrote the function that prepares these words. It runs without an error.
+# A colleague wrote the function that prepares the decoder's input. It runs without an error.
 
 
 # %%
@@ -574,12 +574,12 @@ assert next_token("the film was not dull . verdict :", never_negated)["bad"] > 0
 notebook.tell(
     r"""It has never seen *not dull*, but it has seen *not very dull* and *not silly*, and it combines what it learned
     from them. It needs such examples. When we trained the same network without any sentence that negates *dull*,
-    it said *bad* in 12 of 16 attempts, each with another seed. Besides reviews, it also fills gaps, with the same
-    loss. *The cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
+    it said *bad* in 12 of 16 attempts, each with a different seed. With the same loss, the network also learned to fill
+    gaps. *The cats \_\_\_* gets a plural verb, *the cat \_\_\_* a singular one."""
 )
 
 # %% [markdown]
-# BERT is trained to predict missing words, and GPT is trained to predict the next one.
+# BERT is trained to predict missing words, and GPT is trained to predict the next word.
 #
 # **Try it (2 min).** Find a sentence that this little network gets wrong. Its vocabulary contains only the
 # words of the toy sentences and the reviews above.
@@ -849,7 +849,7 @@ display(
 )
 notebook.tell(
     r"""An untrained LSTM does better than a plain network, but only a few millionths of the gradient arrive. Its
-    gates are the sigmoid of something near 0, so $f \approx 0.5$, and each step again loses nearly half of the gradient. If you
+    gates are the sigmoid of something near 0, so $f \approx 0.5$, and nearly half of the gradient is lost at each step. If you
     start the forget gates at 0.95 instead (with a bias of 3), three quarters of the gradient arrive before any
     training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1.
 
@@ -884,7 +884,7 @@ exercises.check("lstm_step", lstm_step)
 exercises.quiz("which_problems_attention_solves")
 
 # %% [markdown]
-# ## Summary
+# ## What to take away
 #
 # - A recurrent network reads one word at a time into a hidden state: $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$.
 # - The encoder's last state is the context vector. The decoder starts from it and writes until it predicts
@@ -1021,8 +1021,8 @@ assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
 
 # %% [markdown]
 # At the same rate per word, most of the long sentences would be right. Only a few of the short sentences
-# contain a mistake, so the estimate is rough. But even if four times as many had contained one, it would
-# still be far above what we measured. The grammar of the long translations, though, is fine. Four-word
+# contain a mistake, so the estimate is rough. But even if four times as many short sentences had contained
+# a mistake, the estimate would still be far above what we measured. The grammar of the long translations, though, is fine. Four-word
 # sequences from the training data are as frequent in them as in the correct translations. What gets lost is
 # part of the content.
 #

@@ -81,7 +81,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="loop_against_product",
-        prompt="We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` need?",
+        prompt="We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` take?",
         unit="times as long",
         low=1,
         close=0.5,
@@ -202,7 +202,7 @@ QUESTIONS = [
         [
             wrong(
                 "(B, D_h)",
-                "That's one state per sentence, such as the last one. All of them need one more dimension.",
+                "That's one state per sentence, such as the last one. The tensor of all states needs one more dimension.",
             ),
             wrong(
                 "(S, B, D_h)",
@@ -307,7 +307,7 @@ QUESTIONS = [
         "what_looking_back_changes",
         "If the decoder could look back at every encoder state, which of the three problems would go away and which would stay?",
         "open",
-        answer="The decoder could relate each English word to particular French words, so the dependencies between source and target would be modelled explicitly and would be one step long. Inside the French sentence and inside the English one nothing changes: words there are still related only through the recurrence, at a distance of as many steps as there are words between them. And the sequential computation stays entirely, because both networks still run word by word.",
+        answer="The decoder could relate each English word to particular French words, so the dependencies between source and target would be modelled explicitly and would be one step long. Inside the French sentence and inside the English one nothing changes: two words of the same sentence are still linked only through the recurrence, which takes as many steps as they are positions apart. And the sequential computation stays entirely, because both networks still run word by word.",
     ),
     Question(
         "one_word_for_one_word",
