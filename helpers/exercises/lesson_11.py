@@ -487,7 +487,7 @@ EXERCISES = [
     Exercise(
         name="impatient_cut",
         title="find the bug: the impatient cut",
-        task="The dictionary merges says what each pair becomes; a smaller new id was learned earlier. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then mend the two mistakes.",
+        task="The dictionary merges says what each pair becomes; a smaller new id was learned earlier. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=impatient_cut,
         draw=_draw_cut,
@@ -635,7 +635,7 @@ EXERCISES = [
         hints=[
             "Work through the word from left to right and keep, for each place, the best score of everything before it: best[0] = 0.",
             "The best cut up to `end` has a last piece word[i:end]. Its score is best[i] plus that piece's log probability; try every i.",
-            "For each end, note the i that won. Then go back from len(word) to the i noted there, from that place to the i noted for it, and so on until 0.",
+            "For each end, note the i that won. To recover the cut, start at len(word) and jump to the i noted there, then to the i noted for that place, and so on until you reach 0.",
         ],
         look_at="A word of 20 letters has half a million cuts. The loop tries at most 210 pieces, because the best cut of a part never depends on what follows.",
     ),

@@ -65,8 +65,8 @@ torch.set_num_threads(1)
 # **If you're running late**: leave out the prediction on *great🙂*, and set the merge exercise as homework (the lesson
 # goes on with the tested version).
 #
-# **Answers to expect.** Pencil: see the folded answer below it. "Why not simply all characters?": there are
-# about 150,000 of them, and a new emoji is added every year. "Who decides?": whoever chose the training text.
+# **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there
+# are about 150,000 of them, and new emoji are added every year. "Who decides?": whoever chose the training text.
 #
 # **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have
 # a meaning. They believe that a masked position is free. They think that the tokenizer is trained together with the model.
@@ -150,7 +150,7 @@ once = 100 * sum(count == 1 for count in known_words.values()) / len(known_words
 print("some of them:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
 notebook.tell(
     f"""Only {per_word:.0f}% of the words are new, but an average sentence has {len(words_of(unseen)) / len(sentences):.0f}
-    words, and so a quarter of all sentences has a hole in it. All the new words would share a single number, “unknown”.
+    words, and so a quarter of all sentences have a hole in them. All the new words would share a single number, “unknown”.
     Besides, {once:.0f}% of the words in our list occurred just once, so a model could hardly learn what they mean."""
 )
 assert 20 < share < 30 and 1.5 < per_word < 2.5 and 25 < once < 35
@@ -215,8 +215,8 @@ notebook.table(
     ],
 )
 notebook.tell(
-    """From 500 pieces to 2,000 the text becomes a third shorter. From 8,000 to 16,000 its length hardly changes, while
-    the output layer doubles. That's why the multiplications per word have their minimum in the middle. In a
+    """Going from 500 pieces to 2,000 makes the text a third shorter. Going from 8,000 to 16,000 hardly changes its
+    length but doubles the output layer. That's why the multiplications per word are fewest in the middle. In a
     larger model the other layers cost more, so the output layer matters less and a longer list pays off: GPT-2
     has 50,257 pieces. The cheapest list isn't always the best one either, because with longer pieces the same
     number of tokens reaches further back in the text."""
@@ -779,8 +779,8 @@ assert ("q", "u") in by_score
 # ## Unigram, and cutting at random
 #
 # Unigram works from the other end. It starts with a list of pieces that is far too long, and gives each piece a
-# probability. Then it drops the pieces that the text can do without most easily, those whose removal lowers the
-# text's probability least, until the list is short enough. We let the library do the training, and use our own
+# probability. Then it drops pieces until the list is short enough, always choosing those whose removal lowers the
+# probability of the text the least. We let the library do the training, and use our own
 # functions to cut.
 
 # %% tags=["nbval-ignore-output"]

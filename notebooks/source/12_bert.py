@@ -539,8 +539,8 @@ torch.testing.assert_close(layer(some), layer.merged()(some), atol=1e-12, rtol=0
 
 # %% [markdown]
 # What do we gain from training more than the classifier? We took 1,000 labelled reviews and trained in five ways,
-# with two passes over the reviews each time. We trained only the classifier on top, the classifier and the last
-# layer, all layers, and LoRA with rank 4 and with rank 16.
+# with two passes over the reviews each time. The first way trains only the classifier on top, the second also the
+# last layer, and the third all layers. The other two are LoRA with rank 4 and with rank 16.
 
 # %%
 exercises.predict("best_way_to_tune")
@@ -718,7 +718,7 @@ print(
 # every vector that we take belongs to a visible word. A model whose training only ever asked about [MASK] has
 # never had to predict anything at a visible word.
 #
-# ## Does it know more than films?
+# ## Can it judge anything but films?
 #
 # The course's adapter has been trained on film reviews only. How well does it judge reviews of mobile phones?
 
@@ -761,7 +761,7 @@ assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 # Three of the four labels change. *Never dull* stays negative, if only just. So the adapter has learned that
 # small words can turn a sentence round, but it hasn't learned this for all of them.
 #
-# ## Four mistakes of a first notebook
+# ## Four common mistakes
 #
 # Many first notebooks on BERT share four mistakes, and all of them run without an error.
 #

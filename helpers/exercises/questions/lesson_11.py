@@ -5,7 +5,7 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 QUESTIONS = [
     Question(
         "attention_in_letters",
-        "A text has 500 pieces or 2,000 letters. In self-attention every position is compared with every position. How many times as many scores are computed with letters as with pieces?",
+        "A text of 2,000 letters is cut into 500 pieces. In self-attention every position is compared with every position. By what factor does the number of scores rise if the model reads letters instead of pieces?",
         "number",
         [
             wrong(
@@ -40,7 +40,7 @@ QUESTIONS = [
             ),
             wrong(
                 "None: it has to be trained again.",
-                "It would work, but it would learn exactly the merges that you already have.",
+                "Training again would work, but it would learn exactly the merges that you already have.",
             ),
         ],
     ),
@@ -127,7 +127,7 @@ QUESTIONS = [
         [
             wrong(
                 "76.8",
-                "That's the embedding and an output layer of its own. The question is about one table.",
+                "That also counts an output layer of the same size. The question is about one table.",
             ),
             wrong("50.8", "The sizes multiply: one row of 768 numbers per piece."),
             wrong("0.05", "That's the number of rows, in millions. Each row has 768 numbers."),
@@ -280,7 +280,7 @@ PREDICTIONS = [
             ),
             "all": (
                 "a single unknown token",
-                "Yes. WordPiece gives up the whole word if any part of it can't be cut.",
+                "Yes. WordPiece gives up on the whole word if any part of it can't be cut.",
             ),
             "bytes": (
                 "*great* and four bytes",

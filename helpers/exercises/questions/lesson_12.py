@@ -175,7 +175,7 @@ PREDICTIONS = [
         options={
             "mixed": (
                 "the one trained with 80/10/10",
-                "In training, a chosen token that wasn't [MASK] was the right one half the time, so a visible word counts as evidence.",
+                "In training, where a chosen position wasn't [MASK], it held the right word in half of all cases. So a visible word counts as evidence.",
             ),
             "always": (
                 "the one that always saw the mask",
@@ -234,7 +234,7 @@ PREDICTIONS = [
             ),
             "words": (
                 "the bag of words, by more than 2 points, because it keeps every single word",
-                "It does keep every word, and the mean of 384 numbers blurs them. But it has to learn each word from its own examples.",
+                "It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.",
             ),
         },
         ask_why=True,
