@@ -23,7 +23,7 @@ def token_losses(logits, targets):
 
 
 def unigram_entropy(counts):
-    """Tell what a model loses that knows only how often each word occurs: (V,) -> nats."""
+    """Compute the loss of a model that knows only how often each word occurs: (V,) -> nats."""
     shares = counts / counts.sum()
     return -(shares * shares.log()).sum()
 
@@ -433,7 +433,7 @@ EXERCISES = [
             Mistake("falls as one over the step", "falling = step**-0.5", "falling = warmup_steps**0.5 / step",
                     "After the warm-up the rate falls as 1/step. It should be one over the square root."),
             Mistake("root of the width forgotten", "d_model**-0.5", "d_model**-1",
-                    "The rate is divided by d_model. It should be its square root: d_model ** -0.5."),
+                    "The rate is divided by d_model, but it should be divided by the square root of d_model: d_model ** -0.5."),
             Mistake("multiplied by the root of the width", "d_model**-0.5", "d_model**0.5",
                     "Wider models get a higher rate here. The exponent is negative: d_model ** -0.5."),
             Mistake("counted from 0", "    rising =", "    step = step + 1\n    rising =",
@@ -477,7 +477,7 @@ EXERCISES = [
             Mistake("not divided", " / counts.sum()", "",
                     "This is e to the loss of all tokens together, which is one over the probability of the whole text. Divide by the number of tokens first: counts.sum()."),
             Mistake("one over it", "return", "1 / result",
-                    "This is below 1: it's the (geometric) mean of the probabilities of the right tokens. Perplexity is one over that, so the exponent is plus the loss."),
+                    "This is below 1: it's the (geometric) mean of the probabilities of the right tokens. Perplexity is one over that, so take exp of the loss itself, without a minus."),
             Mistake("one for each batch", "return", "mean_losses.exp()",
                     "This is one perplexity per batch. The exercise asks for one number over all tokens."),
         ],

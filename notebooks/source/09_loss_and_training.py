@@ -83,8 +83,8 @@ def train_briefly(measure, steps=20, seed=0):
 # **If you're running late**: leave out section 5's learning rate, and hand out `cross_entropy` as homework.
 #
 # **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
-# while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What in the
-# table would another seed change?"
+# while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "Which
+# numbers in the table would change with another seed?"
 #
 # **Mistakes to expect**: softmax before `F.cross_entropy` · averages of batch averages · "warm-up is a trick
 # for Adam only" · for the predictions, see the reveals.
@@ -671,7 +671,7 @@ notebook.tell(
     lesson 01. Both models with attention are nearly perfect at every length, so a language as regular as
     ours can't tell them apart. The Transformer's epochs took longest here. Although it has no loop over
     words, it has 2.7 times as many parameters as the GRU with attention, and a single core can't work on
-    many positions at once. Hardware that can do so is where the Transformer gains. The table shows one seed
+    many positions at once. The Transformer gains on hardware that can do that. The table shows one seed
     per model, and the seconds were recorded when the models were trained."""
 )
 

@@ -153,7 +153,7 @@ assert choice.probs[2] > 0.9
 # %% [markdown]
 # **10 · "Attention solved the parallelism problem of recurrent networks."** It wasn't attention that solved
 # it, but dropping the recurrence, because a recurrent network with attention is still sequential. To see
-# this, cut every attention and check whether the last step still depends on the first word. In the recurrent
+# this, block all attention to other words and check whether the last step still depends on the first word. In the recurrent
 # decoder it does, because each step needs the one before. In a Transformer layer it doesn't.
 
 # %%
@@ -244,7 +244,7 @@ assert not equal
 #
 # **20 · "Attention is cheaper than recurrence."** Attention is faster, because no position has to wait for
 # another. But it needs fewer multiplications only for $n < d/2$, and only if you don't count the products
-# with the input matrices. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts
+# with the input. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts
 # and times both.
 #
 # **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
@@ -542,7 +542,7 @@ assert math.isclose(training.warmup_rate(2000, 512, 4000) / rates[0], 0.5)
 #
 # ## Lesson 14
 #
-# **41 · "GPT is the right half of the paper's figure."** The right half has a cross-attention in every layer.
+# **41 · "GPT is the right half of the paper's figure."** The right half has cross-attention in every layer.
 # A GPT has none, because there's no encoder to attend to. What remains is a layer of the *left* half under a
 # causal mask, which is how [lesson 14](14_gpt.ipynb) builds it before comparing it with GPT-2.
 

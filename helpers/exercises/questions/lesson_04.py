@@ -130,7 +130,7 @@ QUESTIONS = [
         "are computed?",
         "number",
         [
-            wrong("20000", "That is one batch of 8 × 50 × 50 for one head. There are 4 heads."),
+            wrong("20000", "8 × 50 × 50 counts a single head. There are 4 heads."),
             wrong(
                 "1600", "That is one number per word and head. Each word is compared with 50 words."
             ),
