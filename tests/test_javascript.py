@@ -105,3 +105,10 @@ def test_an_import_in_another_form_is_refused(tmp_path, monkeypatch):
     (tmp_path / "odd.js").write_text('import * as all from "./base.js";\n')
     with pytest.raises(ValueError, match="write imports as"):
         modules.module("odd.js")
+
+
+def test_a_module_leaves_out_what_it_imports_nothing_of():
+    assert "pngOf" in modules.top_level_names("page.js")
+    assert "function pngOf" in modules.module("attention_view.js")  # it saves pictures
+    assert "pngOf" not in modules.module("map_view.js")
+    assert "comeAlive" in modules.module("stand_in.js")  # the root's own exports stay

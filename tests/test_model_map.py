@@ -189,7 +189,12 @@ def test_what_is_packed_is_right_to_half_a_step(trace):
         chosen = entries(place["after"]["width"], STRIP)
         close = unpacked(data, place["after"]) - part.after[:, chosen].numpy()
         assert abs(close).max() <= 0.501 * place["after"]["scale"]
-    assert {entry % 2 for entry in entries(256, STRIP)} == {0, 1}  # sines and cosines
+    for width in (33, 64, 100, 256):
+        chosen = entries(width, STRIP)
+        assert {entry % 2 for entry in chosen} == {0, 1}  # sines and cosines
+        assert len(set(chosen)) == STRIP
+        assert chosen == sorted(chosen)
+        assert max(chosen) < width
 
 
 NODE = shutil.which("node")
