@@ -78,8 +78,8 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 # ## 1. Which of 110 paragraphs?
 #
 # Here are 523 questions, each about one of 110 paragraphs of Wikipedia. They come from **XQuAD**
-# (Artetxe et al. 2020), a set of such questions that people translated into ten other languages, and we
-# use the English ones.
+# (Artetxe et al. 2020), for which people translated such questions from English into ten other languages.
+# We use the English ones.
 
 # %%
 questions = xquad()
@@ -293,7 +293,7 @@ notebook.figure(
 #
 # After training, how do we turn the logits into an answer? An answer has to be in the text, so we leave out
 # [CLS], [SEP] and the question. Then the obvious choice is the best start and the best end. Let's try that on
-# 120 of the questions, drawn at random, each with its right paragraph.
+# 120 of the questions, drawn at random, and give the reader the right paragraph each time.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -445,8 +445,8 @@ same = [glued(p) == a for p, a in zip(pieces, true_answers)]
 nearly = [normalise_answer(glued(p)) == normalise_answer(a) for p, a in zip(pieces, true_answers)]
 exercises.reveal("glued_pieces", measured=100 * sum(same) / len(same))
 notebook.tell(
-    f"""Of the {len(same)} true answers, {sum(same) / len(same):.0%} come back as they were. Even if we forgive small
-    letters and punctuation, {sum(not n for n in nearly)} answers stay broken, such as these."""
+    f"""Of the {len(same)} true answers, {sum(same) / len(same):.0%} come back as they were. Even if we ignore capitals
+    and punctuation, {sum(not n for n in nearly)} answers stay broken, such as these."""
 )
 for p, a in [(p, a) for p, a, n in zip(pieces, true_answers, nearly) if not n][:4]:
     print(f"{a!r:>38} → {glued(p)!r}")
@@ -584,11 +584,11 @@ notebook.table(
 )
 hits = sum(found[n] == right[n] for n in sample)
 notebook.tell(
-    f"""With the paragraph that we found, the pipeline loses {100 * (f1["right"] - f1["found"]):.1f} points of F1, since the
-    right paragraph was found for {hits} of {len(sample)} questions. So here the reader is the weaker part. Given a wrong
-    paragraph, it answers all the same: it points at *something*, and what little F1 it gets is made of chance
-    matches and of paragraphs that know the answer, too. This is a danger of every system that looks things up, also of
-    the chat programs that do it before they write: when the wrong text is found, an answer comes all the same.
+    f"""With the paragraph that we found, the pipeline loses only {100 * (f1["right"] - f1["found"]):.1f} points of F1, because it
+    was the right one for {hits} of {len(sample)} questions. So here the reader is the weaker part. Given a wrong
+    paragraph, it answers all the same: it points at *something*, and the little F1 it gets comes from chance
+    matches and from paragraphs that contain the answer as well. Every system that looks things up runs this risk,
+    including the chat programs that do it before they write: even when the wrong text is found, they give an answer.
     *Going deeper* lets the reader say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06
@@ -890,7 +890,7 @@ print(
 assert times > 1.5 and after[1].mean() > 1
 
 # %% [markdown]
-# As always, a map is only a hypothesis. To see whether the reader *uses* this head, switch it off as in
+# As always, an attention map is only a hypothesis. To see whether the reader *uses* this head, switch it off as in
 # lesson 06.
 #
 # ## Fine print

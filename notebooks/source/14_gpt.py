@@ -68,8 +68,8 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # **If you're running late**: skip the pencil in section 4, and set the widget as homework.
 #
 # **Answers to expect**: "GPT is an encoder, since it has no cross-attention" (it is an encoder *layer* under a
-# causal mask) · "the cache lets it read further back" (it only saves time). The cells that reveal the predictions
-# discuss the answers to them.
+# causal mask) · "the cache lets it read further back" (it only saves time). The answers to the predictions
+# are discussed where they're revealed.
 
 # %% tags=["nbval-ignore-output"]
 for piece in islice(story.stream("Once upon a time there was a king who", seed=4), 60):
@@ -211,8 +211,8 @@ print(
 print(write(one_head, letters, "once upon a time "))
 notebook.tell(
     """The loss has fallen a long way from the average's. But look at the second yardstick: all this machinery
-    does about as well as a table that counts which letter follows which. A row of weights sums to 1, and
-    whatever goes to the letter just read is missing for the letters before it."""
+    does about as well as a table that counts which letter follows which. A row of weights sums to 1, so
+    any weight that goes to the letter just read isn't available for the letters before it."""
 )
 assert abs(live["one head"] - by_last_letter) < 0.15 and live["one head"] < live["average"] - 0.4
 
@@ -579,7 +579,7 @@ for task, tries in TASKS.items():
     given, yes, no = tries[0]
     print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
 notebook.tell(
-    """Nobody gave it these tasks. It has only been predicting the next piece, and what it can do is what
+    """Nobody gave it these tasks. It was only trained to predict the next piece, and it has learned whatever
     helped with that on seven megabytes of fairy tales. A larger model with more text picks up more
     of them, up to translation and question answering, which is what the title of the GPT-2 paper says:
     *Language Models are Unsupervised Multitask Learners*."""
@@ -821,8 +821,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The empty circle is a prediction for a tenth model, which is larger than all others. The training script wrote this
-# number down and only then trained the model, in the same way and for as many steps as the others.
+# The empty circle is a prediction for a tenth model, which is larger than all the others. The training script wrote
+# this number down and only then trained the model, in the same way and for as many steps as the others.
 
 # %%
 exercises.predict("loss_of_the_tenth")

@@ -18,7 +18,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Either, if the list of results is long enough.",
-                "BM25 gives 0 to every page without a shared word, so this one ranks no higher than the rest.",
+                "BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest.",
             ),
             wrong(
                 "Neither: one has to train a model on cars and batteries first.",
@@ -46,7 +46,7 @@ QUESTIONS = [
         "number",
         [
             wrong("0.5", "That is the precision, 2 of 4. The recall is 1."),
-            wrong("1", "That is the recall. Two of the predicted words aren't in the truth."),
+            wrong("1", "That is the recall. Two of the predicted words aren't in the true answer."),
             wrong("0.75", "That is the arithmetic mean of 0.5 and 1. F1 is the harmonic mean."),
             wrong("0.33", "You forgot the factor 2."),
         ],
@@ -136,7 +136,7 @@ QUESTIONS = [
         "a_reader_for_contracts",
         "A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
         "open",
-        answer="First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from, with its source, since the reader can't be more right than its text, and the runner-up where the scores are close.",
+        answer="First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.",
     ),
 ]
 
@@ -162,7 +162,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "words_alone",
-        "Take the paragraph that contains the most words of the question. For what share of the 523 questions is it the right one of the 110? Guessing would be right for 1% of them.",
+        "For each of the 523 questions we take the paragraph, out of 110, that contains the most words of the question. For what share of the questions is this the right paragraph? Guessing would be right for 1% of them.",
         slider=True,
         low=0,
         high=100,
@@ -284,11 +284,11 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_question_looks",
-        "In the head that attends to the answer most, how much weight do the question's tokens give to it? We measure on different questions from the ones used to choose the head.",
+        "Take the head in which the question attends to the answer most. How much weight do the question's tokens give to the answer's tokens there? We measure on different questions from the ones used to choose the head.",
         options={
             "chance": (
                 "about as much as to any other words of the text",
-                "There is such a head, though nothing in the training asks any head for it.",
+                "In this head the answer gets clearly more than that, though nothing in the training asks any head to do so.",
             ),
             "some": (
                 "two to five times as much",

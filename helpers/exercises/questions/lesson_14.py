@@ -122,7 +122,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The first 512, because positions count from 0.",
-                "Then it wouldn't see what it has just written. The window moves with the story's end.",
+                "Then it wouldn't see what it has just written. The window moves along as the story grows.",
             ),
         ],
     ),
@@ -209,7 +209,7 @@ PREDICTIONS = [
         close=0.1,
         too_low="There is no residual path yet, so this letter reaches the output only through the head's weight. And no other letter says as much about the next one.",
         too_high="The earlier letters help to predict the next one as well, so the head leaves them a share of the weight.",
-        explain="The head has a single softmax, and only the mixture that it weights reaches the output.",
+        explain="The head has a single softmax, so all letters compete for the same weight, and only their weighted sum reaches the output.",
         recall="why_many_heads_here",
     ),
     Prediction(
