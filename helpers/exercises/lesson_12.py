@@ -155,7 +155,7 @@ EXERCISES = [
             Mistake("others masked too", "chosen & (lot < 0.8)", "lot < 0.8", ONLY_CHOSEN),
             Mistake("others swapped too", "chosen & (lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8) & (lot < 0.9)", ONLY_CHOSEN),
             Mistake("masked ones swapped too", "(lot >= 0.8) & (lot < 0.9)", "(lot < 0.9)",
-                    "Tokens with a lot below 0.8 become random too, so no mask_id is left. Only a lot from 0.8 on means a random token."),
+                    "Tokens whose entry in lot is below 0.8 become random too, so no mask_id is left. Only from 0.8 on should a token become random."),
             Mistake("nothing is kept", "& (lot < 0.9)", "",
                     "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
@@ -188,7 +188,7 @@ EXERCISES = [
         ],
         hints=[
             "The first gap is a single id, the same for every hidden token.",
-            "swapped starts with chosen, like the condition above it, but its lot lies between two limits. Join the three conditions with & and put each comparison in brackets.",
+            "swapped starts with chosen, like the condition above it, but here the entry in lot has to lie between two limits. Join the three conditions with & and put each comparison in brackets.",
             "mask_id, and chosen & (lot >= 0.8) & (lot < 0.9)",
         ],
         look_at="Nothing in the result shows which tokens were chosen. The loss needs `chosen` for that.",
