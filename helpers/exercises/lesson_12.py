@@ -155,7 +155,7 @@ EXERCISES = [
             Mistake("others masked too", "chosen & (lot < 0.8)", "lot < 0.8", ONLY_CHOSEN),
             Mistake("others swapped too", "chosen & (lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8) & (lot < 0.9)", ONLY_CHOSEN),
             Mistake("masked ones swapped too", "(lot >= 0.8) & (lot < 0.9)", "(lot < 0.9)",
-                    "Tokens whose entry in lot is below 0.8 become random too, so no mask_id is left. Only from 0.8 on should a token become random."),
+                    "Tokens whose entry in lot is below 0.8 become random too, so no mask_id is left. A random token should appear only from 0.8 on."),
             Mistake("nothing is kept", "& (lot < 0.9)", "",
                     "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
