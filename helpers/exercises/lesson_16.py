@@ -264,7 +264,7 @@ EXERCISES = [
             "Start with one token in one layer and one head: how many numbers are its key and its value together?",
             "2 * d_head numbers per token, layer and head. Multiply by all three counts, then by the bytes per number.",
         ],
-        look_at="Everything is multiplied, so halving any one of the factors halves the cache. Grouped-query attention takes n_heads, 8-bit numbers take the bytes, a window takes n_tokens.",
+        look_at="Everything is multiplied, so halving any one of the factors halves the cache. Grouped-query attention reduces n_heads, 8-bit numbers the bytes, and a window n_tokens.",
     ),
     Exercise(
         name="window_mask",
@@ -428,7 +428,7 @@ EXERCISES = [
             Mistake("entry by entry", "step @ reached", "step * reached",
                     "A product entry by entry compares the same pair twice. The path leads through a position in between, so it needs a matrix product, @."),
             Mistake("from a matrix of ones", "torch.eye(len(mask))", "torch.ones(len(mask), len(mask))",
-                    "Before the first layer nothing has met yet, except each position itself: start from torch.eye."),
+                    "Before the first layer, each position is influenced only by itself: start from torch.eye."),
             Mistake("transposed", "mask.float()", "mask.T.float()",
                     "Rows and columns are exchanged, so this says what an input influences. Rows are outputs, columns are inputs."),
             Mistake("more than one way", "reached > 0", "reached > 1",

@@ -506,7 +506,7 @@ EXERCISES = [
             Mistake("in percent", "return", "100 * result",
                     "This is a percentage. Return a share between 0 and 1."),
             Mistake("smaller numbers", "torch.isin(test, train)", "(test <= train.max())",
-                    "You compared the numbers' size. What counts is whether the same number occurs in train."),
+                    "You compared which number is larger. What counts is whether the same number occurs in train."),
             Mistake("the first one only", "torch.isin(test, train)", "(test == train[0])",
                     "Only the first training window was compared. Look among all of them."),
             Mistake("per window", ".float().mean()", ".float()",

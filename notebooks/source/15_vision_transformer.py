@@ -63,7 +63,7 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # before section 4: "What does a convolution assume?"
 #
 # **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They
-# read the class token before the layers, and they take a dark map as proof. The two myths of section 4 tend to start a
+# read the class token before the layers, and they take a map as proof. The two myths of section 4 tend to start a
 # debate, so keep it to the terms of the comparison (equal seconds, equal parameters).
 
 # %%
@@ -182,7 +182,7 @@ exercises.check("patchify", patchify)
 # %% [markdown]
 # You'll often see the same step as a **convolution**, in one line. A convolution slides a small window, its
 # *kernel*, over the picture and at every stop takes weighted sums of the pixels inside, always with the
-# same weights. The *stride* is how far it moves each time. If stride and kernel are equally large, the
+# same weights. The *stride* is how far it moves each time. If the stride equals the size of the kernel, the
 # windows don't overlap, so each is a patch.
 
 # %%
@@ -201,7 +201,7 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 exercises.quiz("convolution_as_patches")
 
 # %% [markdown]
-# **Pencil (2 min).** ViT-Base, a model from their paper, reads photos of 224 × 224 pixels with three colour
+# **Pencil (2 min).** ViT-Base, a model from the ViT paper, reads photos of 224 × 224 pixels with three colour
 # channels, in patches of 16 × 16. How many patches are there, and how many numbers are in each? Then run the
 # cell to check.
 
@@ -549,7 +549,7 @@ exercises.quiz("five_hundred_leaves")
 
 # %% [markdown]
 # > **Myth:** *A ViT trained from scratch on few images beats a CNN.* Not in this race, and not in the
-# > paper's either. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger sets of photos.
+# > paper's either. Dosovitskiy et al. (2021) pretrained both kinds of model on larger and larger sets of photos.
 # > With a million, their CNNs were ahead, but with 14 million and with 300 million the ViT overtook them.
 #
 # > **Myth:** *Transformers outperform everything in vision.* With enough data or pretraining they are
@@ -560,7 +560,7 @@ exercises.quiz("five_hundred_leaves")
 #
 # An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. Click
 # a patch and step through the layers and heads. The map on the right comes from a ViT with *random*
-# weights, which has never seen a picture.
+# weights, which has never seen a picture. In all maps of this section, a darker blue means more weight.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -698,8 +698,8 @@ print(f"12 by the trained model's rollout   {remaining['trained']:.0%}")
 print(f"12 by the random model's rollout    {remaining['random']:.0%}")
 print(f"the 12 brightest                    {remaining['bright']:.0%}")
 notebook.tell("""The trained model's map does point at something: hiding its patches costs more than hiding any twelve. But
-so does the map of random weights, and simply taking the brightest patches costs most of all. What the map shows
-about *this model* is what it does better than those two, and here that's nothing.""")
+so does the map of random weights, and simply taking the brightest patches costs most of all. The map says something
+about *this model* only where it does better than those two, and here it doesn't.""")
 assert remaining["bright"] + 0.05 < remaining["trained"] < by_chance
 
 # %%
@@ -765,8 +765,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# Table 1 of the paper gives ViT-Base 86 million parameters. The tested function agrees, and so does our own
-# model when we build it at that size:
+# Table 1 of the paper gives ViT-Base 86 million parameters. The tested `vit_parameters` counts as many, and so
+# does our own model when we build it at that size:
 
 # %%
 count = exercises.reference("vit_parameters")

@@ -72,7 +72,7 @@ def largest_tensor(function, *inputs):
 # **If you're running late**: leave out `online_softmax_step` and show the numpy loop alone.
 #
 # **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who serves,
-# or the one who asks?" · "You let a cheaper model read a contract of 300 pages. What would you expect it to miss
+# or the one who asks?" · "You have a cheaper model read a 300-page contract. What would you expect it to miss
 # first?"
 #
 # **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an approximation ·
@@ -197,7 +197,7 @@ def window_mask(length, window):
 exercises.check("window_mask", window_mask)
 
 # %% [markdown]
-# With a window of 64, a text of 2,048 tokens has 64 pairs per token left, and 1,984 are masked out. Let's
+# With a window of 64 in a text of 2,048 tokens, each token keeps 64 pairs, and 1,984 are masked out. Let's
 # pass this mask to the attention function of lesson 04 and time it.
 
 # %%
@@ -630,8 +630,8 @@ if (mine := exercises.guess("pairs_from_a_matrix")) is not None:
     axes.plot(512, mine, marker="D", color=plots.ORANGE, markersize=9)
     axes.annotate("your guess", (512, mine), xytext=(-78, 6), textcoords="offset points")
 notebook.tell(
-    "Softmax attention with sharp scores reads back all 512, because it keeps keys and values apart. That's "
-    "the price of linear attention: not the distant past as such, but exact look-up among many things."
+    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. So what linear "
+    "attention gives up isn't the distant past as such, but exact look-up among many things."
 )
 sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in range(2))
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
@@ -675,7 +675,7 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # ### What to take away
 #
-# - Reading a long text takes multiplications in proportion to $n^2$, and its cache grows in proportion to $n$.
+# - As a text gets longer, the multiplications for reading it grow in proportion to $n^2$, and its cache to $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
 # - A window of $w$ reaches $w - 1$ positions further per layer. Strides and global tokens need two layers.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
@@ -839,10 +839,10 @@ assert max(loss for loss, _ in results.values()) < 2.3  # both learn; equal gues
 #
 # ## More parameters for the same work: a mixture of experts
 #
-# Long texts aren't the only thing that costs. Most parameters of a large model are in its feed-forward layers, and each token
-# passes through all of them. A **mixture of experts** has many feed-forward layers and a small router that sends
-# each token to the best $k$ of them (Shazeer et al. 2017). That's how DeepSeek-V3 can have 671 billion parameters
-# while a token uses only 37 billion.
+# Long texts aren't the only thing that makes a model expensive. Most parameters of a large model are in its
+# feed-forward layers, and each token passes through all of them. A **mixture of experts** has many feed-forward layers
+# and a small router that sends each token to the best $k$ of them (Shazeer et al. 2017). That's how DeepSeek-V3 can
+# have 671 billion parameters while a token uses only 37 billion.
 
 # %%
 notebook.show_source(efficient.MixtureOfExperts)

@@ -548,7 +548,7 @@ exercises.quiz("a_tie_with_the_baseline")
 #
 # Our split by performance has no performance on both sides. But the same ten people play on both sides, and
 # somebody will want to use this model on a drummer who isn't among them. So we make three groups of drummers,
-# and each group is tested by a model that was trained on the other two.
+# and for each group we test a model that was trained on the other two.
 
 # %%
 exercises.predict("drummers_never_heard")
@@ -595,7 +595,7 @@ notebook.figure(
 #
 # One caveat belongs in the report. The groups also differ in what they play. The first group, for instance, plays
 # most of the jazz, so a model that is tested on it has had little jazz to train on. With only ten drummers, we can't
-# tell this effect from that of a drummer being new.
+# separate this effect from the effect of hearing somebody new.
 
 # %%
 exercises.quiz("speech_of_forty_people")

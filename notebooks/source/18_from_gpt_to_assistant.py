@@ -40,7 +40,7 @@ results = measured("assistant")
 
 # %% [markdown] tags=["notes"]
 # **48 minutes.** Hook and warm-up 5 · 1 the template 8 · 2 learning from answers 12 · 3 learning from comparisons 14 ·
-# 4 a reward that is gamed 3 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
+# 4 another reward 3 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
 #
 # **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
 # lesson, and what changes is the text that it's trained on.
@@ -148,7 +148,7 @@ notebook.tell(
     f"""
     The words of the prompt are the same each time, and no error message appears. Only one to three tokens differ, and
     they make the difference between {best:.0%} and {min(broken):.0%}. Where two shares are close, 24 instructions are
-    too few to rank them. It happens in practice, too: somebody uses the
+    too few to rank them. Such mistakes happen in practice: somebody uses the
     template of another family of models, or loses a token on the way, and a good model looks like a bad one. That's
     why libraries keep the template together with the tokenizer.
     """
@@ -172,7 +172,7 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # Our assistant has been trained on about half a million instructions with their answers. A small program has made them
 # all, from the words and sentences of the fairy tales and from little texts about villages that don't exist. Nearly
 # all of them were of the seven kinds below. At the very end it was also trained on some 14,000 answers of its own,
-# those that a rule had found right.
+# those that a rule had marked as right.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -240,7 +240,7 @@ train(student, batches_of_pairs(student))
 
 # %% [markdown]
 # We count two things in our student's replies to 48 unseen instructions: how many *end*, which means that the model
-# writes the end token within 48 tokens, and how many are *right* by the rule of their kind.
+# writes the end token within 48 tokens, and how many are *right* according to the rule for their kind.
 
 # %%
 exercises.predict("form_or_content")
@@ -260,7 +260,7 @@ exercises.reveal(
     "form_or_content",
     measured="form" if ahead > 0.25 else "both" if right > 0.6 * len(asked) else "neither",
 )
-print(f"of {len(asked)} replies, {ended} end by themselves and {right} are right")
+print(f"replies: {len(asked)}, ended by themselves: {ended}, right: {right}")
 some = {one.kind: (one.prompt, text) for one, text in zip(asked, texts, strict=True)}
 notebook.table(
     [[kind, prompt[-60:], text] for kind, (prompt, text) in some.items()],
@@ -275,7 +275,7 @@ notebook.tell(
     what came after it is called an induction head. The story model has none (lesson 14, *Going deeper*), so its
     pretraining has hardly taught it to copy.
     The bundled assistant had to learn it from about 1,500 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
-    of the unseen instructions in the end. On instructions of its training it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
+    of the unseen instructions in the end. Of the instructions that it was trained on, it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
 assert ended > 0.7 * len(asked) and ended > right
@@ -307,7 +307,7 @@ exercises.reveal(
 print("loss on the answers:", *(f"{name} {loss:.2f}" for name, loss in answer_losses.items()))
 notebook.tell(
     f"""
-    A difference of {abs(gap):.2f} nats per token after one short training, with one seed and one learning rate. The
+    The difference is {abs(gap):.2f} nats per token after one short training run, with one seed and one learning rate. The
     second student has spent part of its training on how instructions are worded, although it will never have to
     write one. Shi et al. (2024) found the opposite in some cases where prompts are long, answers short and pairs few.
     Ours are few as well, and here the {"mask has won" if gap > 0.03 else "mask has lost" if gap < -0.03 else "two are equal"}.
@@ -432,7 +432,7 @@ notebook.tell(
     f"""
     On the pairs that the model was trained on, the better answers have {"gained" if gain_better > 0 else "lost"}, and
     the worse ones have {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands it. If both gains had been 20 nats lower, the
-    loss would have been the same, because only their difference counts. In longer trainings, and where the two
+    loss would have been the same, because only their difference counts. In longer training runs, and where the two
     answers are much alike, the better answers often become less likely than they were (Pal et al. 2024). So people
     who train with DPO watch both log-probabilities and not just the loss.
     """
@@ -514,7 +514,7 @@ notebook.tell(
 assert dpo["win_rate"] > 0.6 and after < before
 
 # %% [markdown]
-# ## 4. What if the rule isn't what we meant?
+# ## 4. What if we pay for friendly words?
 #
 # Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
 # *kind* and *beautiful* in the story. A second assistant went through four rounds of DPO with this reward. In each
@@ -553,8 +553,8 @@ for number in (0, len(rounds) // 2, len(rounds) - 1):
 notebook.tell(
     f"""
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
-    stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made those answers likelier that scored
-    higher, and the score never asked for a story. The score even rises with a story's length. The figure shows two things that help in practice. One is to
+    stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made answers with a higher score
+    likelier, and the score never asked for a story. The score even rises with a story's length. The figure shows two things that help in practice. One is to
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.
     """
@@ -671,7 +671,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
-# - A few hundred examples teach a model to stop. Being right takes far more of them if pretraining hasn't taught the skill, as here.
+# - A few hundred examples teach a model to stop. Being right takes far more of them if, as here, pretraining hasn't taught the skill.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
 # - What isn't in the weights can come from the prompt, by retrieval or from a tool.
@@ -724,10 +724,10 @@ notebook.tell(
     """
     The model is the same in both columns. With the working it writes more tokens before it answers, and each of them is
     another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in the
-    text, where attention can read them. Nye et al. (2021) trained models in this way. To get such steps from a large
-    model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison is tilted. Training had
-    9,000 sums with their working against 1,500 without, and at once the model does no better than if it always said the
-    commonest total. So you see that working can be learned from these examples, but not how much of the gain comes from
+    text, where attention can read them. Nye et al. (2021) trained models in this way. Getting such steps from a
+    large model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison is tilted. The training data had
+    9,000 sums with their working and only 1,500 without, and when it answers at once, the model does no better than if
+    it always gave the commonest total. So you see that working can be learned from these examples, but not how much of the gain comes from
     the extra passes.
     """
 )
@@ -853,9 +853,9 @@ exercises.quiz("your_own_reward")
 #
 # ## What is DPO aiming at?
 #
-# The older way is to give each answer a reward $r$ and to maximise its mean minus a price for drifting away,
-# $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in closed form. It
-# multiplies each answer's probability under the reference by $e^{r/\beta}$ and normalises:
+# The older way of learning from preferences is to give each answer a reward $r$ and to maximise its mean minus a price
+# for drifting away, $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in
+# closed form. It multiplies each answer's probability under the reference by $e^{r/\beta}$ and normalises:
 #
 # $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
 #
@@ -899,7 +899,7 @@ exercises.reveal("still_a_storyteller", measured=change)
 notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
 notebook.tell(
     """
-    Each training has cost the model some of what it could do before, although nothing in the training was meant to.
+    Each stage of training has cost the model some of what it could do before, although that was never the aim.
     InstructGPT had the same problem and called it an *alignment tax*. It helped to mix ordinary text into the training
     (Ouyang et al. 2022), and ours had none.
     """
@@ -925,10 +925,11 @@ print(*[token for token in similar if token.isprintable() and "�" not in token
 assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() < 0.5
 
 # %% [markdown]
-# The four vectors are practically equal. The output layer shares its matrix with the embedding, so every training
-# step pushed all tokens that weren't next away from what had been predicted, and these four were never next. The same
-# happened to about 200 others. Some of them are bytes that no fairy tale needs, such as the equals sign. Others, such
-# as *underst*, are pieces that the tokenizer built on its way to a longer one and then hardly ever used.
+# The four vectors are practically equal. The output layer shares its matrix with the embedding. At every position,
+# training pushed the vectors of all tokens but the next one away from the last layer's vector, and these four were
+# never the next one. The same happened to about 200 others. Some of them are bytes that no fairy tale needs, such as
+# the equals sign. Others, such as *underst*, are pieces that the tokenizer built on its way to a longer one and then
+# hardly ever used.
 #
 # This matters in practice. A model that can't tell its role tokens apart can't learn a template with small adapters,
 # so we gave the four rows random vectors before the training. The untrained equals sign is also why our assistant

@@ -254,7 +254,7 @@ tell(
     together. (The gains don't add up exactly.) The token just before says most about the next one, so a model has to
     find its neighbours first. With a table of positions it must learn for each position separately which vector belongs
     to the one before. With rotation the distance is in the scores from the beginning. With one seed and six times as
-    many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short training.
+    many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short training run.
 
     **An output of its own** helps as well, although it takes half of the feed-forward network's parameters. Don't
     carry that over to other sizes. In this model the output matrix is a quarter of all parameters, in Llama 3
@@ -262,7 +262,7 @@ tell(
 
     **Pre-norm, RMSNorm, GELU, SwiGLU and grouped heads** change hardly anything. That's no reason to doubt them,
     because they were introduced for other reasons or measured at other sizes. Pre-norm is for deep models, RMSNorm
-    saves time, grouped heads save memory, and Shazeer reports a small gain from SwiGLU, after far longer trainings. At
+    saves time, grouped heads save memory, and Shazeer reports a small gain from SwiGLU, after far longer training. At
     equal time SwiGLU even loses here, because a step with it takes longer on our processor. RMSNorm isn't faster here
     either, since PyTorch runs LayerNorm as one operation on a CPU, and RMSNorm as several."""
 )
@@ -354,7 +354,7 @@ tell(
     f"""Eight bits cost {100 * worse[8]:.2f}% here, which no reader would notice, and the weights shrink from
     {n_bytes(full_model) / 1e6:.1f} to {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model predicts
     {100 * worse[4]:.1f}% worse, and with 3 bits {100 * worse[3]:.0f}%.
-    (That's from 32 bits, so from the 16-bit file it's half.) In large models one scale per row is often too coarse at 4
+    (The first size is with 32 bits. From the 16-bit file to 8 bits, the weights shrink by half.) In large models one scale per row is often too coarse at 4
     bits, because a single large weight makes the steps coarse for the whole row. So 4 bits are used with scales for
     small groups of weights, and with methods that round more cleverly than to the nearest number (GPTQ, Frantar et
     al. 2022)."""
@@ -431,8 +431,8 @@ for name, share in in_turns(contenders, 9).items():
 # because it doesn't know the second token before it has chosen the first.
 #
 # It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads
-# all of them in a single pass, which gives its own choice after each of them. As long as that choice equals the
-# guess, we have gained a token. At the first difference we take the model's own choice and throw the remaining
+# all of them in a single pass, which gives its own choice after each of them. Each time that choice equals the
+# guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
 # guesses away. So the text is always the model's, whatever the draft proposes.
 
 # %% tags=["hide-input"]
@@ -578,15 +578,15 @@ notebook.figure(
 # - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Two layers aren't deep.
 # - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
 # - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
-#   percent disappears between three seeds. In a very large training, such a gain can be worth having.
-# - **Mixtures of experts.** The largest change to many of today's largest models isn't a switch of ours. Lesson 16
+#   percent is lost in the differences between three seeds. In a very large training, such a gain can be worth having.
+# - **Mixtures of experts.** The largest change to many of today's largest models isn't one of our switches. Lesson 16
 #   has it in fifteen lines.
 # - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
-#   rotary positions, so there the order of the blocks at equal time can be different.
+#   rotary positions, so the ranking of the blocks at equal time can be different there.
 # - **The best rate of each block.** The changes run at the rate of 2017's block, and might do better with their own.
 #
 # What you can take away is the method: one switch at a time, equal parameters, a learning rate that favours the old
-# one, several seeds, and a band that says how much is luck.
+# block, several seeds, and a band that says how much is luck.
 #
 # **References**
 #

@@ -114,7 +114,7 @@ QUESTIONS = [
     ),
     Question(
         "what_rollout_shows",
-        "The rollout of the class token is dark on the sleeves, which stands for large weights. What do you know?",
+        "In the rollout of the class token, the sleeves get the largest weights. What do you know?",
         "multiple",
         [
             right(

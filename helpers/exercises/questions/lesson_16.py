@@ -207,7 +207,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "the_window_fails",
-        "A model with two layers, and a window that reaches 7 positions to each side, is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
+        "A model with two layers and a window that reaches 7 positions to each side is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
         options={
             "slope": (
                 "it falls a little with every position, because the message gets weaker",

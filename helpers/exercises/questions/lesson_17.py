@@ -67,7 +67,7 @@ QUESTIONS = [
             ),
             right(
                 "People, each with all of their sentences.",
-                "Yes. The test should be new in the way in which the use will be new.",
+                "Yes. The users' voices will be new to the model, so the voices in the test should be, too.",
             ),
             wrong(
                 "Recordings, so that no session is on both sides.",
@@ -227,8 +227,8 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.05,
-        too_low="It's less than before, but far better than guessing, because genres do have something in common beyond a single performance.",
-        too_high="Part of what it knew was what single performances sound like, and that's no use now.",
+        too_low="It's less than before, but far better than guessing, because pieces of one genre do have something in common, even if they're from different performances.",
+        too_high="Part of what it knew was how individual performances sound, and that's no use now.",
         recall="what_a_leak_does",
     ),
     Prediction(
@@ -285,7 +285,7 @@ PREDICTIONS = [
             ),
             "collapses": (
                 "it falls by more than 15 points",
-                "Whoever plays mostly one genre gives it away. With strangers, that's of no use.",
+                "If a drummer plays mostly one genre, recognising the drummer is enough. With strangers, that's of no use.",
             ),
         },
         recall="speech_of_forty_people",

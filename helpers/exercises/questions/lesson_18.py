@@ -305,7 +305,7 @@ PREDICTIONS = [
             ),
             "falls": (
                 "it has fallen, although not as far as that of the worse answers",
-                "That happens in many training runs, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. Our 48 pairs are less alike, and the training is short.",
+                "That happens in many training runs, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. In our 48 pairs the two answers are less alike, and the training is short.",
             ),
         },
         ask_why=True,
