@@ -36,6 +36,18 @@ IMPORTS = {
     "np": "import numpy as np",
 }
 SAID = {
+    "'Tensor' object is not callable": (
+        "A tensor was called like a function. Where a function is expected, pass the function "
+        "itself, such as lambda h: …, and not what it returns."
+    ),
+    "shape of the mask": (
+        "An index isn't broadcast, so a mask in [ ] needs the tensor's own shape. "
+        "scores.masked_fill(~mask, -math.inf) broadcasts it."
+    ),
+    "Index tensor must have the same number of dimensions": (
+        "gather and scatter need an index with as many dimensions as the tensor: index[..., None]."
+    ),
+    "not implemented for 'Long'": "This function needs floats, and it was given whole numbers.",
     r"bitwise_(and|or)\w*. not implemented": (
         "& and | bind more tightly than < and >=, so put brackets around each comparison: "
         "(x >= 0.2) & (x < 0.5)."
@@ -73,28 +85,14 @@ def on_error(error_text, line, source, variables):
         return f"{missing} is None on this input. Use it only under: if {missing} is not None."
     if "expected Tensor as element" in error_text or "must be Tensor, not float" in error_text:
         return _keep_tensors(source) or _plain_number(error_text)
-    if "object is not callable" in error_text and "'Tensor'" in error_text:
-        return (
-            "A tensor was called like a function. Where a function is expected, pass the function "
-            "itself, such as lambda h: …, and not what it returns."
-        )
     prefix = re.search(r"""\b(?:under|layers_of)\([^()]*,\s*["']([^"']*[^"'.])["']\)""", line)
     if prefix:
         return f'The prefix has to end with a dot: "{prefix[1]}."'
-    if "shape of the mask" in error_text:
-        return (
-            "An index isn't broadcast, so a mask in [ ] needs the tensor's own shape. "
-            "scores.masked_fill(~mask, -math.inf) broadcasts it."
-        )
-    if "Index tensor must have the same number of dimensions" in error_text:
-        return "gather and scatter need an index with as many dimensions as the tensor: index[..., None]."
     if "cross_entropy" in line and "Expected " in error_text:
         return (
             "F.cross_entropy takes one row of logits per target, (N, V) and (N,). Flatten both in the "
             "same way: logits.flatten(0, 1) and targets.flatten()."
         )
-    if "not implemented for 'Long'" in error_text:
-        return "This function needs floats, and it was given whole numbers."
     if "Boolean value of Tensor" in error_text:
         return _truth_of_a_tensor(line)
     if "must match the size" in error_text and (told := _entries_that_met(line, source, variables)):
