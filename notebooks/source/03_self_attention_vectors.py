@@ -277,9 +277,26 @@ exercises.quiz("what_the_weights_multiply")
 # %% [markdown]
 # ## 3. Nobody makes these vectors up
 #
-# So far we chose every number by hand. A model has to learn them, and it does so with three matrices: each
-# word's embedding $x$ is multiplied by $W_Q$ to get its query, by $W_K$ to get its key, and by $W_V$ to get
-# its value. The matrices start out random and are trained like any other weights.
+# We made up `wanted` for *car* alone. A matrix can make it from *car*'s own vector, and then it makes a query for
+# every other word as well. Here one number in the matrix says that a noun looks for adjectives.
+
+# %%
+by_hand = torch.zeros(5, 5)
+by_hand[0, 1] = 3  # what is a noun (entry 0) asks for adjectives (entry 1)
+queries = x @ by_hand  # (S, D) @ (D, D) -> (S, D): one query per word
+print("query of car:", queries[3].tolist(), "- wanted was", wanted.tolist())
+print((queries @ x.T).softmax(-1))  # (S, S): row 3 holds the weights of car
+
+# %% tags=["hide-input"]
+assert torch.equal(queries[3], wanted)
+
+# %% [markdown]
+# Row 3 holds the weights that you know. The other words ask for nothing, so their rows are even. With another noun in
+# place of *car*, the same matrix would find that noun's adjectives.
+#
+# So three matrices are all that we have to find: each word's embedding $x$ is multiplied by $W_Q$ to get its query, by
+# $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random ones and trains them like any other
+# weights.
 #
 # Let's watch that happen. The cell below makes up sentences like ours from sixteen words with random
 # embeddings, and asks for the size and colour of the noun. The model has to answer from the context vector of

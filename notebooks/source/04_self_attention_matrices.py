@@ -274,8 +274,10 @@ for d_k in (4, 64, 512):
 #
 # Why is it a problem if one key takes all the weight? Because then the model can hardly learn. Once a weight
 # is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
-# through the softmax is nearly zero. Such a softmax is called **saturated**. Move the slider and watch the
-# variance, the spread of the weights and the gradient together.
+# through the softmax is nearly zero. Such a softmax is called **saturated**. The paper's heads have 64 entries, where
+# it would be less severe than at 512. And all this is about the start of training, when the entries are still
+# independent. Later a model may make its scores as sharp as it likes. Move the slider and watch the variance, the
+# spread of the weights and the gradient together.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -291,8 +293,9 @@ exercises.quiz("why_root_d_k")
 #
 # A model that learns to write is trained to predict each next word. During training it's given the whole
 # sentence, so it could simply look at the word it's supposed to predict. To prevent that, a
-# word is **allowed to attend** only to itself and to earlier words. We write this down as a matrix of
-# booleans, query by key, where `True` means allowed. It's called a **causal mask**.
+# word is **allowed to attend** only to itself and to earlier words. It may look at itself because what it has to
+# predict is the *next* word: at *cat* the model has read *the cat* and must say *sleeps*. We write this down as a
+# matrix of booleans, query by key, where `True` means allowed. It's called a **causal mask**.
 
 # %%
 causal = masks.causal_mask(4)
