@@ -358,6 +358,8 @@ EXERCISES = [
         reference=mixed_up_heads,
         draw=_draw_bug,
         mistakes=[
+            Mistake("still as it was", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
+                    "Compare every printed row with 1, 2, 3, 4: which of its numbers belong to another word? The other mistake can't show while all scores are 0.", also=(("math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])"),)),
             Mistake("merged without transposing", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
                     "The reshape joins vectors of different words, because the heads come before the words in (B, H, T, K). Swap back with transpose(1, 2), then flatten(-2)."),
             Mistake("swapped words and features", "context.transpose(1, 2).flatten(-2)", "context.mT.reshape(x.shape)",

@@ -240,7 +240,8 @@ EXERCISES = [
         reference=skip_paths,
         draw=_draw_stack,
         mistakes=[
-            Mistake("no path", "x + sublayer(x)", "sublayer(x)", X_LOST),
+            Mistake("still as it was", "x + sublayer(x)", "sublayer(x)",
+                    "Compare the function with the second sentence of the task: what should happen to each sublayer's result?"),
             Mistake("x twice", "x + sublayer(x)", "2 * x + sublayer(x)", "x is added twice. Once is enough."),
             Mistake("subtracted", "x + sublayer(x)", "x - sublayer(x)", "The sublayer's result is subtracted. Add it."),
             Mistake("subtracted from it", "x + sublayer(x)", "sublayer(x) - x", "x is subtracted from the sublayer's result. Add the two."),
@@ -279,6 +280,8 @@ EXERCISES = [
         reference=leaky_decoder,
         draw=_draw_decoder,
         mistakes=[
+            Mistake("still as it was", "attend(x, x, x, causal)", "attend(x, x, x, None)",
+                    "Compare the two printed lines with what a decoder layer should do. Which outputs are allowed to depend on the last word? And what should be left of the target when the memory is empty?", also=(("x + look_across", "look_across"),)),
             Mistake("no causal mask", "attend(x, x, x, causal)", "attend(x, x, x, None)",
                     "Self-attention has no mask, so every target word attends to the words after it. Pass it the causal mask."),
             Mistake("no path around cross-attention", "x + look_across", "look_across",
