@@ -292,6 +292,8 @@ EXERCISES = [
         reference=next_token_loss,
         draw=_draw_loss,
         mistakes=[
+            Mistake("still as it was", "ids[:, 1:]", "ids[:, :-1]",
+                    "Compare the two printed losses. Which of the two decoders should have the lower loss? And how close to 0 should the loss of a perfect decoder be?", also=(("decode(inputs)", "decode(inputs).softmax(-1)"),)),
             Mistake("no shift", "ids[:, 1:]", "ids[:, :-1]",
                     "The targets are the inputs themselves, so a decoder that repeats its input gets the lowest loss. The target of each position is the token that comes next: ids[:, 1:]."),
             Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",

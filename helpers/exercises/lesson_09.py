@@ -270,6 +270,8 @@ EXERCISES = [
         reference=flattering_loss,
         draw=_draw_log_probs,
         mistakes=[
+            Mistake("still as it was", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
+                    "Compare the two printed losses. Should a model that's sure of a wrong word have such a low loss? And should columns of padding change it?", also=((".sum() / real.sum()", ".mean()"),)),
             Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
                     "amax picks the model's favourite word, right or wrong, so a model that is sure of nonsense has hardly any loss. Pick the target's log-probability, with gather."),
             Mistake("divided by all positions", ".sum() / real.sum()", ".mean()",
