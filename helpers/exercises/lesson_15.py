@@ -377,8 +377,8 @@ EXERCISES = [
         reference=stuck_answer,
         draw=_draw_stuck,
         mistakes=[
-            Mistake("read before the layers", "encoded[:, 0] @ w", "tokens[:, 0] @ w",
-                    "That's the function as you found it. tokens[:, 0] is the class token *before* the encoder, and it's the same for every picture. Read it after the encoder."),
+            Mistake("still as it was", "encoded[:, 0] @ w", "tokens[:, 0] @ w",
+                    "Compare the three printed rows: they're the same, although the pictures differ. Follow one picture through the function, line by line. Does anything that's computed from it reach the logits?"),
             Mistake("last token", "encoded[:, 0]", "encoded[:, -1]",
                     "This reads the last patch. The class token is the first of the tokens."),
             Mistake("first patch", "encoded[:, 0]", "encoded[:, 1]",

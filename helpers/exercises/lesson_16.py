@@ -506,6 +506,8 @@ EXERCISES = [
         reference=forgetful_tiles,
         draw=draw_tiles,
         mistakes=[
+            Mistake("still as it was", "mixed * shrink", "mixed",
+                    "Compare the printed errors: there's none with a single block of two keys, and it appears with the second block. Which quantities are carried from one block to the next, and relative to which score is each of them?", also=(("largest = new\n", "largest = scores.max()\n"),)),
             Mistake("mixture not rescaled", "mixed * shrink", "mixed",
                     "The sum is rescaled when the maximum changes, but the mixture isn't. Both are relative to the largest score so far."),
             Mistake("new block shrunk as well", "mixed * shrink + powers @ v", "(mixed + powers @ v) * shrink",
