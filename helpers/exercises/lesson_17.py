@@ -344,8 +344,8 @@ EXERCISES = [
         reference=timed_tokens,
         draw=_draw_timed,
         mistakes=[
-            Mistake("place in the list", "step_table[steps]", "step_table[: ids.shape[1]]",
-                    "That's the function as you found it. It adds row 0 to the first stroke, row 1 to the second, and so on, so a stroke's vector doesn't depend on when it sounds. Look the steps up: step_table[steps]."),
+            Mistake("still as it was", "step_table[steps]", "step_table[: ids.shape[1]]",
+                    "Compare the two printed lines: the windows differ in their steps, but they get the same vectors. Which part of the function depends on when a stroke sounds?"),
             Mistake("no time at all", " + step_table[steps]", "",
                     "The steps got lost altogether. Without them the encoder sees a bag of strokes."),
             Mistake("multiplied", "table[ids] + step_table[steps]", "table[ids] * step_table[steps]",

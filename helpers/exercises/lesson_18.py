@@ -492,9 +492,9 @@ EXERCISES = [
         plain=_prefer,
         draw=_draw_prefer,
         mistakes=[
-            Mistake("reference trained too", "policy, reference = start.clone(), start.clone()",
+            Mistake("equal steps", "policy, reference = start.clone(), start.clone()",
                     "policy = reference = start.clone()",
-                    "Policy and reference are one tensor, so training the policy changes the reference too. The margin stays 0, and no step is smaller than the one before. Give the reference a copy of its own."),
+                    "Compare the printed margins: every step adds the same amount, although the steps should become smaller. What is margin in the first step, and what is it in the second? One of the two mistakes hides the other, so a correct repair may not show yet."),
             Mistake("steps grow", "-beta * margin", "beta * margin",
                     "The steps grow as the margin grows. The derivative of −log σ(x) is −σ(−x), so the sigmoid needs the minus."),
             Mistake("preference reversed", "policy[better] += step", "policy[better] -= step",
