@@ -70,24 +70,40 @@ def bars(names, heights, title):
 
 
 # %% [markdown] tags=["notes"]
-# **50 to 55 minutes.** Hook and the hidden word 4 · warm-up 4 · 1 comparing 9 · 2 passing on 9 · 3 learned
-# matrices 9 · 4 every word at once 8 · 5 the six steps on paper 9. The practice part is for home, and *Going
-# deeper* is for people who ask about kernels or hard look-ups.
+# **50 minutes.** Hook, first prediction and warm-up 6 · 1 comparing 7 · 2 passing on 8 · 3 learned matrices 6 ·
+# 4 every word asks at once 10 · 5 the six steps and the map 13. So section 3 begins at minute 21 and section 5 at
+# minute 37. *Practice* is for home, and *Going deeper* is for people who ask about kernels or hard
+# look-ups.
 #
 # **Say first**: attention answers one question, namely what a word should take from its neighbours.
-# Let the class vote on every prediction, discuss for half a minute, vote again, and only then run the
-# cell below it.
 #
-# **If you're running late**: skip the second noun in section 3 and do the pencil exercise as homework. Don't skip
-# the find-the-bug exercise in section 2, because it makes the difference between keys and values clear.
+# **Votes**: take every prediction by a show of hands before you run the cell below it. There's time for half a
+# minute of discussion and a second vote in three of them: the hidden word at the start, the shiny car in
+# section 2, and the shuffled words in section 4. The reveals have a sentence for every wrong answer.
 #
-# **Ask**: "What could *car* be looking for?" · "Why can't a softmax give zero?" · "Which of the three
-# vectors would you change so that *stops* passes on its tense?" · "Nothing in section 4 was trained.
-# What would you train?"
+# **Ask**
 #
-# **Mistakes to expect**: queries, keys and values *are* the input vectors (only in the version without
-# parameters) · a word always attends to itself most (true in section 4, false once there are matrices) · the
-# weights multiply the keys (they multiply the values).
+# - In section 1: "What could *car* be looking for?" (its adjectives; another head might look for its verb)
+# - After section 1's figure: "Why can't a softmax give exactly zero?" (because e to any finite number is positive)
+# - In section 2: "Which of the three vectors would you change so that *stops* passes on its tense?" (its value;
+#   its key only decides which words find it)
+# - In section 4: "This attention has nothing to train. What would you train?" (three matrices, as in section 3)
+#
+# **Mistakes to expect, and what to say**
+#
+# - *Queries, keys and values are the input vectors.* Only in section 4's version, which has no matrices. Point at
+#   `w_q`, `w_k` and `w_v` in section 3's `one_head`.
+# - *The weights multiply the keys.* They multiply the values. The key says that *red* is an adjective, which is no use to
+#   *car*. The value holds the colour.
+# - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
+#   section 5.
+# - The pencil in section 5 gives 1: the vector of *cat* went in as it is, without $W_K$. A number with decimals has
+#   already been divided by $\sqrt 3$.
+#
+# **If you're running late**: at the second noun in section 3, skip the vote, but run the cell and read its last
+# lines aloud, because the end of section 4 refers to it. In section 5, work out only the score of *cat*, together
+# on the board, and set `attend` as homework, which saves about eight minutes. Don't skip the find-the-bug
+# exercise in section 2, because it makes the difference between keys and values clear.
 
 # %%
 exercises.predict("which_word_made_the_difference")

@@ -34,24 +34,41 @@ from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.model_map import model_map
 
 # %% [markdown] tags=["notes"]
-# **49 minutes.** Hook, warm-up and first prediction 6 · 1 two answers 2 · 2 several heads in one layer 17 · 3
-# $W_O$ 8 · 4 trained heads 7 · 5 switching off 9. The other exercises are homework.
+# **50 minutes.** Hook, warm-up and first prediction 5 · 1 why not one row 4 · 2 several heads in one layer 17 ·
+# 3 what the output matrix is for 8 · 4 trained heads 5 · 5 switching off and the map 11. So section 3 begins at
+# minute 26 and section 5 at minute 39. Everything under *Practice* is homework.
 #
 # **Say first**: nothing about attention itself changes today. We run lesson 04's attention several times
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
 # trained heads turn out to do.
 #
-# **If you're running late**: set the find-the-bug exercise as homework, and in section 4 skip the part that
-# sorts the heads by distance.
+# **Show** in section 2, on the board: six rows of eight numbers, with a vertical line after the fourth column. Point
+# at the two halves whenever somebody says "head". Say before sections 3 and 4 which model comes next: the numbers
+# in sections 3 and 5 are the translator's, those at the start and in section 4 are MiniLM's, and the heads of other
+# models do different things.
 #
-# **Ask**: "Could a deeper network do it with one head per layer?" (Yes, one question after the other; heads let
-# one layer ask several at once.) · "16 heads of width 64 in a model of width 512: what is the shape of $W_O$?"
-# (1024 × 512; only with $K = D/H$ does the parameter count stay the same.) · before section 5: "What would
-# convince you that a head doesn't matter?"
+# **Ask**
 #
-# **Mistakes to expect**: people cut up the embedding instead of the projection. They reshape without
-# transposing, or forget the transpose on the way back (either way, the shape is still right). The numbers in
-# sections 3 to 5 come from two trained models, and the heads of other models do different things.
+# - After section 1: "Could a deeper network do it with one head per layer?" (Yes, one question after the other; heads
+#   let one layer ask several at once.)
+# - After the quiz on $W_O$ in section 2: "16 heads of width 64 in a model of width 512: what is the shape of $W_O$?"
+#   (1024 × 512; only with $K = D/H$ does the parameter count stay the same.)
+# - Before section 5: "What would convince you that a head doesn't matter?" ("A blurred map" is the usual answer. Ask
+#   what one would have to *do* with the head to be sure, and leave it open: the section does it.)
+#
+# **Mistakes to expect, and what to say**
+#
+# - People cut up the embedding instead of the projection. Ask which of a word's eight numbers enter its
+#   query in the first head. (All of them.)
+# - They reshape without transposing, or forget the transpose on the way back. Either way the shape is still right, so
+#   ask what is in the second head, and let them count on the board.
+# - They divide by the root of the model's width. Each head has keys of width $K$, so it's $\sqrt K$.
+#
+# For the answers to the predictions, see the reveals.
+#
+# **If you're running late** at the end of section 1 (minute 9), set the find-the-bug exercise as homework, which saves
+# about five minutes. In section 4, skip the part that sorts the heads by distance, and in section 5 the search with
+# the buttons, about two minutes each. Nothing later in the lesson needs them.
 
 # %%
 exercises.warm_up(6)

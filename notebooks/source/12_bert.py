@@ -47,8 +47,9 @@ def average(numbers):
 
 
 # %% [markdown] tags=["notes"]
-# **46 minutes.** Hook and warm-up 5 · 1 gaps 13 · 2 one vector per text 11 · 3 how many labels 6 ·
-# 4 LoRA 9 · try it and the map 2. The rest can be done at home.
+# **50 minutes.** Hook and warm-up 5 · 1 filling gaps 15 · 2 one vector per review 12 · 3 how many labels 5 ·
+# 4 LoRA 11 · try it, the map and the summary 2. So section 2 begins at minute 20 and section 4 at minute 37.
+# *Practice* and *Going deeper* can be done at home.
 #
 # **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
 # are new.
@@ -56,15 +57,32 @@ def average(numbers):
 # **Show**: the hook's two sentences on the board, with the verb covered by your hand. Take your hand away
 # once people have guessed.
 #
-# **Ask**: "Why doesn't BERT see the word it has to guess?" (it was replaced in the input) · "How often does the
-# model see [MASK] when it's used?" (never, hence the 10% that stay) · "How large is the correction $BA$ once it's
-# merged?" (as large as $W$, but of rank 16).
+# **While it computes**: the small BERT in section 1 trains for about a quarter of a minute, and section 3 reads its
+# 500 reviews in about ten seconds. Use the first wait to collect reasons for the votes. The comparisons in sections 2
+# to 4 were measured beforehand and appear at once.
 #
-# **Answers to expect**: [CLS] taken for a built-in summary (only training makes it one) · "frozen" taken for
-# "random" · LoRA taken for compression of the model (the model stays as large as it was).
+# **Ask**
 #
-# **If you're running late**: skip the second exercise of section 1 and hand out section 3's prediction as
-# homework.
+# - After `mask_tokens`: "Why doesn't BERT see the word it has to guess?" (mostly it was replaced in the input; if
+#   somebody objects that 10% stay: the model can't tell which ones) · "How often does the model see [MASK] when we
+#   use its vectors?" (never, hence the 20% that are something else)
+# - In section 2: "Has [CLS] read the review?" (it has attended to every word, but only training makes its vector a
+#   summary)
+# - In section 4, after the merge: "How large is the correction $BA$?" (as large as $W$, but of rank 16)
+#
+# **Mistakes to expect, and what to say**
+#
+# - The loss is taken over all positions. Ask what a model has to do to predict a token that's still in its input.
+# - *Frozen* is taken for *random*. The weights are trained, they just stay as they are.
+# - The mean counts the padding. Ask what happens to a short review in a batch with a long one.
+# - LoRA is taken for compression. The model stays as large as it was; what's small is the part that is trained
+#   and stored per task.
+#
+# For the answers to the predictions, see the reveals.
+#
+# **If you're running late**: set `pair_input` in section 2 as homework (five minutes; lesson 13 joins two texts in
+# this way, so say what it returns), then `masked_lm_loss` in section 1 (four). In section 3, skip the vote on 50
+# labels, but keep the one on 5,000. Don't skip `lora_forward`, because it holds section 4's one idea.
 
 # %%
 exercises.warm_up(12)
