@@ -22,9 +22,9 @@ from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.tokenization import BOS
 from helpers.transformer import Transformer, TransformerConfig
-from helpers.widgets.map_data import STRIP, entries, pack_recurrent, pack_trace
+from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
 from helpers.widgets.map_places import HERE
-from helpers.widgets.map_tours import STEPS, TOURS
+from helpers.widgets.map_tours import STEPS, STRIP, TOURS
 from helpers.widgets.model_map import ModelMap, model_map
 from helpers.widgets.modules import STATIC
 

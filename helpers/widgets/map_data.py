@@ -4,9 +4,9 @@ import numpy
 import torch
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
+from helpers.widgets.map_tours import STRIP
 from helpers.widgets.readable import readable
 
-STRIP = 32  # entries of a vector in a colour strip: `entries` chooses them
 WIDE_STRIP = 64  # the same inside a feed-forward network
 MOST_TOKENS = 64
 STEPS = 2047  # of a number, either side of zero

@@ -5,7 +5,8 @@ import html
 
 import numpy
 
-from helpers.widgets.map_data import STRIP, entries
+from helpers.widgets.map_data import entries
+from helpers.widgets.map_tours import STRIP
 from helpers.widgets.png import png
 from helpers.widgets.readable import readable
 

@@ -3,10 +3,10 @@
 import math
 import string
 
-from helpers.widgets.map_data import STRIP
 from helpers.widgets.readable import readable
 
 LONGEST = 18  # characters of a token inside a sentence
+STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
 # A step is a sentence and what the picture shows with it. Words in braces come from the trace.
 STEPS = {
