@@ -86,7 +86,7 @@ def test_full_half_and_empty_score_what_they_earned(tmp_path):
     assert points(by["empty"]) == dict.fromkeys(PARTS, 0)
     # A stub that is to be mended says something, and it is wrong.
     stubs = {r["part"]: r["mistake"] for r in by["empty"]}
-    assert stubs.pop("suspiciously_good") == "looks at the future + mask after the softmax"
+    assert stubs.pop("suspiciously_good") == "still as it was"
     assert set(stubs.values()) == {"not attempted"}
     assert any("can't be read" in line for line in said)
 

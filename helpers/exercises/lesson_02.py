@@ -127,6 +127,10 @@ ALL_WITH_ALL = (
     "so give it a dimension, (query @ w)[:, :, None], and the product runs sentence by sentence."
 )
 MASK = "    if mask is not None:\n        scores = scores.masked_fill(~mask, -math.inf)\n"
+WEIGHTS_APART = (
+    "Print the weights of two short sentences: what does each row sum to, and which weights should "
+    "be 0?"
+)
 
 # fmt: off
 EXERCISES = [
@@ -182,6 +186,8 @@ EXERCISES = [
         reference=attention_context,
         draw=_draw_context,
         mistakes=[
+            Mistake("still as in lesson 00", "dim=-1", "dim=0", WEIGHTS_APART, also=(("if mask is not None", "if False"),)),
+            Mistake("still as it was", "dim=-1", "dim=0", WEIGHTS_APART, also=(("-math.inf", "0.0"),)),
             Mistake("softmax over the batch", "dim=-1", "dim=0",
                     "The softmax runs from sentence to sentence. The weights over the words of "
                     "each sentence should sum to 1: dim=-1."),

@@ -255,6 +255,13 @@ EXERCISES = [
         draw=draw_query_keys_values,
         mistakes=[
             Mistake(
+                "still as it was",
+                "scores.softmax(dim=-1)",
+                "scores / scores.sum()",
+                "Print the weights and the context for a query of your own. Is every weight between 0 and 1? And how many entries should the context have?",
+                also=(("weights @ values", "weights @ keys"),),
+            ),
+            Mistake(
                 "divided by the sum",
                 "scores.softmax(dim=-1)",
                 "scores / scores.sum()",

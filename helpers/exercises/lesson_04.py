@@ -187,6 +187,18 @@ EXERCISES = [
         draw=draw_one_sentence,
         mistakes=[
             Mistake(
+                "still as it was",
+                ".tril()",
+                ".triu()",
+                "Compare the printed weights with the task. To which words is each word allowed to give weight? And what should each row sum to?",
+                also=(
+                    (
+                        "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
+                        "scores.softmax(dim=-1) * allowed",
+                    ),
+                ),
+            ),
+            Mistake(
                 "looks at the future",
                 ".tril()",
                 ".triu()",

@@ -285,6 +285,8 @@ EXERCISES = [
         plain=_added,
         draw=_draw_added,
         mistakes=[
+            Mistake("still as it was", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
+                    "Call the function with embeddings that are all 0. Which row of the table does each word get? And what should be multiplied by √D?", also=(("return", "embeddings + rows * math.sqrt(embeddings.shape[-1])"),)),
             Mistake("along the batch", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
                     "The rows of the table were added along the batch, so every word of a sentence got the same vector. They belong along the sequence."),
             Mistake("embeddings not scaled", " * math.sqrt(embeddings.shape[-1])", "",
