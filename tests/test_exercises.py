@@ -1,6 +1,7 @@
 """Every exercise against its own right answers and mistakes; the engine against bad answers."""
 
 import itertools
+import math
 import re
 import threading
 import time
@@ -403,6 +404,32 @@ def test_the_shapes_that_are_named_differ():
 
     verdict = exercises.check("words_to_ids", answer)
     assert "expected shape (6,); got (1, 6)" in verdict.message
+
+
+# Bugs to find.
+
+
+def bug_hunts():
+    """Yield each bug to find: its exercise, and the function as the lesson gives it."""
+    for path in sorted(SOURCES.glob("*.py")):
+        _, *parts = path.read_text(encoding="utf-8").split("# ### Your turn: find the bug")
+        for part in parts:
+            name = re.search(r'exercises\.check\("(\w+)"', part)[1]
+            given = re.search(rf"^def {name}\(.*\n(?:(?: .*)?\n)*", part, re.MULTILINE)[0]
+            yield pytest.param(name, given, id=f"{path.stem}-{name}")
+
+
+@pytest.mark.parametrize(("name", "given"), list(bug_hunts()))
+def test_a_bug_to_find_is_not_explained_before_anybody_looked(name, given):
+    lesson = {"torch": torch, "F": torch.nn.functional, "math": math}
+    lesson["merge"] = exercises.reference("merge_pair")
+    exec(given, lesson)
+    verdict = exercises.check(name, lesson[name])
+    names, explanations = zip(*((m.name, m.why) for m in EXERCISES[name].mistakes), strict=True)
+    assert verdict.mistake not in ("", "raised", "differs")
+    assert not [other for other in {*names} - {verdict.mistake} if other in verdict.mistake]
+    assert not [why for why in {*explanations} - {verdict.message, ""} if why in verdict.message]
+    assert "?" in verdict.message or verdict.mistake == "not attempted"
 
 
 # Answers that nobody had foreseen.

@@ -514,8 +514,8 @@ EXERCISES = [
                     "The merged pair gets the id of its right piece. Its new id is merges[first]."),
             Mistake("last id left out", "    known = [pair for pair in pairwise(ids) if pair in merges]\n    while", "    known = [pair for pair in pairwise(ids[:-1]) if pair in merges]\n    while",
                     "The last id of the word is never looked at, so it can't be merged.", also=(("        known = [pair for pair in pairwise(ids) if", "        known = [pair for pair in pairwise(ids[:-1]) if"),)),
-            Mistake("one round, from the left", _from_left_once,
-                    "This goes through the word once from left to right and merges whatever it knows. Which merge should be made first? And which pairs are there after it?"),
+            Mistake("still as it was", _from_left_once,
+                    "Compare the two columns of the table, piece by piece. Which merge should be made first? And which pairs are there after it?"),
             Mistake("nothing merged", lambda ids, merges: list(ids), "The ids come back as they were: nothing was merged."),
         ],
         also_right=[

@@ -250,8 +250,8 @@ EXERCISES = [
         reference=pair_input,
         draw=draw_pairs,
         mistakes=[
-            Mistake("no second [SEP], the first in segment 1", "*second, sep_id]", "*second]",
-                    "Compare what is printed with the form in the task, position by position: first the ids, then the segments.", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
+            Mistake("still as it was", "*second, sep_id]", "*second]",
+                    "Compare what is printed with the form in the task, position by position. Which ids should there be? And to which of the two texts does each of them belong?", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
             Mistake("segments without their [SEP]", "*second, sep_id]", "*second]",
                     "The segments are right, but the ids have no [SEP] at the end."),
             Mistake("no second [SEP]", "*second, sep_id]", "*second]",
