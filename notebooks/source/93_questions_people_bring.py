@@ -529,7 +529,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #   (Uszkoreit 2017). Pairs of sentences in which one word decides what *it* means are called Winograd schemas
 #   (Levesque, Davis and Morgenstern 2012).
 # - Lesson 03 introduces self-attention without any parameters before queries and keys, as Peter Bloem does in
-#   "Transformers from scratch".
+#   "Transformers from scratch". Mary, Susan and the roses in lesson 06 follow an example there.
 # - The end of each lesson lists the papers that its experiments follow.
 #
 # ## Further reading

@@ -216,7 +216,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "when_the_street_is_too_wide",
-        "In the head where *it* attended to *animal*, what does *it* do when the sentence ends in *too wide*?",
+        "In layer 4, head 2, *it* gave most of its weight to *animal*. What does *it* do when the sentence ends in *too wide*?",
         options={
             "street": (
                 "it gives more weight to *street* than to *animal*",
