@@ -275,7 +275,7 @@ def training_and_inference_decoder():
     for i, words in enumerate(
         (
             "the same rows, one per step:",
-            "only the newest is computed,",
+            "only the newest is used,",
             "later columns don't exist yet",
         )
     ):

@@ -167,20 +167,31 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# One pass is far cheaper than one per token, but are the predictions the same? Let's compare the two ways on
-# one English sentence. `model.decoder_step` runs the encoder once and returns a function from a prefix to the
-# logits of the next token.
+# So every position is an exercise: predict the next token from the tokens so far. Here are the first four of
+# one sentence.
+
+# %%
+english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
+pieces = [piece.replace("▁", "") for piece in tokenizer.tokens([BOS, *english])]
+for t in range(1, 5):
+    print(" ".join(pieces[:t]), "→", pieces[t])
+
+# %% [markdown]
+# One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass. Eleven
+# of the answers are also inputs of that pass, so a pass without a mask would give away all but the last.
+#
+# One pass is far cheaper than twelve, but are the predictions the same? `model.decoder_step` runs the encoder
+# once and returns a function from a prefix to the logits of the next token.
 
 # %%
 exercises.predict("one_pass_or_many")
 
 # %%
-english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
 inputs = torch.tensor([[BOS, *english[:-1]]])  # shifted right by one
 
 with torch.inference_mode():
     one_pass = model(src_ids, inputs)[0]  # (T, V)
-    step = model.decoder_step(src_ids)
+    step = model.decoder_step(src_ids, cached=False)
     many = torch.cat([step(inputs[:, : t + 1]) for t in range(len(english))])  # (T, V), T passes
 
 # %% tags=["hide-input"]
@@ -195,7 +206,8 @@ assert len(english) == 12
 torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
 notebook.tell(
     """A single pass gives the same predictions because of the causal mask: no position was allowed to attend
-    to the positions after it."""
+    to the positions after it. When the model writes, it gets these logits too if its prefix is the same. But
+    then the next input doesn't exist until it has been chosen, so twelve tokens take twelve passes."""
 )
 
 # %% [markdown]
