@@ -162,32 +162,49 @@ def residual_and_norm():
 
 
 def bahdanau_step():
-    """One decoding step. The decoder's state meets every encoder state in an energy; a softmax
-    makes weights; the weighted sum of the encoder states is the context of the next state.
+    """One decoding step. Upwards, the decoder's state s meets every encoder state h in an energy e,
+    and a softmax over all energies makes the weights 0.05, 0.20, 0.70 and 0.05. Downwards, a line
+    as thick as its weight goes from every encoder state to the context: c = 0.05 h₁ + 0.20 h₂ +
+    0.70 h₃ + 0.05 h₄. The context, the state s and the previous word, the, go into the next state,
+    which writes the next word, black.
     """
-    sheet = Sheet(WIDE, 330)
+    sheet = Sheet(WIDE, 480)
     words, shares = ["le", "chat", "noir", "dort"], [0.05, 0.20, 0.70, 0.05]
-    box(sheet, 30, 40, 130, 52, "state s", ORANGE, bold=True)
-    sheet.text(30, 118, "of the decoder", ORANGE)
-    sheet.path([(95, 126), (95, 197), (616, 197)], ORANGE, 2)
-    for i, (word, share) in enumerate(zip(words, shares, strict=True)):
-        x = 280 + 120 * i
-        token(sheet, x, 296, word, BLUE)
-        box(sheet, x - 44, 216, 88, 44, f"h{i + 1}", BLUE)
-        sheet.arrow(x, 278, x, 262, BLUE)
-        sheet.arrow(x, 215, x, 178, GREY)
-        sheet.arrow(x - 24, 197, x - 24, 178, ORANGE)
-        box(sheet, x - 44, 138, 88, 38, f"e{i + 1}", GREY)
-        sheet.arrow(x, 137, x, 96, PURPLE)
-        sheet.rect(x - 44, 92 - 70 * share, 88, 70 * share, PURPLE)
-        sheet.text(x, 84 - 70 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
-    sheet.text(70, 226, "energies: s and h", GREY)
-    sheet.text(180, 118, "softmax", PURPLE)
-    sheet.arrow(700, 66, 744, 66, PURPLE)
-    box(sheet, 746, 40, 150, 52, "context c", PURPLE, bold=True)
-    sheet.text(746, 118, "Σ weight · h", PURPLE)
-    sheet.arrow(820, 128, 820, 176, PURPLE)
-    box(sheet, 746, 178, 150, 66, "next state\nnext word", ORANGE, bold=True)
+    places = [250 + 120 * i for i in range(4)]
+    middle = sum(places) / 4
+    box(sheet, 20, 180, 130, 52, "state s", ORANGE, bold=True)
+    sheet.text(85, 168, "decoder", ORANGE, 16, "middle")
+    sheet.path([(151, 206), (places[-1] - 26, 206)], ORANGE, 2)
+    box(sheet, places[0] - 54, 102, 468, 34, "softmax", PURPLE)
+    sheet.text(places[-1] + 66, 86, "weights", PURPLE)
+    sheet.text(places[-1] + 66, 176, "energies", GREY)
+    sheet.text(places[-1] + 66, 256, "encoder", BLUE)
+    for i, (x, word, share) in enumerate(zip(places, words, shares, strict=True)):
+        name = "₁₂₃₄"[i]
+        side = 1 if x > middle else -1
+        end = middle + 66 * (i - 1.5)
+        sheet.arrow(x, 297, end, 372, PURPLE, 18 * share, head=9 + 12 * share)
+        beside = x + 0.4 * (end - x) + 46 * side
+        sheet.text(beside, 330, f"× {share:.2f}", PURPLE, 16, "middle", bold=True)
+        box(sheet, x - 48, 230, 96, 66, f"{word}\nh{name}", BLUE)
+        sheet.arrow(x, 229, x, 189, BLUE)
+        sheet.arrow(x - 26, 206, x - 26, 189, ORANGE)
+        box(sheet, x - 48, 154, 96, 34, f"e{name}", GREY)
+        sheet.arrow(x, 153, x, 138, GREY)
+        sheet.rect(x - 48, 96 - 70 * share, 96, 70 * share, PURPLE)
+        sheet.text(x, 88 - 70 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
+    box(sheet, middle - 130, 374, 260, 44, "context c", PURPLE, bold=True)
+    total = " + ".join(f"{w:.2f} h{n}" for w, n in zip(shares, "₁₂₃₄", strict=True))
+    sheet.text(middle, 442, f"c = {total}", PURPLE, 16, "middle")
+    sheet.arrow(middle + 132, 396, 696, 396, PURPLE)
+    box(sheet, 698, 370, 110, 52, "next state", ORANGE, bold=True)
+    sheet.text(753, 292, "previous word", ORANGE, 16, "middle")
+    token(sheet, 753, 320, "the", ORANGE, 80)
+    sheet.arrow(753, 338, 753, 368, ORANGE)
+    elbow(sheet, [(85, 233), (85, 464), (753, 464), (753, 424)], ORANGE)
+    sheet.text(868, 368, "next word", ORANGE, 16, "middle")
+    sheet.arrow(809, 396, 828, 396, ORANGE)
+    token(sheet, 870, 396, "black", ORANGE, 80)
     return sheet
 
 

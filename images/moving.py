@@ -7,14 +7,15 @@ from helpers.pretrained import toy_models
 from images.kit import PALE, WIDE, Sheet, box, cells, token
 
 FRENCH = "le chat noir voit le chien ."
+NEGATED = "le chat ne voit pas le chien ."  # no adjective: lesson 02 asks later where a noun looks
 
 
-def _trained():
-    """Translate the example with a model of lesson 02; return words and weights."""
+def _trained(french=FRENCH):
+    """Translate an example with a model of lesson 02; return words and weights."""
     toy = toy_models.load_toy("dot")
-    read = [*FRENCH.split(), "<eos>"]
-    (written,) = toy.translate([FRENCH])
-    source = torch.tensor([toy.source.encode(FRENCH, eos=True)])
+    read = [*french.split(), "<eos>"]
+    (written,) = toy.translate([french])
+    source = torch.tensor([toy.source.encode(french, eos=True)])
     target = torch.tensor([toy.target.encode(written, bos=True)])
     weights = toy.model.attention_maps(source, target)[0]  # (T, S)
     return read, [*written.split(), "<eos>"], weights
@@ -67,28 +68,31 @@ def _chain(read, written, states, step):
 
 
 def decoder_looking_back():
-    """A film: for each English word that is written, lines go back to the French words, as thick
-    as the attention they get; black and cat look at noir and chat in the other order.
+    """A film: the cat does not see the dog is written word by word, and lines go from each word to
+    the French words, le chat ne voit pas le chien, as thick as their weights. The line from does
+    goes to ne, the one from not to pas, the one from see to voit. At the end all lines are shown.
     """
-    read, written, weights = _trained()
-    return [_looking(read, written, weights, step) for step in range(1, len(written) + 1)]
+    read, written, weights = _trained(NEGATED)
+    steps = [[step] for step in range(len(written))]
+    return [_looking(read, written, weights, shown) for shown in [*steps, range(len(written))]]
 
 
-def _looking(read, written, weights, step):
+def _looking(read, written, weights, shown):
     sheet = Sheet(WIDE, 300)
     gap = (WIDE - 40) / max(len(read), len(written))
     places = [20 + (i + 0.5) * gap for i in range(max(len(read), len(written)))]
     sheet.text(20, 26, "French, read by the encoder", BLUE, bold=True)
     sheet.text(20, 282, "English, written by the decoder", ORANGE, bold=True)
-    row = weights[step - 1].tolist()
-    for x, weight in zip(places, row, strict=False):
-        if weight > 0.02:
-            sheet.line(places[step - 1], 211, x, 105, PURPLE, round(1 + 9 * weight, 2))
-            sheet.text(x, 58, f"{weight:.2f}", PURPLE, anchor="middle", bold=True)
+    for step in shown:
+        for x, weight in zip(places, weights[step].tolist(), strict=False):
+            if weight > 0.02:
+                sheet.line(places[step], 211, x, 105, PURPLE, round(1 + 9 * weight, 2))
+                if len(shown) == 1:
+                    sheet.text(x, 58, f"{weight:.2f}", PURPLE, anchor="middle", bold=True)
     for x, word in zip(places, read, strict=False):
         token(sheet, x, 86, word, BLUE, gap - 16)
-    for i, (x, word) in enumerate(zip(places, written[:step], strict=False)):
-        token(sheet, x, 230, word, ORANGE if i == step - 1 else PALE, gap - 16)
+    for i, (x, word) in enumerate(zip(places, written[: shown[-1] + 1], strict=False)):
+        token(sheet, x, 230, word, ORANGE if i in shown else PALE, gap - 16)
     return sheet
 
 
