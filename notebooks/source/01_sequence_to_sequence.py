@@ -209,10 +209,10 @@ exercises.quiz("shape_of_states")
 #
 # French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black
 # hat*, in a different order. So a network can't simply write one word for each word it reads. The solution
-# found in 2014 uses two recurrent networks (Cho et al.; Sutskever et al.). The **encoder** reads the whole
-# French sentence, and its last state becomes the **context vector**. The **decoder** starts from this vector
-# and writes English, one word per step. At each step it gets the context vector and the word that it has just
-# written.
+# found in 2014 uses two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads
+# the whole French sentence, and its last state becomes the **context vector**. The **decoder** starts from
+# this vector and writes English, one word per step. At each step it gets the word that it has just written
+# and, in Cho's version, the context vector again. Our model follows Cho's version.
 #
 # How does a word come out of the decoder's state? One more learned matrix turns the state into one number per
 # word of the **vocabulary**. These numbers are the **logits**. A softmax turns them into probabilities
@@ -332,6 +332,11 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if "parc
 # %% [markdown]
 # This limit is called the **bottleneck**, because everything that the decoder learns about a sentence has to
 # pass through one vector of fixed size.
+#
+# How long is too long differs from model to model. Cho et al. (2014b) saw their translations get worse
+# quickly as the sentences got longer. Sutskever et al. (2014), with four layers of 1,000 cells and the source
+# words in reverse order, reported no trouble with long sentences. We conclude that a larger vector might move
+# the limit. The two models differ in other ways as well, though, so this comparison can't prove it.
 #
 # Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
 # small part of the drop in accuracy. In lesson 02 we'll train a model on the same data for just as long and
@@ -778,8 +783,8 @@ notebook.picture("lstm_cell")
 
 # %% [markdown]
 # On its way back along the cell state, the gradient is multiplied by $f$ at each step and by nothing else. If
-# $f$ is near 1, most of the gradient reaches the early words. The **GRU** (Cho et al. 2014), which our translator uses, is a simpler relative with
-# two gates and no separate cell.
+# $f$ is near 1, most of the gradient reaches the early words. The **GRU** (Cho et al. 2014a), which our
+# translator uses, is a simpler relative with two gates and no separate cell.
 
 # %%
 exercises.predict("fresh_lstm")
@@ -1233,7 +1238,9 @@ exercises.quiz("is_a_transformer_a_cnn")
 # ## References
 #
 # - Hochreiter, Schmidhuber (1997), "Long Short-Term Memory", Neural Computation 9.
-# - Cho et al. (2014), "Learning Phrase Representations using RNN Encoder–Decoder", arXiv:1406.1078.
+# - Cho et al. (2014a), "Learning Phrase Representations using RNN Encoder–Decoder", arXiv:1406.1078.
+# - Cho, van Merriënboer, Bahdanau, Bengio (2014b), "On the Properties of Neural Machine Translation:
+#   Encoder–Decoder Approaches", arXiv:1409.1259.
 # - Sutskever, Vinyals, Le (2014), "Sequence to Sequence Learning with Neural Networks",
 #   arXiv:1409.3215.
 # - Jozefowicz, Zaremba, Sutskever (2015), "An Empirical Exploration of Recurrent Network Architectures",

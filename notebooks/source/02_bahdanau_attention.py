@@ -104,10 +104,20 @@ exercises.warm_up(2)
 # %% [markdown]
 # ## 1. Which word do I need now?
 #
-# The encoder keeps all its states, one per source word: $h_1, \dots, h_S$. The decoder has a state as well,
-# $s_{t-1}$, and it's about to write word $t$. It needs one number per source word, which says how useful that
-# word is *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and
-# one encoder state, and returns one number, the **energy** or **score**:
+# In lesson 01 the decoder had to manage with a single vector. Now the encoder keeps all its states, one per
+# source word: $h_1, \dots, h_S$. Before each word that it writes, the decoder gives every one of them a weight.
+# Here's a trained model doing that. The thicker a line, the larger the weight:
+
+# %% tags=["hide-input"]
+notebook.picture("decoder_looking_back")
+
+# %% [markdown]
+# At each of these steps nearly all the weight is on one word, but the weight can also be shared among several.
+# And every word that is written gets weights of its own. Where do they come from?
+#
+# The decoder has a state as well, $s_{t-1}$, and it's about to write word $t$. It needs one number per source
+# word, which says how useful that word is *right now*. So we build a small network that takes **one pair** at
+# a time, the decoder's state and one encoder state, and returns one number, the **energy** or **score**:
 #
 # $$e_{t,i} = v^\top \tanh(W s_{t-1} + U h_i)$$
 #
@@ -173,6 +183,12 @@ exercises.reveal("winner_by_pencil", measured=winner)
 print("into the tanh:", (state @ w + encoder_states @ u).tolist())
 print("energies:", [round(e, 2) for e in energies.tolist()])
 print("weights: ", [round(x, 2) for x in weights.tolist()])
+parts = [
+    f"{x:.3f}·({a:.0f}, {b:.0f})"
+    for x, (a, b) in zip(weights.tolist(), encoder_states.tolist(), strict=True)
+]
+total = ", ".join(f"{x:.3f}" for x in context.tolist())
+print("context: ", " + ".join(parts).replace("-", "−"), f"= ({total})")
 assert winner == "first"
 layer = attention.AdditiveAttention(2, 2, 2)
 with torch.no_grad():
@@ -236,8 +252,9 @@ exercises.check("attention_context", attention_context)
 # ## 2. Where did it look?
 #
 # Every step of the decoder computes one row of weights. Together the rows form an **alignment map**, with a
-# row per written word (the queries) and a column per word of the source (the keys). Here's a sentence and its
-# translation.
+# row per written word (the queries) and a column per word of the source (the keys). The row labelled *red* was
+# computed before *red* was written, because its query is the decoder's state at that moment. Here's a sentence
+# and its translation.
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -466,12 +483,7 @@ notebook.show_source(attention.AdditiveAttention.forward)
 
 # %% [markdown]
 # To train the model yourself, run `toy_models.train_toy("additive", splits)`, which takes a few minutes.
-# Here's an animation of another model's attention. The thicker a line, the larger the weight:
-
-# %% tags=["hide-input"]
-notebook.picture("decoder_looking_back")
-
-# %% [markdown]
+#
 # ## Luong's three scores
 #
 # In the models of Luong et al. (2015), the decoder takes its recurrent step first and attends *afterwards*,
@@ -484,6 +496,8 @@ notebook.picture("decoder_looking_back")
 # | dot | $s_t^\top h_i$ | no parameters, but equal widths |
 # | general | $s_t^\top W h_i$ | one matrix |
 # | concat | $v^\top \tanh(W [s_t; h_i])$ | one matrix twice as wide, one vector |
+#
+# You've already seen *dot* at work: the film in section 1 shows its weights.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 table = {}
