@@ -31,7 +31,7 @@ from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]
 # **12 minutes**: 5 for the map and its tour, 4 for *red coat*, 3 for how a lesson works and the
-# installation.
+# installation. The find-the-bug exercise takes another eight minutes and can be done at home.
 #
 # Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model

@@ -46,14 +46,15 @@ test = splits.test
 # |---|---|---|
 # | 0 | hook | Read the French aloud, take the vote by show of hands. Don't explain the reveal yet, just leave it as a puzzle. |
 # | 3 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then the pencil, then `rnn_step`. |
-# | 10 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
-# | 17 | 3, training | Before the vote, ask someone what the two losses lead them to expect. `teacher_forcing` is the *find the bug* of this lesson. |
+# | 11 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
+# | 18 | 3, training | Before the vote, ask someone what the two losses lead them to expect. `teacher_forcing` is the *find the bug* of this lesson. |
 # | 25 | 3, every task | Ask for more rows for the table ("What are the tokens of a chess game?"). |
 # | 30 | 4, problem 1 | Ask: "Which of the two would a thousand cores make faster?" |
-# | 34 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
-# | 39 | 4, problem 3 | Do $0.5^{25}$ with a calculator. `lstm_step`, then the question at the end. |
+# | 33 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
+# | 37 | 4, problem 3 | Do $0.5^{25}$ with a calculator. `lstm_step`, then the question at the end and the map. |
 #
-# **If you're running late**: skip the stepper, and set `lstm_step` as homework. Do not skip problem 2.
+# **If you're running late**: skip the stepper and both *Try it* (two minutes each), and set `lstm_step` as homework
+# (six). Do not skip problem 2.
 #
 # **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). Shape of the states: (B, S, D_h). "Where is the
 # meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Looking back
@@ -63,7 +64,7 @@ test = splits.test
 # through it). They think that teacher forcing is part of the loss. They believe that attention makes an RNN
 # parallel. For the LSTM, see the reveal of problem 3.
 #
-# **The breakout** (in *Practice*): model answers are behind each question.
+# ***Practice*** works in pairs, too: about 20 minutes, and a model answer appears after each answer.
 
 # %%
 exercises.predict("a_clause_is_added")

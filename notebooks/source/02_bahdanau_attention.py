@@ -40,7 +40,7 @@ def exact_by_length(toy):
 
 
 # %% [markdown] tags=["notes"]
-# **37 minutes.** Hook, curve and warm-up 5 · 1 the score 22 · 2 the map 7 · 3 cost and what's left 3.
+# **41 minutes.** Hook, curve and warm-up 5 · 1 the score 24 · 2 the map 9 · 3 cost and what's left 3.
 #
 # **Say first**: there's one idea today. The decoder compares its state with every source word, turns the
 # scores into weights, and mixes the words' vectors. Every lesson up to 10 uses this idea again.
@@ -48,7 +48,8 @@ def exact_by_length(toy):
 # **Analogies that work**: listening to a recording that you can rewind to any part · following a recipe with
 # a finger on the current line.
 #
-# **If you're running late**: leave the second prediction of section 2 for home. Don't skip the curve.
+# **If you're running late**: skip the stepper, leave the second prediction of section 2 for home, and solve
+# section 1's find-the-bug exercise together, aloud. Don't skip the curve.
 #
 # **Ask**: "Which two vectors does the score compare?" · "The map is nearly a diagonal. Where isn't it, and
 # why?" · "What would the decoder look at if the source were a picture?"

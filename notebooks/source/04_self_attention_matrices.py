@@ -31,22 +31,23 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 
 
 # %% [markdown] tags=["notes"]
-# **49 minutes.** Hook, warm-up and the first prediction 6 · 1 matrices 12 · 2 the square root 10 ·
-# 3 masks 17 · 4 cost 4. The rest of the exercises are for home.
+# **49 minutes.** Hook, first prediction and warm-up 5 · 1 matrices 9 · 2 the square root 6 ·
+# 3 masks 25 · 4 cost and the map 4. The rest of the exercises are for home.
 #
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
 #
-# **If you're running late**: leave out "Two interfaces of PyTorch" and set it as homework. People meet it the first time
-# they use `nn.MultiheadAttention`.
+# **If you're running late**: solve section 3's find-the-bug exercise together, aloud (three minutes saved), and leave
+# "Two interfaces of PyTorch" for home (two). People meet it the first time they use `nn.MultiheadAttention`. Keep ten
+# minutes for `scaled_dot_product_attention`, because everything before it was practice for it.
 #
-# **Ask**: "What's in the denominator of a softmax?" (before the leak test) · "Why not divide by $d_k$?"
+# **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$?"
 # (the variance of $q \cdot k / d_k$ is $1/d_k$, so wide heads would spread their weight evenly) ·
 # "A text twice as long: how much more time, how much more memory?"
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
 # right shape, so there's no error message, but the checks point it out) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$
-# · zeroing the weights after the softmax, which sounds harmless until the leak test.
+# · zeroing the weights after the softmax, which sounds harmless until you change the last word.
 
 # %%
 exercises.predict("loop_against_matrix")

@@ -66,8 +66,8 @@ from helpers.widgets.model_map import model_map
 #
 # For the answers to the predictions, see the reveals.
 #
-# **If you're running late** at the end of section 1 (minute 9), set the find-the-bug exercise as homework, which saves
-# about five minutes. In section 4, skip the part that sorts the heads by distance, and in section 5 the search with
+# **If you're running late** at the end of section 1 (minute 9), set section 2's find-the-bug exercise as homework, which
+# saves about five minutes. In section 4, skip the part that sorts the heads by distance, and in section 5 the search with
 # the buttons, about two minutes each. Nothing later in the lesson needs them.
 
 # %%
