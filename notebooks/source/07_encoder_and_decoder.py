@@ -35,8 +35,8 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.shape_tracer import ShapeTracer
 
 # %% [markdown] tags=["notes"]
-# **45 minutes.** Hook, warm-up, the picture 8 · 1 paths 5 · 2 norm 13 · 3 feed-forward 6 ·
-# 4 depth and width 5 · 5 decoder 8.
+# **48 minutes.** Hook, the picture, warm-up 7 · 1 paths 5 · 2 norm 14 · 3 feed-forward 5 ·
+# 4 depth and width 6 · 5 decoder and the map 11.
 #
 # **Say first**: today is about everything around attention, and about why a stack of six such layers can be
 # trained at all.
@@ -48,7 +48,7 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # neighbours argue, vote again. One press of the stop button ends all six. The cells after it then say that
 # the training was cut short, and carry on.
 #
-# **If you're running late**: skip the pencil in section 2, and solve the find-the-bug exercise together,
+# **If you're running late**: skip the pencil in section 2, and solve section 5's find-the-bug exercise together,
 # aloud.
 #
 # **Ask**: "What would happen without the ReLU?" (two matrices in a row are one matrix) · "Why does

@@ -41,14 +41,14 @@ french, references = (list(side) for side in zip(*CAPTIONS, strict=True))
 batch = translator.encode(french)
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 logits 9 · 2 one pass or many 11 · 3 greedy and beam 13 · 4 sampling
-# 9 · 5 cache and map 4. Everything under *Practice* is homework.
+# **50 minutes.** Hook and warm-up 4 · 1 logits 7 · 2 one pass or many 10 · 3 greedy and beam 13 · 4 sampling
+# 12 · 5 cache and map 4. Everything under *Practice* is homework.
 #
 # **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
 # output into words.
 #
-# **Show**: draw the tree with A and B on the board before the pencil task, and leave it there for the
-# beam.
+# **Show**: after the pencil task, let somebody draw the tree with A and B on the board, and leave it there for
+# the beam.
 #
 # **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which settings
 # would you choose for a chatbot, and which for a contract?" (before the explorer) · "Why does the cache keep

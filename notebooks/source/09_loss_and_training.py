@@ -70,7 +70,7 @@ def train_briefly(measure, steps=20, seed=0):
 
 
 # %% [markdown] tags=["notes"]
-# **45 minutes.** Hook, warm-up and the first prediction 5 · 1 one number 9 · 2 landmarks 7 · 3 padding 13 ·
+# **48 minutes.** Hook, first prediction and warm-up 6 · 1 one number 9 · 2 landmarks 8 · 3 padding 14 ·
 # 4 one step 4 · 5 the paper's two additions 4 · 6 the table and the map 3.
 #
 # **Say first**: lesson 08 gave us a distribution per position. Today we measure how good it is with a single
@@ -80,7 +80,8 @@ def train_briefly(measure, steps=20, seed=0):
 # **Show** the hook on the projector, and collect explanations for the splendid numbers on the board before
 # anybody runs the next cell. Come back to the list in section 3.
 #
-# **If you're running late**: leave out section 5's learning rate, and hand out `cross_entropy` as homework.
+# **If you're running late**: leave out section 5's learning rate (two minutes), and hand out `cross_entropy` as homework
+# (six).
 #
 # **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
 # while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "Which

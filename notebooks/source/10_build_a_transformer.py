@@ -100,7 +100,8 @@ notebook.show_source(own_or_tested)
 # a part's two cells together, because the second one puts in the tested part if yours doesn't pass.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Plan two hours in one session, or set it as homework with a deadline. Pairs work
+# **How to run this lesson.** Plan two hours in one session, of which the warm-up and the plan take six minutes, or
+# set it as homework with a deadline. Pairs work
 # well: one person writes, the other says the shapes, and they swap after each part. Nobody has to finish all
 # ten. `exercises.hint("build_attention")` gives hints one at a time, and
 # `exercises.solution("build_attention")` shows the tested source.
@@ -181,7 +182,7 @@ context = build_attention(x, x, x, may_look)
 print("vectors", tuple(x.shape), "-> contexts", tuple(context.shape))
 
 # %% [markdown] tags=["notes"]
-# **10 minutes** for parts 1 and 2. People who solved the exercise in lesson 04 can copy their answer, because
+# **12 minutes** for parts 1 and 2. People who solved the exercise in lesson 04 can copy their answer, because
 # what matters here is the mask. Ask: *what if a row of the mask is all False?* (0/0 gives NaN. Lesson 04
 # returns zeros instead, and we leave that out here, because every sentence has at least its `<eos>`.)
 
@@ -216,7 +217,7 @@ found = build_multi_head(x, x, mask, under(first, "self_attention."), n_heads)
 print("asks", tuple(x.shape), "-> found", tuple(found.shape))
 
 # %% [markdown] tags=["notes"]
-# **12 minutes.** This is the longest part. Ask pairs to write down the shape after every line before they
+# **13 minutes.** This is the longest part. Ask pairs to write down the shape after every line before they
 # write code. Nearly all mistakes are a missing transpose, and the check says which one.
 
 # %% [markdown]
@@ -323,7 +324,7 @@ torch.testing.assert_close(memory[1:, :n], shorter, atol=1e-4, rtol=1e-4)
 print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
-# **20 minutes** for parts 4 to 7. Groups that are running late can skip part 4, which they know from lesson
+# **22 minutes** for parts 4 to 7. Groups that are running late can skip part 4, which they know from lesson
 # 07. After part 6, ask: *what would change if the lambda used x instead of its h?* (The norm would be
 # computed and then ignored, and every shape would still fit.)
 
@@ -420,7 +421,7 @@ for row in written.tolist():
     print(tokenizer.decode(row))
 
 # %% [markdown] tags=["notes"]
-# **24 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
+# **27 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
 # right and the causal mask hides it?* (Real positions don't need it. The mask only changes the outputs at the
 # padding, and we keep it because the course's model has it.) With padding on the left, neither our mask nor
 # our positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
@@ -708,11 +709,11 @@ notebook.tell(
 # `clip`, a single layer, the first frame's vector instead of the mean, or a fifth kind of tone.
 
 # %% [markdown] tags=["notes"]
-# **24 minutes.** The clips are made by a formula, so 99% says little about real sound. It only shows that an
+# **12 minutes.** The clips are made by a formula, so 99% says little about real sound. It only shows that an
 # encoder doesn't need words. Let each pair make a different change and report the result in one sentence.
 
 # %% [markdown] tags=["notes"]
-# **20 minutes** for the questions. Do the two open ones in pairs, five minutes each. For every wrong answer,
+# **18 minutes** for the questions. Do the two open ones in pairs, five minutes each. For every wrong answer,
 # ask: *which cell of this lesson contradicts it?*
 
 # %% [markdown]

@@ -57,16 +57,17 @@ torch.set_num_threads(1)
 # | 0 | hook | Have someone count the *r*s aloud. Then: "Could you still do it if I only told you the word's number in a dictionary?" |
 # | 4 | warm-up | Closed books. |
 # | 7 | 1, words or letters | Ask for words that no list has: names, typos, new words. Vote on the size: each answer gets a corner of the room. |
-# | 15 | 2, byte pairs | The pencil first, on the board. The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
-# | 28 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
-# | 37 | 4, batches | Draw three rows of different lengths on the board and have someone fill them up. |
-# | 45 | 5, who pays | Have people type their own name and a sentence in their own language into the widget. |
+# | 15 | 2, byte pairs | The pencil first, on the board. Ask: "Why not put every character in the list?" The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
+# | 29 | 3, cutting | The find-the-bug in pairs. Then the two smileys. |
+# | 38 | 4, batches | Draw three rows of different lengths on the board and have someone fill them up. |
+# | 45 | 5, who pays | Have people type their own name and a sentence in their own language into the widget. Ask: "Who decides which pieces there are?" |
 #
 # **If you're running late**: leave out the prediction on *great🙂*, and set the merge exercise as homework (the lesson
 # goes on with the tested version).
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there
-# are about 150,000 of them, and new emoji are added every year. "Who decides?": whoever chose the training text.
+# are about 150,000 of them, and new emoji are added every year. "Who decides which pieces there are?": the program
+# counts, so whoever chose the text that it counts in.
 #
 # **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have
 # a meaning. They believe that a masked position is free. They think that the tokenizer is trained together with the model.

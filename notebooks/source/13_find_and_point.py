@@ -33,8 +33,8 @@ from helpers.widgets.span_explorer import SpanExplorer
 reader = load_reader()
 
 # %% [markdown] tags=["notes"]
-# **47 minutes.** Hook, warm-up and first prediction 6 · 1 finding the paragraph 10 · 2 pointing 13 · 3 back to
-# the text 4 · 4 scoring an answer 10 · 5 both together 4. Everything else can be done at home.
+# **50 minutes.** Hook, warm-up and first prediction 5 · 1 finding the paragraph 12 · 2 pointing 15 · 3 back to
+# the text 4 · 4 scoring an answer 9 · 5 both together and the map 5. Everything else can be done at home.
 #
 # **Say first**: this is how a search engine answers a question, and how a chat program looks things up before
 # it writes. Two steps, two models, and each fails in its own way.
@@ -47,8 +47,8 @@ reader = load_reader()
 # **Answers to expect**: people suppose that the model writes its answer; that the two ends are chosen
 # together (in training they aren't); that the score of an answer says whether it's true.
 #
-# **If you're short of time**: leave out the find-the-bug exercise in section 2 and the exercise of section 4. You'll
-# find all the numbers in the reveals, and they hold only for these texts and this small reader.
+# **If you're running late**: leave out the find-the-bug exercise in section 2 and the exercise of section 4, five
+# minutes each. You'll find all the numbers in the reveals, and they hold only for these texts and this small reader.
 
 # %%
 exercises.warm_up(13)

@@ -48,8 +48,8 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 
 
 # %% [markdown] tags=["notes"]
-# **47 minutes.** Hook and warm-up 4 · 1 average 9 · 2 one head, many heads 10 · 3 the rest of a layer 4 ·
-# 4 GPT-2 and GPT-3 4 · 5 writing and tasks 15 · map and summary 1.
+# **48 minutes.** Hook and warm-up 4 · 1 average 9 · 2 one head, many heads 10 · 3 the rest of a layer 4 ·
+# 4 GPT-2 and GPT-3 5 · 5 writing and tasks 15 · map and summary 1.
 #
 # **Say first**: there's no new mathematics today, because every part was built before lesson 10. What's new is how
 # few of those parts are enough.

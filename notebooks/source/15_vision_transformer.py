@@ -48,8 +48,8 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up and first prediction 6 · 1 patches 11 · 2 the class token 8 · 3 positions
-# 9 · 4 against a convolution 8 · 5 where it looks 8. The other exercises are for home.
+# **50 minutes.** Hook, warm-up and first prediction 5 · 1 patches 9 · 2 the class token 9 · 3 positions
+# 8 · 4 against a convolution 8 · 5 where it looks and the map 11. The other exercises are for home.
 #
 # **Say first**: there's no new mechanism today, because the encoder is lesson 07's. What's new is the way
 # in (patches), the way out (a class token), and a fair comparison with the convolutional networks that
@@ -64,7 +64,8 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 #
 # **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They
 # read the class token before the layers, and they take a map as proof. The two myths of section 4 tend to start a
-# debate, so keep it to the terms of the comparison (equal seconds, equal parameters).
+# debate, so keep it to the terms of the comparison (equally many parameters;
+# the same pictures equally often in the first race, equal computing time in the longer one).
 
 # %%
 exercises.warm_up(15)

@@ -59,7 +59,7 @@ def largest_tensor(function, *inputs):
 
 
 # %% [markdown] tags=["notes"]
-# **45 minutes.** Hook, warm-up and section 1 11 · 2 patterns 14 · 3 tiles 8 · 4 linear attention 9 ·
+# **48 minutes.** Hook, warm-up and section 1 10 · 2 patterns 14 · 3 tiles 9 · 4 linear attention 12 ·
 # 5 hybrids and summary 3. The other masks and the discussion are for home.
 #
 # **Say first**: there are three ways out, and each has its own price. Patterns give up direct links, tiles
@@ -69,7 +69,8 @@ def largest_tensor(function, *inputs):
 # **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
 # before you move the slider.
 #
-# **If you're running late**: leave out `online_softmax_step` and show the numpy loop alone.
+# **If you're running late**: show the pencil task and the loop below it in section 3 on the board, and set the
+# find-the-bug exercise as homework (six minutes for both).
 #
 # **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who serves,
 # or the one who asks?" · "You have a cheaper model read a 300-page contract. What would you expect it to miss

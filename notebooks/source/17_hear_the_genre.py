@@ -99,7 +99,8 @@ for i, genre in enumerate(GENRES):
 # You can skip a part. As in lesson 10, `own_or_tested` puts the tested version in its place.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Plan two hours in one session, or parts 1 to 4 in class and the rest at home. In
+# **How to run this lesson.** Plan two hours in one session, five minutes of them before part 1, or parts 1 to 4 in class
+# and the rest at home. In
 # pairs, one person writes and the other keeps a log: what did we change, what did we expect, what did we
 # measure? The log is what part 9 is written from. Each of the two trainings takes less than half a minute.
 #
@@ -382,7 +383,7 @@ exercises.quiz("always_the_same_answer")
 # Both models are far ahead of "always rock". Would you publish these numbers? Decide before you go on.
 
 # %% [markdown] tags=["notes"]
-# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
+# **40 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
 # their reason, but don't comment on it. If somebody names the reason, ask them to write it down and keep it until
 # part 5.
 

@@ -39,8 +39,8 @@ results = measured("assistant")
 
 
 # %% [markdown] tags=["notes"]
-# **48 minutes.** Hook and warm-up 5 · 1 the template 8 · 2 learning from answers 12 · 3 learning from comparisons 14 ·
-# 4 another reward 3 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
+# **50 minutes.** Hook and warm-up 4 · 1 the template 7 · 2 learning from answers 13 · 3 learning from comparisons 18 ·
+# 4 another reward 2 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
 #
 # **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
 # lesson, and what changes is the text that it's trained on.
@@ -52,7 +52,8 @@ results = measured("assistant")
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
-# **If you're running late**: skip the find-the-bug exercise in section 3, and let section 5 be homework.
+# **If you're running late**: skip the find-the-bug exercise in section 3 (six minutes), and let section 5 be homework
+# (four).
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
 # another kind) · "the reward is what we want" (it is what we measure). The cells that reveal the predictions discuss
