@@ -51,8 +51,10 @@ def exact_by_length(toy):
 # **If you're running late**: skip the stepper, leave the second prediction of section 2 for home, and solve
 # section 1's find-the-bug exercise together, aloud. Don't skip the curve.
 #
-# **Ask**: "Which two vectors does the score compare?" · "The map is nearly a diagonal. Where isn't it, and
-# why?" · "What would the decoder look at if the source were a picture?"
+# **Ask**: "Which two vectors does the score compare?" (the decoder's state and one encoder state) · after the
+# first reveal of section 2: "The map is nearly a diagonal. Where isn't it, and why?" (where the two languages
+# order their words differently) · "What would the decoder look at if the source were a picture?" (its regions,
+# one vector each)
 #
 # **Mistakes to expect**: the score depends on the decoder's state alone · all source words go into the score
 # network at once (it's one pair at a time) · the context is the sum of the weights (that sum is always 1) ·

@@ -34,9 +34,9 @@ from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.model_map import model_map
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up and first prediction 5 · 1 why not one row 4 · 2 several heads in one layer 17 ·
-# 3 what the output matrix is for 8 · 4 trained heads 5 · 5 switching off and the map 11. So section 3 begins at
-# minute 26 and section 5 at minute 39. Everything under *Practice* is homework.
+# **50 minutes.** Hook, warm-up and first prediction 5 · 1 why not one row 5 · 2 several heads in one layer 17 ·
+# 3 what the output matrix is for 8 · 4 trained heads 5 · 5 switching off and the map 10. So section 3 begins at
+# minute 27 and section 5 at minute 40. Everything under *Practice* is homework.
 #
 # **Say first**: nothing about attention itself changes today. We run lesson 04's attention several times
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
@@ -66,7 +66,7 @@ from helpers.widgets.model_map import model_map
 #
 # For the answers to the predictions, see the reveals.
 #
-# **If you're running late** at the end of section 1 (minute 9), set section 2's find-the-bug exercise as homework, which
+# **If you're running late** at the end of section 1 (minute 10), set section 2's find-the-bug exercise as homework, which
 # saves about five minutes. In section 4, skip the part that sorts the heads by distance, and in section 5 the search with
 # the buttons, about two minutes each. Nothing later in the lesson needs them.
 
