@@ -104,6 +104,7 @@ def plain_beam(seed, max_len, beam_size, penalty):
     return sorted(finished, key=lambda one: -one[1])[:beam_size], steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0, 2.5])
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
 def test_beam_against_a_plain_search(beam_size, penalty):

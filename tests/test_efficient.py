@@ -168,6 +168,7 @@ def test_the_single_headed_model_does_not_look_ahead():
     assert moved.tolist() == [False] * 4 + [True] * 2
 
 
+@pytest.mark.slow
 def test_the_single_headed_model_reads_every_parameter_and_learns():
     torch.manual_seed(0)
     model = SingleHeadedAttentionRNN(11, 16, 2)

@@ -229,6 +229,7 @@ def test_what_tells_is_found(tmp_path, old, new, fault):
     assert len([text for text in found if fault in text]) == 1, found
 
 
+@pytest.mark.slow
 def test_a_stored_output_in_view_is_found(built, tmp_path):
     notebook = assembled(tmp_path, "redness = 0.32", "redness = 0.32")
     del notebook.cells[4].metadata["jupyter"]

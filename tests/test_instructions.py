@@ -24,6 +24,8 @@ from helpers.data.story_words import (
 )
 from helpers.data.sums import LargeSum, Sum, final_number, large_sums, sums
 
+pytestmark = pytest.mark.slow  # all of them draw from the whole of the fairy tales
+
 
 @functools.cache
 def some(part):
@@ -36,7 +38,6 @@ def both():
     return [(part, some(part)) for part in ("train", "unseen")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", ["train", "unseen"])
 def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     made = some(part)
@@ -46,7 +47,6 @@ def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     assert [one for one in made if not one.followed_by(one.answer)] == []
 
 
-@pytest.mark.slow
 def test_an_answer_to_another_prompt_seldom_follows():
     for kind in KINDS:
         made = [one for one in some("train") if one.kind == kind]
@@ -179,7 +179,6 @@ def test_sentences_are_plain_and_sorted_by_their_nouns():
     assert all("fox" in words_of(run[0]) for run in runs_about()["fox"])
 
 
-@pytest.mark.slow
 def test_a_fifth_of_the_words_is_unseen():
     for name in CATEGORIES:
         every, unseen = category(name), category(name, "unseen")

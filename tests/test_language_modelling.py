@@ -61,6 +61,7 @@ def test_it_learns(optimizer):
     assert not model.training
 
 
+@pytest.mark.slow
 def test_each_optimizer_gets_its_matrices():
     model = make()
     names = {id(p): name for name, p in model.named_parameters()}

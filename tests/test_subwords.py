@@ -102,6 +102,7 @@ def as_bytes(letters):
 # Byte pairs.
 
 
+@pytest.mark.slow
 @on_hostile_text
 def test_words_are_split_as_by_the_library(text):
     theirs = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text)
@@ -159,6 +160,7 @@ def test_half_a_character_is_shown_as_one(byte_pairs):
     assert ours.decode(ours.encode("語")[:2]) == "�"
 
 
+@pytest.mark.slow
 @on_hostile_text
 def test_the_translators_merges_give_the_translators_pieces(translator, text):
     tokenizer, ours = translator

@@ -94,6 +94,7 @@ def test_a_damaged_one_is_refused(tmp_path, monkeypatch):
         toy_models.load_toy("rnn")
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_and_writes(tmp_path, monkeypatch, capsys, splits):
     few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)

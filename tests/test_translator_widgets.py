@@ -228,6 +228,7 @@ def test_only_the_dials_of_the_method_are_shown(make):
     assert widget.controls["beam_size"].hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
 def test_a_forced_token_is_written_and_the_rest_follows(method, make, translator):
     widget = make(DecodingExplorer, method=method)

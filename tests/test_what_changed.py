@@ -44,6 +44,7 @@ def test_a_change_changes_one_thing_and_all_together_everything_at_once():
     assert {key: getattr(start, key) for key in THEN} == THEN
 
 
+@pytest.mark.slow
 def test_every_block_is_trained_with_the_rate_that_is_best_for_2017(monkeypatch):
     """Time and scores are set here, so that every number of the result is known."""
     seconds = {name: 0.5 if name == "GELU" else 1.0 for name in BLOCKS}
