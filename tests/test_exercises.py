@@ -289,7 +289,7 @@ def test_no_right_variant_is_turned_away(name):
     """Every right answer with every output; the inputs and the modes take turns."""
     functions = any(callable(value) for value in draw(EXERCISES[name])[0])
     variants = itertools.product(right_answers(EXERCISES[name]), OUTPUTS)
-    turns = zip(itertools.cycle(INPUTS), itertools.cycle(MODES))
+    turns = itertools.cycle(itertools.product(INPUTS, MODES))
     for (solve, after), (before, mode) in zip(variants, turns, strict=False):
 
         def answer(*inputs, solve=solve, before=before, after=after, mode=mode):

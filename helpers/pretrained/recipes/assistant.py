@@ -148,9 +148,8 @@ def supervised_loss(model):
 def instruct(args):
     """Teach the story model to follow instructions, with the settings `args`."""
     some = [load_assistant(Path(path), merged=False) for path in args.start]
-    assistant = adapt(load_storyteller())
-    if some:
-        assistant = mix(some, args.shares or [1 / len(some)] * len(some))
+    shares = args.shares or [1 / len(some) for _ in some]
+    assistant = mix(some, shares) if some else adapt(load_storyteller())
     n = args.examples or args.instructions
     made = instructions("train", n, kinds=args.kinds.split(","), seed=args.seed) if n else []
     pairs = [assistant.pair(one.prompt, one.answer) for one in made]
@@ -161,11 +160,12 @@ def instruct(args):
     return assistant, losses, {}
 
 
-def learn(assistant, pairs, rate, seed):
-    """Train an assistant once on `pairs` of ids and targets; `rate`, `seed`. Returns the losses."""
+def learn(assistant, pairs, rate, seed, passes=1):
+    """Train an assistant on `pairs` of ids and targets: `rate`, `seed`, `passes`; the losses."""
     if not pairs:
         return []
-    return train(assistant.model, batches(pairs, 1, seed), supervised_loss(assistant.model), rate)
+    steps = batches(pairs, passes, seed)
+    return train(assistant.model, steps, supervised_loss(assistant.model), rate)
 
 
 @torch.no_grad()
@@ -195,13 +195,18 @@ def right_of_its_own(assistant, n, kinds, seed, samples=4):
     pairs : list of (ids, targets)
     """
     asked = instructions("train", n, kinds=kinds, seed=seed)
-    prompts = [one.prompt for one in asked for _ in range(samples)]
-    texts = assistant.replies(prompts, temperature=0.7, max_tokens=50, seed=seed)
     pairs = []
-    for i, one in enumerate(asked):
-        right = filter(one.followed_by, texts[i * samples : (i + 1) * samples])
+    for one, texts in several(assistant, asked, samples, seed, temperature=0.7, max_tokens=50):
+        right = filter(one.followed_by, texts)
         pairs += [assistant.pair(one.prompt, text) for text in itertools.islice(right, 1)]
     return pairs
+
+
+def several(assistant, asked, samples, seed, **how):
+    """Sample several answers to each of `asked`: `samples`, `seed`, and `how` as in `replies`."""
+    prompts = [one.prompt for one in asked for _ in range(samples)]
+    texts = assistant.replies(prompts, seed=seed, **how)
+    return [(one, texts[i * samples : (i + 1) * samples]) for i, one in enumerate(asked)]
 
 
 def teach_sums(args):
@@ -215,9 +220,7 @@ def teach_sums(args):
     for one in large_sums("train", args.examples and args.examples // 8 or 750, seed=args.seed):
         pairs.append(assistant.pair(one.prompt, one.call))
         pairs.append(assistant.pair(one.messages, str(one.total)))
-    steps = batches(pairs, args.sum_passes, args.seed)
-    losses = train(assistant.model, steps, supervised_loss(assistant.model), args.rate)
-    return assistant, losses, {}
+    return assistant, learn(assistant, pairs, args.rate, args.seed, args.sum_passes), {}
 
 
 def story_prompts(part, n, seed):
@@ -245,22 +248,18 @@ def rank_pairs(
     Returns
     -------
     pairs : list of (prompt, better answer, worse answer)
-    scores : list of float
-        Of all samples.
     """
-    prompts = [one.prompt for one in asked for _ in range(samples)]
-    texts = assistant.replies(prompts, temperature=temperature, max_tokens=90, seed=seed)
-    pairs, scores = [], []
-    for i, one in enumerate(asked):
-        some = texts[i * samples : (i + 1) * samples]
-        ordered = sorted(some, key=lambda text: score(text, one), reverse=True)
-        scores += [score(text, one) for text in some]
-        for better, worse in zip(ordered[:best], reversed(ordered), strict=False):
-            good, bad = score(better, one), score(worse, one)
+    pairs = []
+    for one, texts in several(
+        assistant, asked, samples, seed, temperature=temperature, max_tokens=90
+    ):
+        scored = [(score(text, one), text) for text in texts]
+        scored.sort(key=lambda pair: pair[0], reverse=True)
+        for (good, better), (bad, worse) in zip(scored[:best], reversed(scored), strict=False):
             fit = (least is None or good > least) and (most is None or bad <= most)
             if good > bad and fit:
                 pairs.append((one.prompt, better, worse))
-    return pairs, scores
+    return pairs
 
 
 def prefer(assistant, reference, pairs, rate, seed, size=16):
@@ -325,11 +324,11 @@ def drift_of(assistant, reference, asked, texts):
 
 def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
-    assistant, _ = _instructed(args)
+    assistant = _instructed(args)
     first, losses, n_pairs = [], [], 0
     for number, (n, how) in enumerate(PREFERRED_ROUNDS):
         asked = story_prompts("train", args.examples or n, args.seed + number)
-        pairs, _ = rank_pairs(
+        pairs = rank_pairs(
             assistant, asked, points, 8, args.seed + number, temperature=1.0, least=NO_STORY, **how
         )
         start = copy.deepcopy(assistant)
@@ -347,7 +346,7 @@ def points(text, one):
 
 def game(args):
     """Let the instructed assistant chase kind words, round after round; `args`: settings."""
-    assistant, reference = _instructed(args)
+    assistant, reference = _instructed(args), _instructed(args)
     rounds, losses = [], []
     watched = story_prompts("unseen", 40, args.seed)
     for number in range(args.gamed_rounds + 1):
@@ -370,7 +369,7 @@ def game(args):
         if number == args.gamed_rounds:
             break
         asked = story_prompts("train", args.examples or 80, args.seed + number)
-        pairs, _ = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
+        pairs = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
         start = copy.deepcopy(assistant)
         losses += prefer(assistant, start, pairs, args.gamed_rate, args.seed + number)
     store("assistant_gamed", rounds)
@@ -384,8 +383,7 @@ def _different(text):
 
 
 def _instructed(args):
-    path = adapter_path("instructed" + args.name)
-    return [load_assistant(path, merged=False) for _ in range(2)]
+    return load_assistant(adapter_path("instructed" + args.name), merged=False)
 
 
 MAKERS = {
