@@ -361,7 +361,7 @@ EXERCISES = [
             "role_id = user_id if speaker == 'user' else assistant_id",
             "prompt += [role_id] + ids + [end_id] for every turn, and return prompt + [assistant_id]",
         ],
-        look_at="The last token is the only instruction to answer that the model ever gets.",
+        look_at="Only the last token tells the model that it's time to answer.",
     ),
     Exercise(
         name="masked_targets",
@@ -389,7 +389,7 @@ EXERCISES = [
             Mistake("not shifted", "ids[1:].clone()", "ids[:-1].clone()",
                     "The targets aren't shifted: each position is asked for the token that it has just read. Target t is the token after input t."),
             Mistake("answer under itself", "ids[1:].clone()", "ids[:-1].clone()",
-                    "Every answer token is the target where it is read itself, and the end token is no target at all. Target t is the token after input t, so the answer begins one place further left.",
+                    "Each token of the answer is the target at the position where it's read, and the end token isn't a target at all. Target t is the token after input t, so the answer begins one place further left.",
                     also=(("len(prompt_ids) - 1", "len(prompt_ids)"),)),
             Mistake("end token read as well", "ids[:-1], ids[1:].clone()", "ids, ids.clone()",
                     "The end token is among the inputs, and the targets aren't shifted. The model reads prompt and answer, P + A tokens, and target t is the token after input t.",
@@ -486,7 +486,7 @@ EXERCISES = [
     Exercise(
         name="prefer",
         title="many steps of DPO",
-        task="start (K,) holds the logits of K answers. In each step, raise the logit of the answer better and lower that of the answer worse by rate · β · σ(−β · margin), where the margin compares the gains since the start. Return the logits after all steps.",
+        task="start (K,) holds the logits of K answers. better and worse are two of their indices. In each step, raise the better answer's logit and lower the worse one's by rate · β · σ(−β · margin), where the margin compares the gains since the start. Return the logits after all steps.",
         minutes=4, difficulty=3, importance=4,
         reference=prefer,
         plain=_prefer,
@@ -531,12 +531,12 @@ EXERCISES = [
             "reference = policy gives the same tensor a second name. Changing one changes the other.",
             "reference = start.clone(), and torch.sigmoid(-beta * margin) with the minus.",
         ],
-        look_at="The steps shrink as the margin grows, because only the start, which doesn't move, says how far it has grown.",
+        look_at="The steps shrink as the margin grows. That works only if the reference stays where it was at the start.",
     ),
     Exercise(
         name="drift",
         title="how far has the model moved?",
-        task="Two models' logits (B, T, V) on the same texts, and counted (B, T), True where a token is part of an answer. Return the mean of KL(policy ‖ reference) over the counted positions, in nats per token.",
+        task="You get the logits (B, T, V) of two models on the same texts, and counted (B, T), which is True where a token is part of an answer. Return the mean of KL(policy ‖ reference) over the counted positions, in nats per token.",
         minutes=4, difficulty=3, importance=4,
         reference=drift,
         plain=_drift,
@@ -681,7 +681,7 @@ EXERCISES = [
             "max can do it in one line: it takes a key, the function to compare by.",
             "return max((write(seed) for seed in range(n)), key=score)",
         ],
-        look_at="Nothing is trained here. All the improvement comes from the score, and so do its errors.",
+        look_at="Nothing is trained here. All the improvement comes from the score, so the score's errors come with it.",
     ),
 ]
 # fmt: on

@@ -99,10 +99,10 @@ for i, genre in enumerate(GENRES):
 # You can skip a part. As in lesson 10, `own_or_tested` puts the tested version in its place.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Plan two hours in one session, five minutes of them before part 1, or parts 1 to 4 in class
-# and the rest at home. In
-# pairs, one person writes and the other keeps a log: what did we change, what did we expect, what did we
-# measure? The log is what part 9 is written from. Each of the two trainings takes less than half a minute.
+# **How to run this lesson.** Either plan two hours in one session, with five minutes before part 1, or do parts 1 to
+# 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a log: what did we
+# change, what did we expect, what did we measure? Part 9 is written from this log. Each of the two training runs
+# takes less than half a minute.
 #
 # **Don't announce part 5.** Let people be pleased with the number in part 4. Ask only *would you publish
 # this?*, take a vote, and go on.
@@ -128,7 +128,7 @@ for i, genre in enumerate(GENRES):
 # %% [markdown]
 # ## 1. What is a token?
 #
-# In a text the words were given. Here you have to decide what a token is, so let's look at what we have. Each
+# In a text, the words were given. Here you have to decide what a token is, so let's look at what we have. Each
 # row below is one **stroke**.
 
 # %% tags=["hide-input"]
@@ -486,7 +486,7 @@ exercises.quiz("what_a_leak_does")
 
 # %% [markdown]
 # > **Myth:** *A random split tests how well a model generalises.* It does if the examples are independent of
-# > each other. Windows of one performance aren't, and neither are sentences of one author or pictures of one
+# > each other. Windows of one performance aren't, and neither are sentences by one author or pictures of one
 # > patient.
 
 # %% [markdown] tags=["notes"]
@@ -725,7 +725,7 @@ else:
 # Your grade depends on whether somebody could trust this report. The accuracy itself doesn't count.
 
 # %% [markdown] tags=["notes"]
-# **25 minutes** for parts 8 and 9. Three trainings take under a minute. Reading the reports aloud is worth the
+# **25 minutes** for parts 8 and 9. Three training runs take under a minute. Reading the reports aloud is worth the
 # time: after each, the others ask one question that begins with *how do you know*.
 
 # %% [markdown]
@@ -746,12 +746,12 @@ exercises.quiz("your_own_tokens")
 # %% [markdown]
 # ### What to take away
 #
-# - A Transformer needs tokens and something that says where they belong. In music that's the time, and not the
-#   place in the list.
+# - A Transformer needs tokens and something that says where each of them belongs. In music that's the time when it
+#   sounds, and not its place in the list.
 # - A class token, a mask for the padding and lesson 07's layers make a classifier for any set of events.
 # - A result needs a rival, a measure in which rare classes count, and several splits.
-# - Split by what will be new when the model is used, performances or people, and not by windows.
-# - An accuracy belongs to a question. Write the question beside it.
+# - Split by whatever will be new when the model is used. Here that's performances or people, and not windows.
+# - An accuracy answers one particular question, so always say which.
 #
 # $$z_0 = [\,x_\text{class};\; E_{t_1} + P_{s_1};\; …;\; E_{t_n} + P_{s_n}\,], \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$

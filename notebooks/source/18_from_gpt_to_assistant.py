@@ -39,8 +39,9 @@ results = measured("assistant")
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 the template 7 · 2 learning from answers 13 · 3 learning from comparisons 18 ·
-# 4 another reward 2 · 5 what it doesn't know, what it can't do 4 · 6 how far it is, map and summary 2.
+# **50 minutes.** Hook and warm-up 4 · 1 the template 7 · 2 learning from answers 13 · 3 learning from comparisons 18
+# · 4 another reward 2 · 5 what it doesn't know, what it can't do 4 · 6 how far from the real thing, map and summary
+# 2.
 #
 # **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
 # lesson, and what changes is the text that it's trained on.
@@ -56,8 +57,8 @@ results = measured("assistant")
 # (four).
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
-# another kind) · "the reward is what we want" (it is what we measure). The cells that reveal the predictions discuss
-# the answers to them.
+# another kind) · "the reward is what we want" (it is what we measure). The answers to the predictions are discussed
+# in the cells that reveal them.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 for request in ("Say wolf three times.", "Tell me in one sentence about the fox."):
@@ -157,8 +158,8 @@ notebook.tell(
 assert followed["the whole template"] > max(list(followed.values())[1:])
 
 # %% [markdown]
-# Try it yourself. Type a message, and choose a template. Both models read the same tokens and continue with the
-# likeliest token, until they write an end token or have written 24 tokens.
+# Try it yourself. Type a message, and choose a template. Our assistant and the story model read the same tokens. Each
+# continues with the likeliest token until it writes an end token or has written 24 tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -671,7 +672,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # ### What to take away
 #
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
-# - Instruction tuning is next-token prediction on answers. The prompt's targets are masked, the end token's isn't.
+# - Instruction tuning is next-token prediction on answers. The targets inside the prompt are masked, but the end
+#   token is a target.
 # - A few hundred examples teach a model to stop. Being right takes far more of them if, as here, pretraining hasn't taught the skill.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
@@ -701,9 +703,9 @@ exercises.quiz("paid_by_length")
 # %% [markdown]
 # ## What if we let it try more than once?
 #
-# The assistant with the tool has also learned to add numbers up to 49 by itself. Asked with *Add 37+48+25.*, it
-# writes down each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. Asked with
-# *Add 37+48+25 at once.*, it writes only the answer.
+# The assistant with the tool has also learned to add numbers up to 49 by itself. If you write *Add 37+48+25.*, it
+# replies with each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. If you write *Add 37+48+25 at
+# once.*, it replies with the answer alone.
 
 # %%
 exercises.predict("with_its_working")

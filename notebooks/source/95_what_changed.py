@@ -42,18 +42,19 @@ from helpers.speculative import CountedDraft, speculate
 story, validation = load_storyteller(), stories("validation")
 
 # %% [markdown] tags=["notes"]
-# **30 minutes**, or ten in passing with sections 1, 2 and 5. **Say**: all of these are changes to a block that everybody
-# in the room can already write down. **Show** the two columns of the figure, then cover the right one and let the
-# class list what they remember. **Ask** before section 2: "Which change would you make first, and how would you find
-# out that it helps?" (train both, several seeds, equally many parameters, equally much time). **Ask** before section 5:
-# "How can a worse model make a better one faster without making it worse?" **If you're running late**: skip sections 4 and 6.
+# **30 minutes**, or ten minutes for sections 1, 2 and 5 alone. **Say**: all of these are changes to a block that
+# everybody in the room can already write down. **Show** the two columns of the figure, then cover the right one and
+# let the class list what they remember. **Ask** before section 2: "Which change would you make first, and how would
+# you find out that it helps?" (train both, several seeds, equally many parameters, equally much time). **Ask** before
+# section 5: "How can a worse model make a better one faster without making it worse?" **If you're running late**:
+# skip sections 4 and 6.
 
 # %% [markdown]
 # ## 1. Which parts are still the same?
 #
-# On the left is a layer of the 2017 decoder without its cross-attention, on the right a layer of a model like Llama 3.
-# The plan is the same: attention moves information between positions, a feed-forward network works on each position,
-# and both add their output to the residual path. Changed parts are drawn in orange.
+# On the left is a layer of the 2017 decoder without its cross-attention, and on the right a layer of a model like
+# Llama 3. The plan is the same: attention moves information between positions, a feed-forward network works on each
+# position, and both add their output to the residual path. Changed parts are drawn in orange.
 
 
 # %% tags=["hide-input"]
@@ -167,14 +168,14 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 #
 # To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
 # all changes together. We try to be fair in three ways. All models have the same number of parameters, because the
-# width of the feed-forward network makes up for what a change adds or saves. All of them use one learning rate,
-# chosen for *2017's block* from five in shorter runs with one seed. The best two tied, so the choice is a rough one.
-# And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The optimiser
-# is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
+# width of the feed-forward network makes up for what a change adds or saves. All of them use the same learning rate,
+# chosen for *2017's block* out of five in shorter runs with one seed. The best two tied, so the choice is a rough
+# one. And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The
+# optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
 #
 # Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
 # training step, taking the blocks in turn, and converted equal time into a number of steps. In the figure, open
-# circles show equal steps and filled circles equal time. The grey band is the range of the three seeds of 2017.
+# circles show equal steps and filled circles equal time. The grey band spans the three seeds of 2017's block.
 #
 # **Guess before you look:** which single change helps most here, and which one makes it worse at equal time?
 
@@ -292,10 +293,10 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# The cache shrinks to half, because only keys and values are cached. Fewer heads of queries would change nothing. In
-# a model of this size, the cache is nothing to worry about either way. So let's put the published sizes of real
-# models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last column is what the cache would
-# be if every head of queries had keys of its own.
+# The cache shrinks to half its size, because only keys and values are cached. Fewer heads of queries would change
+# nothing. In a model of this size, you needn't worry about the cache in either case. So let's put the published sizes
+# of real models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last column is what the
+# cache would be if every head of queries had keys of its own.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -316,7 +317,7 @@ for name, (layers, queries, keys, width, billions) in published.items():
 # although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full
 # attention, and in section 2 the two differ by less than the seeds do, with the saved parameters moved to the
 # feed-forward network. The sizes are those of the papers. GPT-3 was built for 2,048 tokens and Llama 2 for 4,096, so
-# their rows are arithmetic only.
+# their rows are hypothetical.
 #
 # ## 4. How many bits does a weight need?
 #
@@ -362,9 +363,10 @@ tell(
 
 # %% [markdown]
 # Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only lose.
-# PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. It
-# expects the row in 16 bits, so we also time a matrix of 16-bit floats. We time them on one large matrix, because the
-# matrices of our small model fit into the processor's own memory, where reading is quick anyway.
+# PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. Its
+# input vector has to be in 16-bit floats, so we also time a matrix of 16-bit floats. All of these are timed on one
+# large matrix, because the matrices of our small model fit into the processor's own memory, where reading is quick
+# anyway.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -578,9 +580,10 @@ notebook.figure(
 # - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Two layers aren't deep.
 # - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
 # - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
-#   percent is lost in the differences between three seeds. In a very large training, such a gain can be worth having.
+#   percent is lost in the differences between three seeds. In a very large training run, such a gain can be worth
+#   having.
 # - **Mixtures of experts.** The largest change to many of today's largest models isn't one of our switches. Lesson 16
-#   has it in fifteen lines.
+#   shows it in fifteen lines.
 # - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
 #   rotary positions, so the ranking of the blocks at equal time can be different there.
 # - **The best rate of each block.** The changes run at the rate of 2017's block, and might do better with their own.

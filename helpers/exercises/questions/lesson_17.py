@@ -14,7 +14,7 @@ QUESTIONS = [
         ],
         answer=216,
         tolerance=0.001,
-        why="9 × 8 × 3 = 216. Each of them is seen less often than one of 36, so finer tokens need more data.",
+        why="9 × 8 × 3 = 216. With four levels and no timing there are only 36, and each of those is seen more often. So finer tokens need more data.",
     ),
     Question(
         "place_or_time",
@@ -27,7 +27,7 @@ QUESTIONS = [
             ),
             wrong(
                 "Because there are more strokes in a window than there are steps to give them.",
-                "Either table could be made long enough. The question is what a row of it means.",
+                "A table of places could be made long enough. The question is what each of its rows would mean.",
             ),
             right(
                 "Because a rest takes time and has no token.",
@@ -86,7 +86,7 @@ QUESTIONS = [
         [
             right(
                 "The test accuracy is higher than on new performances.",
-                "True: part of the test asks for performances that the model has heard.",
+                "True: part of the test comes from performances that the model has already heard.",
             ),
             wrong(
                 "The model is worse than one trained on a clean split.",
@@ -139,8 +139,8 @@ QUESTIONS = [
                 "They show that the two are close, and how much the split matters. That's worth reporting.",
             ),
             right(
-                "The encoder is slightly ahead on average, less than splits differ from each other.",
-                "Yes: all six numbers, and the plain conclusion. More splits would tell more.",
+                "The encoder is ahead on average, but by less than the splits differ.",
+                "Yes: all six numbers, and the plain conclusion. More splits would tell us more.",
             ),
             wrong(
                 "The encoder's 0.74, because it's the best of all six.",
@@ -158,7 +158,7 @@ QUESTIONS = [
         "your_own_tokens",
         "Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?",
         "open",
-        answer="For instance, one more token behind the class token that names a range of tempos, or a number that a linear layer turns into a vector and adds to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. So the model could remember that 117 beats a minute is latin. Coarse ranges, and a split by performance, keep it from doing so.",
+        answer="For instance, one more token, placed after the class token, that names a range of tempos, or a number that a linear layer turns into a vector and adds to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. So the model could remember that 117 beats a minute is latin. Coarse ranges, and a split by performance, keep it from doing so.",
     ),
 ]
 
@@ -237,7 +237,7 @@ PREDICTIONS = [
         options={
             "linear": (
                 "the linear model, by more than two points",
-                "It has nearly the same information as our tokens. What it can't do is combine two strokes. With only a few hundred performances, that could have been an advantage.",
+                "It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, being so simple could have been an advantage.",
             ),
             "tie": (
                 "neither, they are within two points",

@@ -119,7 +119,7 @@ QUESTIONS = [
                 "Yes. The weights are the policy's probabilities, so a word that it has dropped has no weight. The remaining words become a little likelier, which adds only about 0.1 nats.",
             ),
             wrong(
-                "The policy has swapped the probabilities of two words, a likely and an unlikely one under the reference.",
+                "The policy has swapped the reference's probabilities of a likely and an unlikely word.",
                 "The word that's now likely has a large weight and a large log-ratio.",
             ),
         ],
@@ -178,7 +178,7 @@ QUESTIONS = [
             ),
             wrong(
                 "It leaves the accuracy at 30%.",
-                "A single sample has 30%. A vote among many samples nearly always goes to the number with 50%.",
+                "A single sample is right 30% of the time. A vote among many samples nearly always goes to the number with 50%.",
             ),
         ],
     ),
@@ -262,7 +262,7 @@ PREDICTIONS = [
             ),
             "both": (
                 "most of them end where they should, and most are right",
-                "It has read seven megabytes of stories before, but never a question that it had to answer. That isn't learned in so few steps.",
+                "Before this, it had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps.",
             ),
             "neither": (
                 "most of them don't end, and few are right",
@@ -297,7 +297,7 @@ PREDICTIONS = [
         options={
             "rises": (
                 "it has risen",
-                "That's one way to get a margin. The better answers share what makes them better, here that they're short and about their subject, and this became likelier.",
+                "That's one way to get a margin. The better answers have something in common, here that they're short and about their subject, and such answers have become likelier.",
             ),
             "stays": (
                 "it has hardly changed, because the worse answers have fallen",
@@ -333,7 +333,7 @@ PREDICTIONS = [
             ),
             "mixed": (
                 "most are still about their subject, but they repeat themselves",
-                "Repeating pays, that's right. But the reward doesn't ask for the subject at all, so nothing keeps the story there.",
+                "Repeating does pay. But the reward doesn't ask for the subject at all, so nothing keeps the story on it.",
             ),
             "heaps": (
                 "hardly any is about its subject, and they are full of friendly words",
@@ -361,7 +361,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "with_its_working",
-        "Forty unseen sums of four numbers are asked in both ways, and the model writes its likeliest answer. With which does it get more of them right?",
+        "We ask for forty unseen sums of four numbers in both ways and take the model's likeliest answer. Which way gives more right answers?",
         options={
             "working": (
                 "with the working, by more than ten points",
