@@ -176,12 +176,12 @@ exercises.check("attention_context", attention_context)
 # | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
 # | 17 | Hear the genre (assignment, 2 hours) | Does your model know music, or the recordings? |
 # | 18 | From GPT to assistant | What does it take to turn a story model into a chat assistant? |
-# | 90 | Myths and facts | Which of these sentences are wrong, and what shows it? |
+# | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read on? |
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
-# | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
+# | 95 | What changed since 2017 | Is it still built this way, and what does each change bring? |
 #
 # By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
 # tokenizer, the data and the training loop come with the course. You need to know some Python and to have met
