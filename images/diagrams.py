@@ -9,7 +9,7 @@ from images.kit import WIDE, Sheet, box, cells, elbow, plus, token
 
 def query_key_value():
     """One word's vector x is multiplied by three matrices and gives three vectors: a query (what am
-    I looking for), a key (what can I be found by) and a value (what do I hand over).
+    I looking for), a key (what do I match) and a value (what do I pass on).
     """
     sheet = Sheet(WIDE, 290)
     token(sheet, 90, 145, "cat", GREY)
@@ -18,8 +18,8 @@ def query_key_value():
     sheet.text(241, 190, "x", INK, 18, "middle", bold=True)
     rows = [
         (BLUE, "W_Q", "query", "what am I looking for?", [[1, 2, 0]]),
-        (ORANGE, "W_K", "key", "what can I be found by?", [[2, 1, 0]]),
-        (GREEN, "W_V", "value", "what do I hand over?", [[1, 6, 0]]),
+        (ORANGE, "W_K", "key", "what do I match?", [[2, 1, 0]]),
+        (GREEN, "W_V", "value", "what do I pass on?", [[1, 6, 0]]),
     ]
     for i, (colour, matrix, name, question, numbers) in enumerate(rows):
         y = 24 + 90 * i
@@ -59,8 +59,9 @@ def matrix_form():
 
 
 def masks():
-    """Three grids of queries by keys. Causal: each word may look at itself and what comes before.
-    Padding: nobody may look at the two padding columns. Both: what is left when both must agree.
+    """Three grids of queries by keys. Causal: each word is allowed to attend to itself and
+    what comes before. Padding: no word is allowed to attend to the two padding columns. Both: what
+    is left when both must agree.
     """
     sheet = Sheet(WIDE, 320)
     words = ["a", "dog", "runs", "·", "·"]
@@ -82,7 +83,7 @@ def masks():
                     sheet.text(at[0] + 19, at[1] + 25, "✓", "white", 18, "middle", bold=True)
     sheet.text(76, 304, "rows: queries", BLUE)
     sheet.text(216, 304, "columns: keys", ORANGE)
-    sheet.text(366, 304, "✓ may look (True)", GREEN)
+    sheet.text(366, 304, "✓ allowed (True)", GREEN)
     sheet.text(556, 304, "· padding", GREY)
     return sheet
 

@@ -136,8 +136,8 @@ def self_attention_filling():
 def _filling(weights, row, seen):
     words = ["the", "cat", "sleeps"]
     sheet = Sheet(WIDE, 330)
-    sheet.text(300, 34, "keys: who is looked at", ORANGE, bold=True)
-    sheet.text(20, 70, "queries: who looks", BLUE, bold=True)
+    sheet.text(300, 34, "columns: keys", ORANGE, bold=True)
+    sheet.text(20, 70, "rows: queries", BLUE, bold=True)
     for j, word in enumerate(words):
         token(sheet, 360 + 130 * j, 66, word, ORANGE if j == seen - 1 else PALE, 110)
     for i, word in enumerate(words):

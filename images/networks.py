@@ -27,8 +27,8 @@ def unrolled_rnn():
 
 def context_vector():
     """An encoder reads three French words; its last state is the context vector. The decoder writes
-    four English words and an end; at every step it gets the context vector and the word before,
-    at the first step <bos>.
+    four English words and an end; at every step it gets the context vector and the previous
+    word, at the first step <bos>.
     """
     sheet = Sheet(WIDE, 330)
     for i, word in enumerate(["je", "suis", "étudiant", "<eos>"]):
@@ -52,8 +52,8 @@ def context_vector():
         sheet.arrow(x - (16 if i else 22), 156, x - 2, 156, ORANGE if i else PURPLE)
     sheet.text(10, 36, "encoder: reads", BLUE, bold=True)
     sheet.text(480, 36, "decoder: writes", ORANGE, bold=True)
-    sheet.text(374, 306, "in at every step: the context vector", PURPLE)
-    sheet.text(690, 306, "and the word before", ORANGE)
+    sheet.text(374, 306, "enters every step: the context vector", PURPLE)
+    sheet.text(690, 306, "and the previous word", ORANGE)
     return sheet
 
 

@@ -32,8 +32,8 @@ def sinusoids():
 
 
 def target_and_predicted_distributions():
-    """Two grids of places by words. Target: one full cell in each row, for i, am, a, student, end.
-    Predicted: most of each row on the right word, the rest spread over the others.
+    """Two grids of positions by words. Target: one full cell in each row, for i, am, a, student,
+    end. Predicted: most of each row on the right word, the rest spread over the others.
     """
     words, wanted = ["a", "am", "i", "thanks", "student", "<eos>"], [2, 1, 0, 4, 5]
     generator = torch.Generator().manual_seed(3)
@@ -56,7 +56,7 @@ def target_and_predicted_distributions():
                 sheet.text(at[0] + 33, at[1] + 27, f"{share:.2f}", ink, 16, "middle")
             if n == 0:
                 sheet.text(left - 12, 101 + 42 * i, i + 1, BLUE, 16, "end")
-    sheet.text(60, 304, "a row for each place; every row sums to 1", GREY)
+    sheet.text(60, 304, "one row per position; each row sums to 1", GREY)
     return sheet
 
 
