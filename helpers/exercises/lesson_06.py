@@ -238,7 +238,7 @@ BEGINS = "Another head is silent: head h begins at row h · K, counted from 0."
 EXERCISES = [
     Exercise(
         name="one_unit_each",
-        title="one unit each",
+        title="one unit of weight each",
         task="Turn every row of scores into weights of its own, and mix the values with each row.",
         minutes=2, difficulty=1, importance=4,
         reference=one_unit_each,

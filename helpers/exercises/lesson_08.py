@@ -228,7 +228,7 @@ def _beam_by_where(log_probs, beam_scores, beam_size):
 DROPPED = "dropped, -math.inf"
 BACK = "    dropped = dropped.scatter(-1, order, dropped)\n"
 NOT_FINITE = (
-    "The rest is −1e9. The softmax gives the same, but the exercise asks for −∞ itself, -math.inf."
+    "The rest is set to −1e9. The softmax gives the same, but the exercise asks for −∞, -math.inf."
 )
 A_MASK = "This is the mask, True for what is kept. Return the logits, with −∞ where it is False."
 ORDER = (
@@ -252,7 +252,7 @@ EXERCISES = [
             Mistake("softmax over the positions", "dim=-1", "dim=-2",
                     "The softmax runs over the positions. At each position the probabilities of all tokens must sum to 1, so it runs over the vocabulary: dim=-1."),
             Mistake("softmax over the batch", "dim=-1", "dim=0",
-                    "The softmax runs over the sentences of the batch. It belongs over the vocabulary: dim=-1."),
+                    "The softmax runs over the sentences of the batch. It should run over the vocabulary: dim=-1."),
             Mistake("one winner", "logits.softmax(dim=-1)", "F.one_hot(logits.argmax(-1), logits.shape[-1]).float()",
                     "The likeliest token gets all the probability, so the choice has already "
                     "been made. The exercise asks for the distribution to choose from."),
@@ -357,11 +357,11 @@ EXERCISES = [
             Mistake("eos dropped", "            break\n", "            ids.pop()\n            break\n",
                     "The end-of-sentence token is missing. Keep it, because it says that the sentence is complete."),
             Mistake("does not stop", "if token == eos_id", "if False",
-                    "The loop goes on after end of sentence. Leave it once eos_id has been generated."),
+                    "The loop goes on after the end of the sentence. Leave it once eos_id has been generated."),
             Mistake("one token too many", "range(max_len)", "range(max_len + 1)",
-                    "One token more than max_len is generated when no end comes."),
+                    "One token more than max_len is generated if the sentence doesn't end by itself."),
             Mistake("one token too few", "range(max_len)", "range(max_len - 1)",
-                    "One token fewer than max_len is generated when no end comes."),
+                    "One token fewer than max_len is generated if the sentence doesn't end by itself."),
             Mistake("the logit instead of its token", "int(step(ids).argmax())", "step(ids).max().item()",
                     "max gives the largest logit itself. The token is the place where it is: argmax."),
             Mistake("one logit picked out", "step(ids).argmax()", "step(ids)[-1].argmax()",
@@ -405,13 +405,13 @@ EXERCISES = [
             Mistake("only the largest kept", "[..., -1:]", "[..., :1]",
                     "Only the largest is kept, because the comparison is with values[..., :1]. The k-th largest is the last: values[..., -1:]."),
             Mistake("the smallest number", "-math.inf", "torch.finfo(logits.dtype).min",
-                    "The rest is the smallest number there is. The exercise asks for −∞ itself, -math.inf."),
+                    "The rest is set to the smallest number that the dtype has. The exercise asks for −∞ itself, -math.inf."),
             Mistake("the k smallest", "topk(k, dim=-1)", "topk(k, dim=-1, largest=False)",
-                    "The k smallest are kept, and the rest is −∞. Keep the k largest.", also=(("logits <", "logits >"),)),
+                    "The k smallest are kept, and the rest is set to −∞. Keep the k largest.", also=(("logits <", "logits >"),)),
             Mistake("the smallest kept", "return", "logits.masked_fill(logits > logits.topk(k, -1, largest=False).values[..., -1:], math.inf)",
                     "The k smallest are kept, or the signs are the wrong way round."),
             Mistake("rest set to zero", "-math.inf", "0.0",
-                    "The rest is 0. A logit of 0 still has a probability, because exp(0) is 1. Use −∞."),
+                    "The rest is set to 0. A logit of 0 still has a probability, because exp(0) is 1. Use −∞."),
             Mistake("the k-th dropped too", "logits < smallest_kept", "logits <= smallest_kept",
                     "The k-th largest is dropped too: compare with <, not <=."),
             Mistake("−1e9 instead of −∞", "-math.inf", "-1e9", NOT_FINITE),
@@ -472,7 +472,7 @@ EXERCISES = [
                     "Each token's own probability is compared with a number. Use the running sum "
                     "instead, likeliest first."),
             Mistake("ties kept", _top_p_by_threshold,
-                    "Every token is kept that is as likely as the last one needed. In a tie that's more than the smallest set: look at an input whose probabilities are all equal. Decide by a token's place in the order instead."),
+                    "This keeps every token that is as likely as the last one needed. In a tie that's more than the smallest set: look at an input whose probabilities are all equal. Decide by a token's place in the order instead."),
             Mistake("p as a threshold", DROPPED, "logits.softmax(-1) < p, -math.inf",
                     "Each token's own probability is compared with p. Use the running sum instead, likeliest first."),
             Mistake("not in order", DROPPED, "logits.softmax(-1).cumsum(-1) - logits.softmax(-1) >= p, -math.inf",
@@ -485,7 +485,7 @@ EXERCISES = [
             Mistake("probabilities returned", "return", "result.softmax(-1)",
                     "These are probabilities. The exercise asks for logits."),
             Mistake("rest set to zero", "-math.inf", "0.0",
-                    "The rest is 0, which still has a probability. Use −∞."),
+                    "The rest is set to 0, and a logit of 0 still has a probability. Use −∞."),
         ],
         also_right=[_top_p_by_loop, _top_p_by_rank],
         hints=[

@@ -53,8 +53,8 @@ from helpers.widgets.model_map import model_map
 #   let one layer ask several at once.)
 # - After the quiz on $W_O$ in section 2: "16 heads of width 64 in a model of width 512: what is the shape of $W_O$?"
 #   (1024 × 512; only with $K = D/H$ does the parameter count stay the same.)
-# - Before section 5: "What would convince you that a head doesn't matter?" ("A blurred map" is the usual answer. Ask
-#   what one would have to *do* with the head to be sure, and leave it open: the section does it.)
+# - Before section 5: "What would convince you that a head matters?" ("A sharp map" is the usual answer. Ask what you'd
+#   have to *do* with the head to be sure, and leave the question open, because section 5 answers it.)
 #
 # **Mistakes to expect, and what to say**
 #
@@ -168,8 +168,8 @@ exercises.check("one_unit_each", one_unit_each)
 # %% [markdown]
 # A blend isn't always a loss. In lesson 03, a single row mixed a size and a colour, and the model could still
 # read off both. A blend does lose something when it matters *which value came from where*: *mary gave susan
-# roses* doesn't mean *susan gave mary roses*. Suppose *gave* attends to the two people, and that their values
-# come in the order giver, receiver.
+# roses* doesn't mean *susan gave mary roses*. Suppose that *gave* attends to the two people. Their values are
+# listed with the giver first and the receiver second.
 
 # %%
 people = {"mary": torch.tensor([1.0, 0.0]), "susan": torch.tensor([0.0, 1.0])}
@@ -189,9 +189,9 @@ assert (two_rows @ values - two_rows @ swapped_values).abs().min() > 0.9
 
 # %% [markdown]
 # One even row gives the same mixture for both sentences, but two rows side by side tell them apart. A row
-# comes from one query, so it has only one question: *who gives?* or *who receives?* If it asks who gives, only
-# 2% of the receiver gets through. So a Transformer layer runs several small attentions side by side, called
-# **heads**, and they ask several questions in the same layer.
+# comes from one query, so it has only one question: *who gives?* or *who receives?* The row that asks who gives
+# has only 2% of its weight left for the receiver. So a Transformer layer runs several small attentions side by
+# side, called **heads**, and they ask several questions in the same layer.
 #
 # ## 2. How do several heads fit into one layer?
 #
@@ -551,8 +551,8 @@ notebook.tell(
 # %% [markdown]
 # ## 5. Does a head matter? Switch it off
 #
-# A map shows where the weight *went*, but not whether that made a difference. To find out, we have to
-# intervene, so we silence a head and measure how much worse the model gets.
+# So far we've only looked at maps. To find out what a head contributes to the result, we have to intervene, so
+# we silence the head and measure how much worse the model gets.
 #
 # ### Your turn (4 min)
 
@@ -572,8 +572,8 @@ exercises.check("silence_head", silence_head)
 # %% [markdown]
 # The translator attends in three places: French words to each other (*encoder*), English words to the English
 # words so far (*decoder*), and English to French (*cross*), as in lesson 02. With three layers of four heads
-# each, that makes 36 heads. Here's one of the cross-attention heads. On average, its rows give 84% of their
-# weight to a single token.
+# each, that makes 36 heads. The decoder sees the French sentence only through its cross-attention, and here's
+# one of those heads. On average, its rows give 84% of their weight to a single token.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 pairs = [

@@ -47,7 +47,7 @@ batch = translator.encode(french)
 # **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
 # output into words.
 #
-# **Show**: after the pencil task, let somebody draw the tree with A and B on the board, and leave it there for
+# **Show**: after the pencil task, have somebody draw the tree with A and B on the board, and leave it there for
 # the beam.
 #
 # **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which settings
@@ -211,11 +211,11 @@ notebook.tell(
 )
 
 # %% [markdown]
-# So why do we have to shift as well? Isn't the mask enough?
+# In training we use both a mask and a shift. Wouldn't one of them be enough?
 #
-# Here's a test. We train three tiny models on *dice*: each token is the throw of a die with 20 sides. Nobody
-# can predict a fair die, so a model that doesn't cheat can't get a loss below $\log 20 = 3.0$. One model has
-# both mask and shift, one has no mask, and one has no shift.
+# Here's a test. We train three tiny models on *dice*: each token is one throw of a 20-sided die. Nobody can
+# predict a fair die, so a model that doesn't cheat can't get a loss below $\log 20 = 3.0$. One model has both
+# mask and shift, one has no mask, and one has no shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -517,8 +517,8 @@ print(smooth_targets(torch.tensor([2]), vocab_size=6, epsilon=0.1))  # the right
 # with what you just measured. *Going deeper* trains two small models, one with smoothing and one without, and
 # compares their tails.
 #
-# For greedy decoding and beam search the tail doesn't matter, because they never choose from it. For drawing
-# it matters a lot.
+# Greedy decoding and beam search never choose from the tail, so it doesn't affect them. But when we draw, any
+# token can come up.
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -594,9 +594,9 @@ def top_k_filter(logits, k):
 exercises.check("top_k_filter", top_k_filter)
 
 # %% [markdown]
-# Top-k always keeps $k$ tokens, whether the model is sure or not. Top-p keeps fewer tokens when the model is
-# sure, which sounds like the better idea. Let's see what it does at the end of *A little girl in a red coat
-# is playing with a black dog*, where the full stop is nearly certain.
+# Top-k always keeps $k$ tokens, whether the model is sure or not. With top-p, the number of tokens depends on
+# the distribution. In *A little girl in a red coat is playing with a black dog.*, the model is equally sure of
+# *red* and of the full stop, because it gives each of them 92%.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -625,7 +625,7 @@ notebook.tell(
 
 # %% [markdown]
 # Try the settings yourself. Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p at
-# which it writes no wrong words.
+# which no strange word gets into the sentence.
 
 # %%
 DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
@@ -841,8 +841,8 @@ assert table["beam 4"][1] < table["beam 4, no length penalty"][1]
 
 # %% [markdown]
 # The beam with the length penalty writes longer sentences than greedy decoding does, with a slightly lower
-# probability. Unfiltered samples are much less likely than all other outputs, and every filter raises their
-# probability again.
+# probability. Samples from the whole distribution are much less likely than any other output, and each of the
+# three settings makes them likelier.
 #
 # Don't rank the methods by this table, because twenty captions are far too few. Here the beam is several BLEU
 # points above greedy decoding, but on a thousand captions the difference was less than one point.
@@ -898,7 +898,8 @@ for (plain, _), (smoothed_tail, wanted) in zip(tails[0.0], tails[0.1], strict=Tr
 # %% [markdown]
 # With every seed, smoothing adds about as much probability to the tail as the smoothed target asks for. But
 # smoothing isn't the only cause of a tail, because even without it about 5% is outside the best twenty tokens.
-# And a model doesn't always match its target: our translator's tail has only half of what its target asks for.
+# And a model doesn't always match its target: the tail of our translator has only about half of the probability
+# that its target asks for.
 #
 # ## Does a sampler draw what it should?
 #

@@ -258,7 +258,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "cheap_heads",
-        "Switch off the translator's 36 heads one at a time, and measure the loss each time. For how many of the 36 does the loss rise by less than a tenth?",
+        "Switch off the translator's 36 heads one at a time, and measure the loss each time. For how many of the 36 does the loss rise by less than 10%?",
         low=0,
         high=36,
         unit="heads",
@@ -269,18 +269,18 @@ PREDICTIONS = [
     ),
     Prediction(
         "a_sharp_head",
-        "We switch off this head. How does the loss change? With all heads it is about 0.4 nats per token.",
+        "With all heads on, the loss is about 0.4 nats per token. How does it change when we switch off this one?",
         options={
             "much": (
-                "it rises by more than a tenth",
-                "With a map like this, one would expect it. But the translator gets the same information through other heads.",
+                "it rises by more than 10%, that is, 0.04 nats",
+                "With a map like this, you'd expect it to. But the translator gets the same information through other heads.",
             ),
             "some": (
-                "it rises, but by less than a tenth",
-                "Less than that. The translator gets the same information through other heads.",
+                "it rises by 0.01 to 0.04 nats",
+                "It's less than that, because the translator gets the same information through other heads.",
             ),
             "nothing": (
-                "it changes by less than 0.01 nats, if at all",
+                "it changes by less than 0.01 nats",
                 "Right. However clear the map is, nothing depends on this head alone.",
             ),
         },
@@ -309,7 +309,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "other_reasons",
-        "The best head of 72 was chosen on eight reasons. With eight other reasons, what happens to its accuracy, that is, how often it favours the right noun?",
+        "We chose the best of the 72 heads by its accuracy, that is, by how often it favours the right noun. That was with the first eight reasons. What happens to its accuracy with the eight others?",
         options={
             "same": (
                 "it stays within two points",

@@ -206,11 +206,11 @@ PREDICTIONS = [
             "small": (
                 "a little more than 0, because the softmax inside blurs the 1 somewhat",
                 "It's true that there's a softmax inside. But among 3,999 zeros, each of which "
-                "counts as e⁰ = 1, a single e¹ disappears.",
+                "counts as e⁰ = 1, a single e¹ hardly makes a difference.",
             ),
             "large": (
                 "more than 7, nearly as bad as guessing at random",
-                "Yes: the softmax inside adds one e¹ and 3,999 times e⁰, so the right token gets less than a thousandth.",
+                "Yes: in the softmax inside, the right token's e¹ competes with 3,999 other terms, each of them e⁰ = 1, so it gets less than a thousandth.",
             ),
             "error": (
                 "an error, because the function needs logits",
@@ -303,7 +303,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "outside_the_top_twenty",
-        "At half of the positions the best token gets 90% or more. The vocabulary has 4,000 tokens. On average, how much probability do all tokens *outside the best twenty* share?",
+        "At half of the positions the best token gets 90% or more. The vocabulary has 4,000 tokens. On average, how much probability do the tokens *outside the best twenty* get in total?",
         slider=True,
         low=0,
         high=20,
@@ -327,27 +327,27 @@ PREDICTIONS = [
     ),
     Prediction(
         "kept_at_the_full_stop",
-        "Top-p with p = 0.95, at a position where the full stop alone has 92%. How many of the 4,000 tokens are kept?",
+        "At *red*, top-p with p = 0.95 keeps 14 tokens. How many does it keep at the full stop, to which the model also gives 92%?",
         options={
             "few": (
                 "two or three: the full stop and whatever else is plausible",
-                "That's what we'd like. But after the full stop no single token has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
+                "That's what we'd like. But no token beside the full stop has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
             ),
             "some": (
-                "about twenty",
-                "After the full stop no single token has more than a fraction of a percent, so it takes many more than twenty to collect the missing 3%.",
+                "about as many, because the model is just as sure there",
+                "At *red*, a single rival has 2%. Beside the full stop, none has more than a fraction of a percent, so it takes many more tokens to collect the same 3%.",
             ),
             "many": (
                 "several hundred",
-                "Yes. The missing 3% has to come from the flat tail, where each token adds only "
-                "a tiny amount.",
+                "Yes. There is no good alternative to the full stop, so the missing 3% has to come "
+                "from the flat tail, where each token adds only a tiny amount.",
             ),
         },
         recall="top_p_keeps",
     ),
     Prediction(
         "what_the_cache_saves",
-        "For 128 tokens, 64 times as many positions go through the decoder without the cache as with it. How many times as fast is writing with the cache?",
+        "Without the cache, writing 128 tokens sends 64 times as many positions through the decoder. How many times as fast is it with the cache?",
         options={
             "hardly": (
                 "less than twice, because attention has to read all keys in either case",
