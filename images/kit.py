@@ -12,6 +12,7 @@ from helpers.widgets.svg import TEXT, Sheet, number
 WIDE = 920  # pixels: the width of a notebook's page
 PALE = "#c3cad1"  # what is not there yet, or not meant now
 LINE = 22  # pixels from one line of text to the next
+PACE = 0.9  # seconds that a sheet of a film is shown
 TIMES = 3  # a film plays, where nothing can stop it
 
 
@@ -123,7 +124,7 @@ def still(sheet, alt):
     return _file(sheet, "".join(sheet.shapes), alt)
 
 
-def film(sheets, alt, seconds=0.9, rest=2.0):
+def film(sheets, alt, seconds=PACE, rest=2.0):
     """Write sheets as one picture that shows them in turn, three times, and ends with the last.
 
     In a notebook it plays on and has a pause (`helpers.widgets.film`).
@@ -162,6 +163,21 @@ def film(sheets, alt, seconds=0.9, rest=2.0):
     return _file(sheets[0], "".join(frames), alt)
 
 
+def paced(seconds):
+    """Say how long each sheet of a film is shown, where its steps need more time to read.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def mark(picture):
+        picture.seconds = seconds
+        return picture
+
+    return mark
+
+
 def _file(sheet, shapes, alt):
     width, height = sheet.width, sheet.height
     return (
@@ -173,4 +189,16 @@ def _file(sheet, shapes, alt):
     )
 
 
-__all__ = ["LINE", "WIDE", "Sheet", "box", "cells", "elbow", "film", "plus", "still", "token"]
+__all__ = [
+    "LINE",
+    "WIDE",
+    "Sheet",
+    "box",
+    "cells",
+    "elbow",
+    "film",
+    "paced",
+    "plus",
+    "still",
+    "token",
+]

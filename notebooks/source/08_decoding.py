@@ -159,16 +159,21 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 # %% [markdown]
 # ## 2. Training sees the whole sentence
 #
-# When the model writes, it needs one pass per token, because each output token is the next input. In
-# training, the whole target is known. So we feed in all of it at once, **shifted right** by one position, and
-# a single pass gives us a prediction at every position.
+# When the model writes, it needs one pass per token, because each output token is the next input. Does it
+# also need that many passes to *learn* from a sentence?
+#
+# The recurrent decoder of lesson 01 had to take one step after another even in training, although we knew the
+# whole translation, because each state is computed from the state before it. A Transformer's decoder has no such
+# state. All that a position needs from the past is the tokens before it, and in training those are known. So
+# we feed in the whole target at once, **shifted right** by one position. Here's one sentence in training, on the
+# left, and the same sentence as the model writes it:
 
 # %% tags=["hide-input"]
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# So every position is an exercise: predict the next token from the tokens so far. Here are the first four of
-# one sentence.
+# After one pass, training has a prediction at every position. So every position is an exercise: predict the next
+# token from the tokens so far. Here are the first four of one sentence.
 
 # %%
 english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
