@@ -487,7 +487,7 @@ EXERCISES = [
     Exercise(
         name="impatient_cut",
         title="find the bug: the impatient cut",
-        task="The dictionary merges says what each pair becomes; a smaller new id was learned earlier. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
+        task="The dictionary merges says what each pair becomes; the smaller the new id, the earlier it was learned. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=impatient_cut,
         draw=_draw_cut,
@@ -569,7 +569,7 @@ EXERCISES = [
     Exercise(
         name="wordpiece_encode",
         title="WordPiece, the longest piece first",
-        task="Cut one word from the left, always taking the longest piece that the dictionary ids knows. A piece that doesn't begin the word is written with ## in front, such as ##able. If the rest of the word can't be cut, the whole word becomes [unk_id]. Return the ids.",
+        task="Cut one word from the left, always taking the longest piece that is in the dictionary ids. A piece that doesn't begin the word is written with ## in front, such as ##able. If the rest of the word can't be cut, the whole word becomes [unk_id]. Return the ids.",
         minutes=8, difficulty=3, importance=4,
         reference=wordpiece_encode,
         draw=_draw_wordpiece,

@@ -18,7 +18,7 @@ def retrieve(query, vectors, k):
 
 
 def recall_at_k(similarity, right, k):
-    """Say for which share of the questions the right paragraph is among the first k."""
+    """Compute for what share of the questions the right paragraph is among the first k."""
     found = similarity.topk(k, dim=-1).indices
     hits = (found == right[:, None]).any(-1)
     return hits.float().mean()
@@ -369,7 +369,7 @@ EXERCISES = [
     Exercise(
         name="recall_at_k",
         title="recall at k",
-        task="similarity (Q, N) compares Q questions with N paragraphs, and right (Q,) is each question's paragraph. For which share of the questions is it among the k most similar?",
+        task="similarity (Q, N) compares Q questions with N paragraphs, and right (Q,) is each question's paragraph. For what share of the questions is it among the k most similar?",
         minutes=5, difficulty=2, importance=4,
         reference=recall_at_k,
         draw=_draw_recall,
@@ -377,9 +377,9 @@ EXERCISES = [
             Mistake("the first k paragraphs", "similarity.topk(k, dim=-1).indices", "torch.arange(k).expand(len(similarity), k)",
                     "These are the first k paragraphs of the list, whatever the similarities say. topk finds the most similar."),
             Mistake("the least similar", "topk(k, dim=-1)", "topk(k, dim=-1, largest=False)",
-                    "The k least similar paragraphs are searched. Take the largest similarities."),
+                    "This looks among the k least similar paragraphs. Take the largest similarities."),
             Mistake("one too many", "topk(k, dim=-1)", "topk(k + 1, dim=-1)",
-                    "k + 1 paragraphs are searched. Counted from 0, the first k ranks are 0 to k − 1."),
+                    "This looks among k + 1 paragraphs. Counted from 0, the first k ranks are 0 to k − 1."),
             Mistake("only the first place", "topk(k, dim=-1)", "topk(1, dim=-1)",
                     "Only the most similar paragraph counts here, so this is recall at 1 whatever k is."),
             Mistake("divided by k", "return", "result / k",
@@ -474,7 +474,7 @@ EXERCISES = [
         draw=_draw_best,
         mistakes=[
             Mistake("still as it was", _pointing_nowhere,
-                    "The first printed span begins in the question, and the second one ends before it starts. Which cells of scores have to be −∞ for that?"),
+                    "The first printed span begins in the question, and the second one ends before it starts. Which cells of scores have to be −∞ to rule that out?"),
             Mistake("two argmaxes", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",
                     "Start and end are chosen independently, so the end can come before the start or far after it. (One argmax over all sums does the same as two argmaxes.) Set the pairs that aren't valid spans to −∞ first."),
             Mistake("two argmaxes anywhere", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",
@@ -622,7 +622,7 @@ EXERCISES = [
             "F.cross_entropy takes logits (B, S) and positions (B,), and averages over the batch.",
             "(F.cross_entropy(start_logits, start) + F.cross_entropy(end_logits, end)) / 2",
         ],
-        look_at="In training, start and end are two separate classifications. That they belong together is used only when the span is chosen.",
+        look_at="In training, start and end are two separate classifications. Nothing ties them together until the span is chosen.",
     ),
     Exercise(
         name="token_f1",

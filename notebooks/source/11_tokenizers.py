@@ -66,11 +66,12 @@ torch.set_num_threads(1)
 # goes on with the tested version).
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there
-# are about 150,000 of them, and new emoji are added every year. "Who decides which pieces there are?": the program
-# counts, so whoever chose the text that it counts in.
+# are about 150,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program
+# does the counting, so in the end it's whoever chose the text.
 #
-# **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have
-# a meaning. They believe that a masked position is free. They think that the tokenizer is trained together with the model.
+# **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have a
+# meaning. They believe that a masked position costs nothing. They think that the tokenizer is trained together with the
+# model.
 
 # %%
 exercises.predict("pieces_of_strawberry")
@@ -231,8 +232,8 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 #
 # We'd like frequent words to become single pieces without choosing them by hand. An old trick for making files
 # smaller (Gage 1994) does just that. Find the two neighbouring symbols that occur together most often, give the
-# pair a symbol of its own, and repeat. Frequent words are put together step by step, while rare words stay in
-# parts. Applied to words, this is **byte-pair encoding**, or BPE (Sennrich et al. 2016), and most language models
+# pair a symbol of its own, and repeat. Frequent words are put together step by step, while rare words remain
+# split. Applied to words, this is **byte-pair encoding**, or BPE (Sennrich et al. 2016), and most language models
 # use it.
 #
 # Say our text has four different words:
@@ -306,7 +307,7 @@ def merge_pair(ids, pair, new_id):
 exercises.check("merge_pair", merge_pair)
 
 # %% [markdown]
-# With these two functions, the whole training fits into a loop of three lines.
+# With these two functions, all of the training fits into a loop of three lines.
 
 # %%
 best, merge = exercises.reference("best_pair"), exercises.reference("merge_pair")
@@ -552,7 +553,7 @@ exercises.check("pad_and_mask", pad_and_mask)
 # ## 5. Who pays?
 #
 # Many services charge per token, every model has a limit on the number of tokens, and every token takes time. So it
-# matters how many tokens you need to say something. Does everybody need equally many? We wrote a short paragraph
+# matters how many tokens you need to say something. Does everybody need the same number? We wrote a short paragraph
 # for this course in English and translated it into nine other languages. It begins like this in English and in
 # Hindi:
 
@@ -657,7 +658,7 @@ model_map(
 # %% [markdown]
 # ### What to take away
 #
-# - A tokenizer turns text into ids. Its vocabulary is made before the model is trained, from some text.
+# - A tokenizer turns text into ids. Its vocabulary is learned from a text, before the model is trained.
 # - More pieces mean fewer tokens but a larger output layer.
 # - Byte-pair encoding merges the most frequent pair, counts again, and repeats. To cut a word, it replays the
 #   merges in order.
@@ -817,8 +818,9 @@ assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for c
 # %% [markdown]
 # ## On real captions
 #
-# The translator of this course reads image captions. If you have them (about 1 MB, fetched from GitHub on first
-# use), set `with_captions = True`, and compare the tokens per word with those in section 1's table.
+# The translator of this course reads image captions. They aren't included, but the cell can fetch them from
+# GitHub (about 1 MB, only once). Set `with_captions = True`, and compare the tokens per word with those in
+# section 1's table.
 
 # %% tags=["nbval-skip"]
 with_captions = False

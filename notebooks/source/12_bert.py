@@ -159,9 +159,9 @@ def masked_lm_loss(logits, token_ids, chosen):
 exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
-# Here's the model. As in BERT, its layers are post-norm (lesson 07). It has two encoder layers, 64 numbers per
-# token, and on top a layer that turns each vector into
-# one logit per word. Next we'll train it for 500 steps and then give it the two gaps from the beginning.
+# Here's the model. As in BERT, its layers are post-norm (lesson 07). It has two encoder layers and 64 numbers
+# per token, and a layer on top turns each vector into one logit per word. Next we'll train it for 500 steps
+# and then give it the two gaps from the beginning.
 
 # %%
 config = bert.BertConfig(
@@ -259,7 +259,7 @@ exercises.quiz("who_can_write")
 # ## 2. How does a review become one vector?
 #
 # Nobody needs the gaps filled, but the vectors that BERT learns on the way are useful. Here's a task that people
-# pay for: find out from a review whether its author likes the film. We take MiniLM, the small BERT that you know
+# pay for: find out from a review whether its author liked the film. We take MiniLM, the small BERT that you know
 # from lesson 03, and 7,720 one-line reviews. Each has a label from a person, 1 if the review is positive and 0 if
 # it's negative.
 
@@ -777,7 +777,7 @@ assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 
 # %% [markdown]
 # Three of the four labels change. *Never dull* stays negative, if only just. So the adapter has learned that
-# small words can turn a sentence round, but it hasn't learned this for all of them.
+# a small word can reverse the meaning of a sentence, but it hasn't learned this for every such word.
 #
 # ## Four common mistakes
 #

@@ -42,10 +42,10 @@ reader = load_reader()
 # **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) ·
 # before section 2: "How many classes does this classification have?" (as many as there are tokens, twice) ·
 # before section 4: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the
-# end: "Which of the two steps would you repair first, and how do you know?"
+# end: "Which of the two steps would you improve first, and how do you know?"
 #
-# **Answers to expect**: people suppose that the model writes its answer; that the two ends are chosen
-# together (in training they aren't); that the score of an answer says whether it's true.
+# **Answers to expect**: people suppose that the model writes its answer, that the two ends are chosen
+# together (in training they aren't), and that the score of an answer says whether it's true.
 #
 # **If you're running late**: leave out the find-the-bug exercise in section 2 and the exercise of section 4, five
 # minutes each. You'll find all the numbers in the reveals, and they hold only for these texts and this small reader.
@@ -261,8 +261,8 @@ print(*[f"{token}/{segment}" for token, segment in zip(pair.tokens, pair.type_id
 # %% [markdown]
 # All twelve heads of all six layers see the whole pair, so the question can attend to the text and the text
 # to the question. The last layer gives one vector per token, and on top of it we put a linear layer with just
-# two outputs. One scores how well the answer could *start* at this token, the other how well it could *end*
-# there.
+# two outputs. One scores how plausible this token is as the *start* of the answer, the other how plausible it
+# is as the *end*.
 
 # %%
 ids, segments = torch.tensor([pair.ids]), torch.tensor([pair.type_ids])
@@ -453,9 +453,9 @@ for p, a in [(p, a) for p, a, n in zip(pieces, true_answers, nearly) if not n][:
 assert 0.1 < sum(same) / len(same) < 0.5 and 0.05 < 1 - sum(nearly) / len(nearly) < 0.4
 
 # %% [markdown]
-# Glue can't bring back what the tokenizer threw away. But we don't need to glue anything, because the text is
-# still there. For each token, the tokenizer tells us which characters it came from, and these are the token's
-# **offsets**.
+# Gluing can't bring back what the tokenizer threw away. But we don't need to glue anything, because the text
+# is still there. For each token, the tokenizer tells us which characters it came from, and these are the
+# token's **offsets**.
 
 # %%
 for token, (first, after) in list(
@@ -601,8 +601,8 @@ exercises.quiz("where_it_failed")
 # ### What to take away
 #
 # - Find first, then read. Texts get their vectors once, so each new question costs only one more vector.
-# - Shared words and vectors miss different questions. Adding their scores can help, and recall at k shows
-#   whether it does.
+# - Counting words and comparing vectors go wrong on different questions. Adding the two scores can help,
+#   and recall at k shows whether it does.
 # - A reader classifies positions, once for the start and once for the end.
 # - Two argmaxes needn't form a span. Take the best *valid* pair, at most $L$ tokens long.
 # - Use the offsets to cut the answer out of the text.
@@ -766,7 +766,7 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 #
 # Our reader takes up to 384 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
 # the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
-# put the five paragraphs of an article together and ask 30 questions whose answer is in its last paragraph.
+# put the five paragraphs of an article together and ask 30 questions whose answers are in the last one.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 articles = {}

@@ -49,7 +49,8 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 
 # %% [markdown] tags=["notes"]
 # **50 minutes.** Hook, warm-up and first prediction 5 · 1 patches 9 · 2 the class token 9 · 3 positions
-# 8 · 4 against a convolution 8 · 5 where it looks and the map 11. The other exercises are for home.
+# 8 · 4 against a convolution 8 · 5 where it looks and the map 11. The other exercises can be done at
+# home.
 #
 # **Say first**: there's no new mechanism today, because the encoder is lesson 07's. What's new is the way
 # in (patches), the way out (a class token), and a fair comparison with the convolutional networks that
@@ -62,10 +63,11 @@ def show(rows, titles, size=1.35, columns=12, colours=None):
 # that it's a list.) · "What would you have to change for colour?" (The width of a patch, C·P·P.) ·
 # before section 4: "What does a convolution assume?"
 #
-# **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They
-# read the class token before the layers, and they take a map as proof. The two myths of section 4 tend to start a
-# debate, so keep it to the terms of the comparison (equally many parameters;
-# the same pictures equally often in the first race, equal computing time in the longer one).
+# **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They read
+# the class token's vector before it has been through the layers, and they take a map as proof. The two myths of
+# section 4 tend to start a debate, so keep people to the terms of the comparison: the same number of
+# parameters, with the same pictures equally often in the first race and the same computing time in the longer
+# one.
 
 # %%
 exercises.warm_up(15)
@@ -766,8 +768,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# Table 1 of the paper gives ViT-Base 86 million parameters. The tested `vit_parameters` counts as many, and so
-# does our own model when we build it at that size:
+# Table 1 of the paper gives ViT-Base 86 million parameters. The tested `vit_parameters` confirms it, and our
+# own model has exactly as many when we build it at that size:
 
 # %%
 count = exercises.reference("vit_parameters")

@@ -23,12 +23,12 @@ QUESTIONS = [
     ),
     Question(
         "shrink_the_vocabulary",
-        "You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 give the same cuts as a training that stops at 2,000?",
+        "You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 cut every text just as if training had stopped at 2,000?",
         "single",
         [
             right(
                 "The first 2,000 in order of learning.",
-                "Yes. Training never takes a merge back, so a short training is the beginning of a long one.",
+                "Yes. Training never takes a merge back, so the first 2,000 are the same however long it goes on.",
             ),
             wrong(
                 "The 2,000 that occur most often in the training text, once it's cut.",
@@ -36,7 +36,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The 2,000 longest.",
-                "Long pieces are built from short ones, and without these they can't be reached.",
+                "Long pieces are built from short ones, and without the short ones they can't be built.",
             ),
             wrong(
                 "None: it has to be trained again.",
@@ -321,7 +321,7 @@ PREDICTIONS = [
         high=100,
         unit="times",
         close=0.25,
-        too_low="A Hindi character takes three bytes, and these merges have never seen any of them. English words, on the other hand, are mostly whole pieces.",
+        too_low="A Hindi character takes three bytes, and no merge was learned from any of them. English words, on the other hand, are mostly whole pieces.",
         too_high="Every byte is a token of its own here, and it can't get worse than that.",
     ),
 ]

@@ -140,13 +140,13 @@ QUESTIONS = [
             ),
             wrong(
                 "It needs more memory than training all layers.",
-                "Not so: no gradients and no optimiser states for the encoder.",
+                "Not so: the encoder needs no gradients and no optimiser states.",
             ),
         ],
     ),
     Question(
         "mean_or_cls",
-        "Somebody reports that mean pooling beats [CLS] in all BERT models, and shows MiniLM as the proof. What would you answer?",
+        "Somebody reports that mean pooling beats [CLS] in all BERT models, and cites MiniLM as proof. What would you answer?",
         "open",
         answer="MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] "
         "vector has never been trained for that. So it's no surprise that the mean wins, and it says "
@@ -195,7 +195,7 @@ PREDICTIONS = [
         options={
             "cls": (
                 "the vector of [CLS], which attends to every word",
-                "It attends to every word, but MiniLM was never trained to collect a sentence there.",
+                "It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.",
             ),
             "pooler": (
                 "the pooler's output, which was made for classification",

@@ -31,7 +31,7 @@ QUESTIONS = [
         "A text has 10 tokens, and an answer at most 3. How many valid spans are there?",
         "number",
         [
-            wrong("30", "Near the end of the text there's no room for three tokens any more."),
+            wrong("30", "Near the end of the text there's no longer room for three tokens."),
             wrong("100", "These are all pairs of a start and an end, valid or not."),
             wrong("55", "That counts spans of any length. At most 3 tokens are allowed."),
             wrong("24", "That is 3 × 8, with only those starts that have room for three tokens."),
@@ -186,7 +186,7 @@ PREDICTIONS = [
             ),
             "equal": (
                 "they are within three points",
-                "Right. Both miss about equally many, and what one misses, the other mostly finds.",
+                "Right. Both miss about the same number, and the other mostly finds what one of them misses.",
             ),
         },
         ask_why=True,
@@ -245,7 +245,7 @@ PREDICTIONS = [
         low=0,
         high=100,
         close=0.05,
-        too_low="Some words are right by chance, and now and then a second paragraph knows the answer, too.",
+        too_low="Some words are right by chance, and now and then another paragraph contains the answer, too.",
         too_high="The reader answers all the same. But the right answer isn't there, so what it points at is nearly always wrong.",
         recall="where_it_failed",
     ),
@@ -296,7 +296,7 @@ PREDICTIONS = [
             ),
             "much": (
                 "more than five times as much",
-                "A single head can find the answer that clearly, because the queries of the question's words match the keys of what would complete them.",
+                "A single head can find the answer that clearly, because the queries of the question's words match the keys of words that could answer it.",
             ),
         },
         recall="what_a_map_shows",

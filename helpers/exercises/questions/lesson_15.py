@@ -159,7 +159,7 @@ PREDICTIONS = [
         unit="%",
         close=0.08,
         too_low="Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.",
-        too_high="The order matters more than that. Section 3 shows how the model gets to know it.",
+        too_high="The order matters more than that. Section 3 shows how that information gets into the model.",
         ask_why=True,
         recall="patches_in_another_order",
     ),
@@ -275,7 +275,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "hide_the_dark_patches",
-        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice costs it the most right answers?",
+        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice lowers its number of right answers the most?",
         options={
             "trained": (
                 "the 12 with the largest rollout in the trained model",
