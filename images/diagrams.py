@@ -162,58 +162,10 @@ def residual_and_norm():
     return sheet
 
 
-def bahdanau_step():
-    """One decoding step. Upwards, the decoder's state s meets every encoder state h in an energy e,
-    and a softmax over all energies makes the weights 0.05, 0.20, 0.70 and 0.05. Downwards, a line
-    as thick as its weight goes from every encoder state to the context: c = 0.05 h₁ + 0.20 h₂ +
-    0.70 h₃ + 0.05 h₄. The context, the state s and the previous word, the, go into the next state,
-    which writes the next word, black.
-    """
-    sheet = Sheet(WIDE, 480)
-    words, shares = ["le", "chat", "noir", "dort"], [0.05, 0.20, 0.70, 0.05]
-    places = [250 + 120 * i for i in range(4)]
-    middle = sum(places) / 4
-    box(sheet, 20, 180, 130, 52, "state s", ORANGE, bold=True)
-    sheet.text(85, 168, "decoder", ORANGE, 16, "middle")
-    sheet.path([(151, 206), (places[-1] - 26, 206)], ORANGE, 2)
-    box(sheet, places[0] - 54, 102, 468, 34, "softmax", PURPLE)
-    sheet.text(places[-1] + 66, 86, "weights", PURPLE)
-    sheet.text(places[-1] + 66, 176, "energies", GREY)
-    sheet.text(places[-1] + 66, 256, "encoder", BLUE)
-    for i, (x, word, share) in enumerate(zip(places, words, shares, strict=True)):
-        name = "₁₂₃₄"[i]
-        side = 1 if x > middle else -1
-        end = middle + 66 * (i - 1.5)
-        sheet.arrow(x, 297, end, 372, PURPLE, 18 * share, head=9 + 12 * share)
-        beside = x + 0.4 * (end - x) + 46 * side
-        sheet.text(beside, 330, f"× {share:.2f}", PURPLE, 16, "middle", bold=True)
-        box(sheet, x - 48, 230, 96, 66, f"{word}\nh{name}", BLUE)
-        sheet.arrow(x, 229, x, 189, BLUE)
-        sheet.arrow(x - 26, 206, x - 26, 189, ORANGE)
-        box(sheet, x - 48, 154, 96, 34, f"e{name}", GREY)
-        sheet.arrow(x, 153, x, 138, GREY)
-        sheet.rect(x - 48, 96 - 70 * share, 96, 70 * share, PURPLE)
-        sheet.text(x, 88 - 70 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
-    box(sheet, middle - 130, 374, 260, 44, "context c", PURPLE, bold=True)
-    total = " + ".join(f"{w:.2f} h{n}" for w, n in zip(shares, "₁₂₃₄", strict=True))
-    sheet.text(middle, 442, f"c = {total}", PURPLE, 16, "middle")
-    sheet.arrow(middle + 132, 396, 696, 396, PURPLE)
-    box(sheet, 698, 370, 110, 52, "next state", ORANGE, bold=True)
-    sheet.text(753, 292, "previous word", ORANGE, 16, "middle")
-    token(sheet, 753, 320, "the", ORANGE, 80)
-    sheet.arrow(753, 338, 753, 368, ORANGE)
-    elbow(sheet, [(85, 233), (85, 464), (753, 464), (753, 424)], ORANGE)
-    sheet.text(868, 368, "next word", ORANGE, 16, "middle")
-    sheet.arrow(809, 396, 828, 396, ORANGE)
-    token(sheet, 870, 396, "black", ORANGE, 80)
-    return sheet
-
-
 PICTURES = [
     query_key_value,
     matrix_form,
     masks,
     heads_concatenated,
     residual_and_norm,
-    bahdanau_step,
 ]

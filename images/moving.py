@@ -4,7 +4,9 @@ import torch
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.pretrained import toy_models
-from images.kit import PALE, WIDE, Sheet, box, cells, token
+from helpers.widgets.bahdanau_stepper import BahdanauStepper
+from helpers.widgets.svg import number
+from images.kit import PALE, WIDE, Sheet, box, cells, elbow, paced, token
 
 FRENCH = "le chat noir voit le chien ."
 NEGATED = "le chat ne voit pas le chien ."  # no adjective: lesson 02 asks later where a noun looks
@@ -96,6 +98,95 @@ def _looking(read, written, weights, shown):
     return sheet
 
 
+@paced(2)
+def bahdanau_step():
+    """A film of one decoding step: a trained model has written the, and is about to write black.
+    Its state s is compared with the encoder states of le, chat, noir, dort, the full stop and eos,
+    one pair at a time, by v times tanh of W s plus U h, which gives one score each. A softmax turns
+    the scores into weights: 0.15 for chat, 0.85 for noir. The context is the sum of the weighted
+    states. The context, the state s and the previous word make the next state, which writes black.
+    """
+    toy = toy_models.load_toy("additive")
+    numbers = BahdanauStepper(
+        toy.model, toy.source, toy.target, "le chat noir dort .", output_step=2
+    ).numbers
+    return [_looking_once(numbers, stage, seen) for stage, seen in _STAGES]
+
+
+# What has happened: 1 scores (of so many source words), 2 weights, 3 the context, 4 the next word.
+_STAGES = [(1, 1), (1, 2), (1, 3), (1, 6), (2, 6), (3, 6), (4, 6)]
+
+
+def _looking_once(numbers, stage, seen):
+    sheet = Sheet(WIDE, 534)
+    words, small = numbers["source"], "₁₂₃₄₅₆"
+    energies, shares = numbers["energies"].tolist(), numbers["alpha"].tolist()
+    places = [236 + 104 * i for i in range(len(words))]
+    middle, newest = sum(places[:4]) / 4, seen - 1
+    caption = (
+        "1  Score the source words, one pair at a time.",
+        "2  A softmax turns the scores into weights that sum to 1.",
+        "3  Multiply every encoder state by its weight, and add them up.",
+        "4  The context, the state and the previous word give the next word.",
+    )[stage - 1]
+    sheet.text(20, 28, caption, INK, 18, bold=True)
+    if stage == 1:
+        n = small[newest]
+        rule = f"e{n} = v · tanh(W s + U h{n}) = {number(energies[newest], 1)}"
+        sheet.text(min(places[newest], 640), 100, rule, INK, 18, "middle", bold=True)
+    box(sheet, 20, 258, 120, 48, "state s", ORANGE, bold=True)
+    sheet.text(80, 246, "decoder", ORANGE, 16, "middle")
+    reached = places[newest] - 18
+    sheet.path([(141, 282), (reached, 282)], ORANGE, 2)
+    sheet.text(158, 274, "W", ORANGE, 16, "middle", bold=True)
+    there = PURPLE if stage > 1 else PALE
+    box(sheet, places[0] - 46, 132, places[-1] - places[0] + 92, 32, "softmax", there)
+    for y, name, colour in (
+        (124, "weights", there),
+        (199, "scores", GREY),
+        (344, "encoder", BLUE),
+    ):
+        sheet.text(places[-1] + 58, y, name, colour)
+    for i, (x, word, energy, share) in enumerate(zip(places, words, energies, shares, strict=True)):
+        if stage > 2 and share > 0.005:
+            end = middle + 0.5 * (x - middle)
+            sheet.arrow(x, 368, end, 428, PURPLE, 18 * share, head=9 + 12 * share)
+            side = -1 if x < middle else 1
+            sheet.text(
+                x + 0.25 * (end - x) + 50 * side, 396, f"× {share:.2f}", PURPLE, 16, "middle", True
+            )
+        box(sheet, x - 46, 308, 92, 58, f"{word}\nh{small[i]}", BLUE)
+        now = i == newest if stage == 1 and seen < 6 else i < seen
+        box(sheet, x - 34, 234, 68, 28, "tanh", GREY if now else PALE)
+        if now:
+            sheet.arrow(x, 307, x, 262, BLUE)
+            sheet.text(x + 8, 298, "U", BLUE, 16, bold=True)
+            sheet.arrow(x - 18, 282, x - 18, 262, ORANGE)
+            sheet.arrow(x, 233, x, 206, GREY)
+            sheet.text(x + 8, 225, "v", GREY, 16, bold=True)
+        if i < seen:
+            sheet.text(x, 199, number(energy, 1), INK, 16, "middle", bold=True)
+            sheet.arrow(x, 183, x, 166, there)
+        if stage > 1:
+            sheet.rect(x - 46, 126 - 60 * share, 92, 60 * share, PURPLE)
+            sheet.text(x, 120 - 60 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
+    if stage > 2:
+        box(sheet, middle - 120, 430, 240, 42, "context c", PURPLE, bold=True)
+        parts = [f"{w:.2f} h{n}" for w, n in zip(shares, small, strict=True) if w > 0.005]
+        sheet.text(middle, 494, f"c = {' + '.join(parts)}", PURPLE, 16, "middle")
+    if stage > 3:
+        sheet.arrow(middle + 121, 451, 648, 451, PURPLE)
+        box(sheet, 650, 425, 112, 52, "next state", ORANGE, bold=True)
+        token(sheet, 855, 406, numbers["input"][1], ORANGE, 90)
+        sheet.text(855, 383, "previous word", ORANGE, 16, "middle")
+        elbow(sheet, [(809, 406), (706, 406), (706, 423)], ORANGE)
+        sheet.arrow(763, 451, 808, 451, ORANGE)
+        token(sheet, 855, 451, numbers["target"][1], ORANGE, 90)
+        sheet.text(855, 488, "next word", ORANGE, 16, "middle")
+        elbow(sheet, [(80, 307), (80, 516), (706, 516), (706, 479)], ORANGE)
+    return sheet
+
+
 def decoding_token_by_token():
     """A film: the decoder is given the words written so far, writes one more, and that word is
     appended to what it is given at the next step.
@@ -162,6 +253,7 @@ def _filling(weights, row, seen):
 PICTURES = [
     hidden_state_travelling,
     decoder_looking_back,
+    bahdanau_step,
     decoding_token_by_token,
     self_attention_filling,
 ]
