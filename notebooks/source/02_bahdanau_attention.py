@@ -115,23 +115,28 @@ exercises.warm_up(2)
 notebook.picture("decoder_looking_back")
 
 # %% [markdown]
-# At each of these steps nearly all the weight is on one word, but the weight can also be shared among several.
-# And every word that is written gets weights of its own. Where do they come from?
+# Every word that is written gets weights of its own. Where do they come from?
 #
-# The decoder has a state as well, $s_{t-1}$, and it's about to write word $t$. It needs one number per source
-# word, which says how useful that word is *right now*. So we build a small network that takes **one pair** at
-# a time, the decoder's state and one encoder state, and returns one number, the **energy** or **score**:
-#
-# $$e_{t,i} = v^\top \tanh(W s_{t-1} + U h_i)$$
-#
-# A softmax over the source words turns the scores into **weights** $\alpha_{t,i}$ that are positive and
-# sum to 1, and the weighted sum of the encoder states is the **context**, $c_t = \sum_i \alpha_{t,i} h_i$.
-# Together with the previous word, the context enters the decoder's next step.
+# The decoder has a state as well, $s$. It needs one number per source word, which says how useful that word is
+# *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and one encoder
+# state, and returns one number, the **energy** or **score**. In the film above nearly all the weight is on one
+# word at each step, but it can also be shared. Here's a single step of a model that has written *the* and
+# shares its weight between two words:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
+# Now the same step in symbols. Before word $t$ is written, the decoder's state is $s_{t-1}$, and source word $i$
+# gets the score
+#
+# $$e_{t,i} = v^\top \tanh(W s_{t-1} + U h_i).$$
+#
+# The two states come from two different networks, so we can't expect their entries to mean the same. $W$ and $U$
+# turn both into vectors of the same kind, which can be added, and $v$ turns the result into one number. A softmax
+# over the source words turns the scores into **weights** $\alpha_{t,i}$, and the weighted sum of the encoder states
+# is the **context**, $c_t = \sum_i \alpha_{t,i} h_i$.
+#
 # You'll need three names for the rest of the course. The decoder's state, which is compared with all source
 # words, is the **query**. The vectors that it's compared with are the **keys**. The vectors that are mixed
 # are the **values**. Here the keys and the values are the same encoder states.
@@ -214,18 +219,24 @@ without_keys = (torch.tanh(state @ w).expand(3, 2) @ v).softmax(-1)
 other = torch.tensor([-1.0, 0.5])
 ignoring = [(torch.tanh(encoder_states @ u) @ v).softmax(-1) for s in (state, other)]
 both = [layer(s[None], encoder_states[None])[1][0].detach() for s in (state, other)]
+without_tanh = [((s @ w + encoder_states @ u) @ v).softmax(-1) for s in (state, other)]
 exercises.reveal(
     "without_the_decoder_state", measured="frozen" if torch.equal(*ignoring) else "uniform"
 )
 print("without U h (the encoder's part):", [round(x, 2) for x in without_keys.tolist()])
 print("without W s (the decoder's part):", [round(x, 2) for x in ignoring[0].tolist()], "always")
 print("with both, at two steps:", *[[round(x, 2) for x in b.tolist()] for b in both])
+print("without tanh, at two steps:", *[[round(x, 2) for x in b.tolist()] for b in without_tanh])
+torch.testing.assert_close(*without_tanh)
 torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
 notebook.tell(
     """Without $U h_i$ every source word gets the same weight, and without $W s$ the weights never change from
     step to step. So a score has to depend on both, and you can test that: change the decoder's state, then
-    change the encoder's states, and see whether the weights change each time."""
+    change the encoder's states, and see whether the weights change each time.
+
+    The same test shows what the tanh is for. Without it, $W s$ adds the same number to every score, and a softmax
+    doesn't change when all scores grow by the same amount. So the weights never change either."""
 )
 
 # %% [markdown]
