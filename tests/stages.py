@@ -8,6 +8,7 @@ runs all of them. The first stage that fails ends it. Without make::
 """
 
 import argparse
+import contextlib
 import os
 import re
 import subprocess
@@ -15,6 +16,8 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm_kernels
 
 ROOT = Path(__file__).resolve().parent.parent
 # One worker a core would be more, but two fit the smallest machine the course promises to run on.
@@ -37,10 +40,13 @@ class Stage:
     name : str
     commands : list of list of str
         Python modules with their arguments.
+    kernels : bool, default=False
+        Whether they start kernels, and so want a process from which those are forked.
     """
 
     name: str
     commands: list
+    kernels: bool = False
 
 
 QUICK = [
@@ -50,13 +56,19 @@ QUICK = [
 ALL = [
     *QUICK,
     Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB]]),
-    Stage("in a browser", [[*PYTEST, *BROWSER, "--dist=loadfile"]]),
+    # By name, not by the number of tests: the files that take longest happen to come first.
+    Stage(
+        "in a browser",
+        [[*PYTEST, *BROWSER, "--dist=loadfile", "--no-loadscope-reorder"]],
+        kernels=True,
+    ),
     Stage("slow tests and mutants", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
     # A notebook's cells share a kernel, so they stay with one worker; conftest.py puts the
     # longest first, so that no worker is left alone with it at the end.
     Stage(
         "notebooks, untouched and solved",
         [[*PYTEST, "notebooks", *NOTEBOOKS, "--dist=loadfile", "--no-loadscope-reorder"]],
+        kernels=True,
     ),
 ]
 
@@ -75,8 +87,13 @@ def run(stage):
         How many tests "passed", "failed", were "skipped" or in "error", as pytest says it.
     """
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with warm_kernels.ready(env) if stage.kernels else contextlib.nullcontext(env) as env:
+        return _run(stage.commands, env)
+
+
+def _run(commands, env):
     passed, counts = True, {}
-    for module, *arguments in stage.commands:
+    for module, *arguments in commands:
         command = [sys.executable, "-m", module, *arguments]
         print(f"$ {module} {' '.join(arguments)}", flush=True)
         with subprocess.Popen(

@@ -5,7 +5,9 @@ cells with a check run, those that use what they define, and whatever these need
 """
 
 import ast
+import builtins
 import re
+import symtable
 import tempfile
 
 import nbformat
@@ -24,32 +26,43 @@ LESSONS = sorted(
 def names(source):
     """Collect the names that a cell uses, those that it binds, and those whose inside it changes.
 
-    A cell that is not plain Python (a magic, say) gives None.
+    They are the notebook's own: what is local to a function or built in doesn't count. A cell that
+    is not plain Python (a magic, say) gives None.
     """
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        tree, table = ast.parse(source), symtable.symtable(source, "cell", "exec")
     except SyntaxError:
         return None
-    used, bound, changed = set(), set(), set()
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.alias):
-            bound.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            used.add(node.target.id)
-        inside = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            inside = node.value  # x.y = …, x[y] = …
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            inside = node.value.func  # x.append(…), x.weight.copy_(…)
+    bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    used = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    inner = list(table.get_children())
+    while inner:
+        scope = inner.pop()
+        used |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and s.is_global()}
+        inner += scope.get_children()
+    used |= {node.target.id for node in ast.walk(tree) if in_place(node)}
+    used -= set(dir(builtins)) - bound
+    return used, bound, {name for node in ast.walk(tree) for name in changed(node)} & (used | bound)
+
+
+def in_place(node):
+    return isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+
+
+def changed(node):
+    """List the names whose inside a statement may change: x.y = …, x.append(…), train(x)."""
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        insides = [node.value]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        insides = [node.value.func, *node.value.args]
+    else:
+        return []
+    found = []
+    for inside in insides:
         while isinstance(inside, ast.Attribute | ast.Subscript | ast.Call):
             inside = inside.func if isinstance(inside, ast.Call) else inside.value
-        if isinstance(inside, ast.Name):
-            changed.add(inside.id)
-    return used, bound, changed
+        found += [inside.id] if isinstance(inside, ast.Name) else []
+    return found
 
 
 def touched(sources, checked):
@@ -149,6 +162,9 @@ def test_a_solved_lesson_is_green(name):
         (["x = []", "check", "x.append(f)", "len(x)"], [0, 1, 2, 3]),
         (["def g():\n    return h", "h = 3", "check", "f(g())"], [0, 1, 2, 3]),
         (["%time 3", "check"], [0, 1]),
+        (["check", "print(f(1))", "print(2)"], [0, 1]),  # who prints doesn't change printing
+        (["x = 1", "def g():\n    x = 2", "check", "y = [x for x in f(2)]", "x"], [2, 3]),
+        (["x = []", "g(x)", "check", "f(x)"], [0, 1, 2, 3]),  # a call may change what it gets
     ],
 )
 def test_only_what_solutions_can_change_runs_again(cells, kept):

@@ -1,6 +1,7 @@
 """Lessons in a real JupyterLab, in a real Chromium: what is painted, not only what is stored."""
 
 import pytest
+from playwright.sync_api import TimeoutError
 
 from notebooks import build
 
@@ -119,8 +120,11 @@ def inwards(slider):
 
 def expect_answer(page, explorer, before, what):
     """Wait until Python has answered once more."""
-    for _ in range(150):
-        if explorer.get_attribute("data-answered") != before:
-            return
-        page.wait_for_timeout(100)
-    pytest.fail(f"no answer to {what} of {explorer.get_attribute('aria-label')}")
+    try:
+        page.wait_for_function(
+            "([box, before]) => box.getAttribute('data-answered') !== before",
+            arg=[explorer.element_handle(), before],
+            timeout=15_000,
+        )
+    except TimeoutError:
+        pytest.fail(f"no answer to {what} of {explorer.get_attribute('aria-label')}")
