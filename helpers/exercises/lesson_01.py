@@ -179,7 +179,7 @@ EXERCISES = [
     Exercise(
         name="teacher_forcing",
         title="the decoder's input in training",
-        task="Turn the target ids into the decoder's input: shifted one position to the right, with begin of sentence in front, in the same shape.",
+        task="Turn the target ids into the decoder's input: shifted one position to the right, with the begin-of-sentence token in front, in the same shape.",
         minutes=4, difficulty=2, importance=5,
         reference=teacher_forcing,
         draw=_draw_targets,

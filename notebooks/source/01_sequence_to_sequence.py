@@ -336,8 +336,8 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if "parc
 #
 # How long is too long differs from model to model. Cho et al. (2014b) saw their translations get worse
 # quickly as the sentences got longer. Sutskever et al. (2014), with four layers of 1,000 cells and the source
-# words in reverse order, reported no trouble with long sentences. We conclude that a larger vector might move
-# the limit. The two models differ in other ways as well, though, so this comparison can't prove it.
+# words in reverse order, reported no trouble with long sentences. So a larger vector might move the limit. The
+# two models differ in other ways as well, though, so this comparison can't prove it.
 #
 # Longer sentences also offer more chances for a mistake, but *Going deeper* shows that this explains only a
 # small part of the drop in accuracy. In lesson 02 we'll train a model on the same data for just as long and
@@ -1077,8 +1077,8 @@ assert lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:
 
 # %% [markdown]
 # With a fixed context vector, all three kinds of cell show the same problems. The model that looks back gets
-# the beginning right every time, and when a colour changes, no other word of its translation changes. Each
-# model was trained only once, with one seed, so don't read much into the differences between the three.
+# the beginning right every time, and when a colour changes, nothing else in the translation does. Each model was
+# trained only once, with one seed, so don't read much into the differences between the three.
 #
 # ### Do both sides have the same length?
 #

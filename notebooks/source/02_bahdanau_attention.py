@@ -275,7 +275,7 @@ pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source)
 print(" ".join(pair.source), "→", " ".join(pair.target))
 
 # %% [markdown]
-# Most of the weight will be on the diagonal. Which French word does the English noun after *red* attend to?
+# Compare two neighbouring rows of its map, the row of *red* and the row of the noun that comes after it.
 
 # %%
 exercises.predict("where_the_noun_looks")
@@ -528,8 +528,8 @@ assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
 # All four translate long sentences almost without a mistake, but their maps agree with the true alignment to
 # different degrees. Each model was trained only once, with one seed, so the order of the four could be
 # different next time. That includes the order of *additive* and *concat*, whose formulas are practically the
-# same, although one attends before the recurrent step and the other after it. *dot* even has fewer parameters
-# than lesson 01's model, because in Luong's decoder no context enters the GRU, so its matrices are narrower.
+# same, although one attends before the recurrent step and the other after it. *dot* has fewer parameters than even
+# lesson 01's model, because in Luong's decoder no context enters the GRU, so its matrices are narrower.
 #
 # Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in
 # section 2. Others belong to words that need nothing from the source. In this corpus *it* is always followed

@@ -97,8 +97,8 @@ def bars(names, heights, title):
 #   *car*. The value holds the colour.
 # - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
 #   section 5.
-# - The pencil in section 5 gives 1: the vector of *cat* went in as it is, without $W_K$. A number with decimals has
-#   already been divided by $\sqrt 3$.
+# - *The score in section 5 is 1.* Then the vector of *cat* was used as it is, without $W_K$. If the answer has
+#   decimals, it has already been divided by $\sqrt 3$.
 #
 # **If you're running late**: at the second noun in section 3, skip the vote, but run the cell and read its last
 # lines aloud, because the end of section 4 refers to it. In section 5, work out only the score of *cat*, together
@@ -150,8 +150,8 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. Does this word have what I'm looking for?
 #
-# Let's make it as small as possible. In *"the small red car stops"*, suppose that *car* should
-# collect its adjectives. We give each word a vector of five numbers, which we simply make up for now.
+# Let's begin with a sentence of five words, *"the small red car stops"*. Suppose that *car* should collect its
+# adjectives. We give each word a vector of five numbers, which we simply make up for now.
 
 # %%
 words = ["the", "small", "red", "car", "stops"]
@@ -307,8 +307,8 @@ print((queries @ x.T).softmax(-1))  # (S, S): row 3 holds the weights of car
 assert torch.equal(queries[3], wanted)
 
 # %% [markdown]
-# Row 3 holds the weights that you know. The other words ask for nothing, so their rows are even. With another noun in
-# place of *car*, the same matrix would find that noun's adjectives.
+# Row 3 holds the weights you've already seen. The other words ask for nothing, so their rows are even. With another
+# noun in place of *car*, the same matrix would find that noun's adjectives.
 #
 # So three matrices are all that we have to find: each word's embedding $x$ is multiplied by $W_Q$ to get its query, by
 # $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random ones and trains them like any other
@@ -798,8 +798,8 @@ exercises.quiz("temperature_to_zero")
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
 # Only the score differs from ours. The weight as a function of distance is called a **kernel**, and its width
-# $h$ does what the temperature did. Make the kernel narrow, then wide. At which width is the number after
-# *Off the true curve by* smallest?
+# $h$ does what the temperature did. Make the kernel narrow, then wide. At which width is the estimate closest to
+# the true curve? The last number on the right is its distance.
 
 # %%
 KernelRegression(width=1.0)

@@ -38,8 +38,8 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # goes into two details that people get wrong: the square root and the mask.
 #
 # **If you're running late**: solve section 3's find-the-bug exercise together, aloud (three minutes saved), and leave
-# "Two interfaces of PyTorch" for home (two). People meet it the first time they use `nn.MultiheadAttention`. Keep ten
-# minutes for `scaled_dot_product_attention`, because everything before it was practice for it.
+# "Two interfaces in PyTorch" for home (two). People meet it the first time they use `nn.MultiheadAttention`. Keep ten
+# minutes for `scaled_dot_product_attention`, because everything before it leads up to it.
 #
 # **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$?"
 # (the variance of $q \cdot k / d_k$ is $1/d_k$, so wide heads would spread their weight evenly) ·
@@ -275,10 +275,11 @@ for d_k in (4, 64, 512):
 #
 # Why is it a problem if one key takes all the weight? Because then the model can hardly learn. Once a weight
 # is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
-# through the softmax is nearly zero. Such a softmax is called **saturated**. The paper's heads have 64 entries, where
-# it would be less severe than at 512. And all this is about the start of training, when the entries are still
-# independent. Later a model may make its scores as sharp as it likes. Move the slider and watch the variance, the
-# spread of the weights and the gradient together.
+# through the softmax is nearly zero. Such a softmax is called **saturated**.
+#
+# With the paper's heads, which are 64 wide, the problem would be less severe than at 512. It also concerns only the
+# start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
+# them to be. Move the slider and watch the variance, the spread of the weights and the gradient together.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -319,10 +320,9 @@ def causal_mask(length):
 exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
-# Where does the mask go? Most people's first idea is to compute the weights as always and set the forbidden
-# ones to zero afterwards. Then no word gets the value of a later word, which sounds like what we want. Let's
-# test the idea: we change the *last* of four words and look at which of the outputs change. If the future is
-# really hidden, the first three outputs should stay the same.
+# Where does the mask go? One idea is to compute the weights as always and set the forbidden ones to zero
+# afterwards, so that no word gets the value of a later word. Let's test it: we change the *last* of four words
+# and look at which of the outputs change. If the future is hidden, the first three outputs stay the same.
 
 
 # %%
@@ -413,8 +413,8 @@ both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both[1, 0].int())
 
 # %% [markdown]
-# The two dimensions of size 1 are for heads and queries. The same keys are padding for every head and every
-# query, so broadcasting can repeat the mask. Choose a mask below, pick a query, and see what happens to its row.
+# The two dimensions of size 1 are for heads and queries. Every head and every query has to skip the same padded
+# keys, so broadcasting can repeat the mask. Choose a mask below, pick a query, and see what happens to its row.
 
 # %%
 MaskBuilder()
@@ -455,9 +455,9 @@ for mask in (None, causal, padding, both):
 print("equal to PyTorch's without a mask, with a causal one, a padding one, and both")
 
 # %% [markdown]
-# ### Two interfaces of PyTorch
+# ### Two interfaces in PyTorch
 #
-# Attention comes in two forms, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
+# PyTorch offers attention in two forms, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
 # our causal mask to the second one.
 
 # %%
@@ -489,8 +489,8 @@ notebook.tell(
 # %% [markdown]
 # ## 4. What does it cost?
 #
-# There are two matrix products in the formula, one for the scores and one for the mixture. Suppose we give the
-# same layer a longer text. PyTorch can count the multiplications for us.
+# There are two matrix products in the formula, one for the scores and one for the mixture. What do they cost if we
+# give the same layer a longer text? PyTorch can count the multiplications for us.
 
 # %%
 exercises.predict("twice_the_length")

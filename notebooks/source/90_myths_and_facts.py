@@ -235,7 +235,7 @@ assert not equal
 # [lesson 04](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?) shows.
 #
 # **18 · "A mask's `True` means the same everywhere."** PyTorch's own two attention functions disagree.
-# [Lesson 04](04_self_attention_matrices.ipynb#Two-interfaces-of-PyTorch) gives both of them the same mask.
+# [Lesson 04](04_self_attention_matrices.ipynb#Two-interfaces-in-PyTorch) gives both of them the same mask.
 #
 # **19 · "A fully masked row does no harm."** With scores of −∞ the softmax computes 0/0, and a single `nan`
 # spoils every weight of the model at the next training step. With −1e9 instead, the row silently becomes

@@ -27,7 +27,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="where_half_goes_wrong",
-        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of them wrong?",
+        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of the sentences wrong?",
         unit="words",
         low=4,
         high=40,
@@ -119,7 +119,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="layers_to_32",
-        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …, each layer looking back) does it take until one can depend on the other?",
+        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …, each layer looking back) does it take before the output at one of them can depend on the other?",
         unit="layers",
         low=1,
         too_low="Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.",

@@ -227,15 +227,15 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_noun_looks",
-        "After *red*, the model writes the noun. Compared with the position that *red* attended to, where is the one that the noun attends to?",
+        "The model has just written *red*, and next comes the noun. Where is the largest weight in the noun's row, compared with the row of *red*?",
         options={
             "on": (
-                "one place further to the right, as everywhere on the diagonal",
-                "In most of the sentence, yes. Here French has the two words in the opposite order.",
+                "one place further to the right, on the next French word",
+                "That's right where both languages have the same order. Here French has the two words in the opposite order.",
             ),
             "same": (
-                "at the same place",
-                "The adjective and the noun are two words in French, too.",
+                "in the same place, because the query hasn't yet read *red*",
+                "It hasn't, but it has read the context from which *red* was written, so it can ask for the next word.",
             ),
             "back": (
                 "one place back to the left",
@@ -256,7 +256,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "what_attention_solved",
-        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them has attention not solved at all?",
+        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them does attention leave completely unsolved?",
         options={
             "waiting": (
                 "waiting: four times as many words still take several times as long",

@@ -142,7 +142,7 @@ QUESTIONS = [
     Question(
         "who_may_see_padding",
         "The padding mask hides padded keys, but padded queries still look at real words. Does that "
-        "matter? Why do we not hide them too?",
+        "matter? Why don't we hide them too?",
         "open",
         answer="It doesn't matter, because nothing uses what a padded query computes. Its row of "
         "the output belongs to no word, the loss skips it, and as a key it's hidden from "
