@@ -165,7 +165,7 @@ def test_a_wrong_shape_is_told(name):
 
     verdict = exercises.check(name, answer)
     assert verdict.mistake == "wrong shape", verdict
-    assert "expected shape" in verdict.message
+    assert "Expected shape" in verdict.message
     assert "got (7, 3" in verdict.message
 
 
@@ -403,7 +403,7 @@ def test_the_shapes_that_are_named_differ():
         return found if len(words) == 5 else [found]
 
     verdict = exercises.check("words_to_ids", answer)
-    assert "expected shape (6,); got (1, 6)" in verdict.message
+    assert "Expected shape (6,); got (1, 6)" in verdict.message
 
 
 # Bugs to find.

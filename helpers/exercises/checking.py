@@ -92,7 +92,7 @@ def judge(name, answer):
     except Exception as error:
         # Nothing should come here. Whatever an answer returns, a lesson must go on.
         return Verdict(
-            False, "wrong type", f"this result cannot be compared: {type(error).__name__}."
+            False, "wrong type", f"This result cannot be compared: {type(error).__name__}."
         )
 
 
@@ -106,7 +106,7 @@ def _check(exercise, answer):
     if is_stub(answer):
         raise _Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
     if not callable(answer):
-        _fail("wrong type", f"expected a function; got {compare.describe(answer)}.")
+        _fail("wrong type", f"Expected a function; got {compare.describe(answer)}.")
     search = diagnosis.search(exercise)
     cases, wanted = search.cases, search.wanted
     got = [
@@ -195,7 +195,7 @@ def _run(exercise, answer, case, form, wanted):
     except compare.TooLong:
         _fail(
             "too long",
-            f"stopped after {compare.SECONDS:.0f} seconds on ({shapes}). Is there a loop that never "
+            f"Stopped after {compare.SECONDS:.0f} seconds on ({shapes}). Is there a loop that never "
             f"ends?",
         )
     except BaseException as error:
@@ -204,7 +204,7 @@ def _run(exercise, answer, case, form, wanted):
     if result is None:
         _fail(
             "wrong type",
-            "your function returned None. Is the return missing, or is what it returns still None?",
+            "Your function returned None. Is the return missing, or is what it returns still None?",
         )
     return result
 
@@ -220,7 +220,7 @@ def _demand_unchanged(case, given):
             }[kind]
             _fail(
                 "changed its input",
-                f"your function changed a {kind} that it was given, and the caller may still need "
+                f"Your function changed a {kind} that it was given, and the caller may still need "
                 f"it. {remedy}.",
             )
 
@@ -230,25 +230,25 @@ def _read(exercise, result, form, wanted):
     try:
         parts = compare.parts(compare.like(result, form))
     except compare.TooLarge:
-        _fail("too large", f"the result is far too large: {compare.describe(result)}.")
+        _fail("too large", f"The result is far too large: {compare.describe(result)}.")
     except Exception:
         _fail(
             "wrong type",
-            f"expected {compare.describe(form)}; got {compare.describe(result)}.",
+            f"Expected {compare.describe(form)}; got {compare.describe(result)}.",
         )
     if wanted is None:
         return parts
     if len(parts) != len(wanted):
         _fail(
             "wrong type",
-            f"{_all_of_them(exercise, parts, wanted) or 'expected'} {_count(wanted)}, "
+            f"{_all_of_them(exercise, parts, wanted) or 'Expected'} {_count(wanted)}, "
             f"{compare.describe(form)}; got {len(parts)}: {compare.describe(result)}.",
         )
     for w, g in zip(wanted, parts, strict=True):
         if w.dtype == torch.bool and g.dtype != torch.bool:
             _fail(
                 "wrong type",
-                f"expected truth values, a boolean tensor; got {str(g.dtype).removeprefix('torch.')}"
+                f"Expected truth values, a boolean tensor; got {str(g.dtype).removeprefix('torch.')}"
                 f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
             )
     return parts
@@ -260,7 +260,7 @@ def _all_of_them(exercise, parts, wanted):
     names = advice.result_names(right, len(wanted)) if len(parts) < len(wanted) else None
     if not names:
         return ""
-    return f"return {'both' if len(names) == 2 else 'all'}: {', '.join(names)}. Expected"
+    return f"Return {'both' if len(names) == 2 else 'all'}: {', '.join(names)}. Expected"
 
 
 def _what_raised(error, answer, shapes):
@@ -294,7 +294,7 @@ def _demand_whole_numbers(got, wanted):
         if whole and b.is_floating_point():
             _fail(
                 "wrong type",
-                "the numbers are right, but they are floats. Ids and places are whole numbers, and "
+                "The numbers are right, but they are floats. Ids and places are whole numbers, and "
                 "nn.Embedding refuses anything else; torch.full_like, for one, keeps the type.",
             )
 
@@ -308,7 +308,7 @@ def _demand_shape(exercise, case, got, wanted):
             shapes = _named(exercise, case)
             _fail(
                 "wrong shape",
-                f"expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
+                f"Expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
             )
 
 

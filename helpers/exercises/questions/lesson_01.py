@@ -269,7 +269,7 @@ QUESTIONS = [
         [
             right(
                 "No. It has neither recurrence nor convolution over positions, and only attention passes information between them.",
-                "Yes. The feed-forward part works on each position alone.",
+                "Its feed-forward part works on each position alone, so it isn't a convolution over positions either.",
             ),
             wrong(
                 "Yes, because its feed-forward layers are convolutions over neighbouring words.",

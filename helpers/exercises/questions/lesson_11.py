@@ -143,7 +143,7 @@ QUESTIONS = [
         [
             right(
                 "No error, but the output is nonsense.",
-                "Yes. All ids are valid, and each looks up the vector of some other piece.",
+                "All ids are valid, but each looks up the vector of some other piece.",
             ),
             wrong(
                 "An error, because the model notices unknown pieces.",

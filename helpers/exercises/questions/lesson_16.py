@@ -62,7 +62,7 @@ QUESTIONS = [
             ),
             right(
                 "No, because the first token never attends to token 50.",
-                "Yes. Every token attends to it, but it has attended to nothing except itself.",
+                "Every token attends to it, but it has attended to nothing except itself.",
             ),
             wrong(
                 "Only if token 50 is inside the last token's window anyway.",

@@ -423,7 +423,7 @@ QUESTIONS = [
         "A batch is padded to 512, and the padding is masked. What does the mask save?",
         (
             "Nothing. It only keeps the padding out of the results.",
-            "Yes. Every padded position still runs through all the matrices, so pad to the longest text of the batch.",
+            "Every padded position still runs through all the matrices, so pad to the longest text of the batch.",
         ),
         (
             "All the work for the padded positions.",
