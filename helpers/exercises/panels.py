@@ -193,6 +193,12 @@ def _words(rows):
     return "; ".join(" ".join(f"{number:.3g}" for number in row[:6]) for row in rows[:4])
 
 
+def _fitting(number):
+    """Write a number with three digits, or with one where three don't fit into a cell."""
+    text = f"{number:.3g}"
+    return text if len(text) < 8 else f"{number:.1g}"
+
+
 def _grid(rows, title):
     cell_width, cell_height, top = 58, 26, 26
     finite = [abs(x) for row in rows for x in row if abs(x) < float("inf")] or [1.0]
@@ -209,7 +215,7 @@ def _grid(rows, title):
                 f'<rect x="{x}" y="{y}" width="{cell_width - 2}" height="{cell_height - 2}" '
                 f'fill="{fill}" stroke="#5b6570" stroke-opacity="0.3"/>'
                 f'<text x="{x + cell_width / 2 - 1}" y="{y + 17}" text-anchor="middle">'
-                f"{number:.3g}</text>"
+                f"{_fitting(number)}</text>"
             )
     columns = max((len(row) for row in rows), default=1)
     return "".join(drawn), max(columns * cell_width, 80), top + len(rows) * cell_height + 2

@@ -16,7 +16,8 @@ from helpers.widgets.rnn_stepper import (
 from helpers.widgets.svg import PALE, Sheet, number
 
 STAGES = ("energies", "weights", "context", "next token")
-TOP, PITCH = 62, 30  # pixels: the first row, and to the next
+HEIGHT = 426  # pixels
+TOP, PITCH = 62, 30  # the first row, and to the next
 COLUMN, ROW = 32, 22  # of the alignment map
 
 
@@ -141,7 +142,7 @@ class BahdanauStepper(SentenceStepper):
 
     def _draw_source(self):
         """Draw a row for every source word: its state, its energy, its weight."""
-        sheet, found, stage = Sheet(400, 396), self.numbers, self.stage
+        sheet, found, stage = Sheet(400, HEIGHT), self.numbers, self.stage
         heads = ((110, "state h", BLUE, 1), (276, "energy e", ORANGE, 1), (290, "weight α", INK, 2))
         for x, words, colour, first in heads:
             anchor = "end" if x == 276 else "start"
@@ -173,7 +174,7 @@ class BahdanauStepper(SentenceStepper):
 
     def _draw_outcome(self):
         """Draw the likeliest tokens, and the alignment map: one row per token written."""
-        sheet, found = Sheet(400, 396), self.numbers
+        sheet, found = Sheet(400, HEIGHT), self.numbers
         sheet.text(0, 18, "Next token", PURPLE, bold=True)
         for i, (word, chance) in enumerate(found["candidates"]):
             y, there = 26 + 26 * i, self.stage == 4
@@ -182,13 +183,13 @@ class BahdanauStepper(SentenceStepper):
             sheet.rect(110, y, 220, 20, PALE)
             sheet.rect(110, y, 220 * chance if there else 0, 20, PURPLE)
             sheet.text(340, y + 16, number(chance) if there and chance >= 0.005 else "", GREY)
-        sheet.text(0, 132, "Alignment map: click a row to go there", INK, bold=True)
+        sheet.text(0, 120, "Alignment map: click a row to go there", INK, bold=True)
         for i, word in enumerate(found["source"]):
-            sheet.text(110 + COLUMN * (i + 0.5), 154, word.strip("<>")[:4], BLUE, anchor="middle")
+            sheet.text(112 + COLUMN * (i + 0.4), 190, word.strip("<>")[:8], BLUE, turn=50)
         for t, word in enumerate(found["target"]):
-            self._draw_row(sheet, t, word, 162 + ROW * t)
-        draw_scale(sheet, 96, 374)
-        sheet.text(300, 387, self.cut().strip()[:16], GREY)
+            self._draw_row(sheet, t, word, 196 + ROW * t)
+        draw_scale(sheet, 96, 404)
+        sheet.text(300, 417, self.cut().strip()[:16], GREY)
         return sheet
 
     def _draw_row(self, sheet, t, word, y):

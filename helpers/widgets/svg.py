@@ -128,7 +128,9 @@ class Sheet:
 
     # Shapes -----------------------------------------------------------------------------------
 
-    def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, opacity=1.0):
+    def text(
+        self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, opacity=1.0, turn=0
+    ):
         """Write words on the base line y.
 
         Parameters
@@ -141,11 +143,14 @@ class Sheet:
             Which part of the words stands at x.
         bold : bool
         opacity : float
+        turn : float, default=0
+            By how many degrees the words rise.
         """
         extra = f' font-size="{size}"' if size != TEXT else ""
         extra += f' text-anchor="{anchor}"' if anchor != "start" else ""
         extra += ' font-weight="bold"' if bold else ""
         extra += f' opacity="{opacity}"' if opacity < 1 else ""
+        extra += f' transform="rotate({-turn:g} {x:.1f} {y:.1f})"' if turn else ""
         extra += f' fill="{colour}"' if colour != INK else ""
         words = xml_text(str(words))
         # Spaces that line things up stay.
