@@ -134,8 +134,8 @@ notebook.picture("bahdanau_step")
 #
 # $$e_{t,i} = v^\top \tanh(W s_{t-1} + U h_i).$$
 #
-# The two states come from two different networks, so we can't expect their entries to mean the same. $W$ and $U$
-# turn both into vectors of the same kind, which can be added, and $v$ turns the result into one number. A softmax
+# The two states come from two different networks, so we can't expect their entries to mean the same thing. $W$ and
+# $U$ turn both into vectors of the same kind, which can be added, and $v$ turns the result into one number. A softmax
 # over the source words turns the scores into **weights** $\alpha_{t,i}$, and the weighted sum of the encoder states
 # is the **context**, $c_t = \sum_i \alpha_{t,i} h_i$.
 #

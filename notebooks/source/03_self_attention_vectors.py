@@ -799,7 +799,7 @@ exercises.quiz("temperature_to_zero")
 #
 # Only the score differs from ours. The weight as a function of distance is called a **kernel**, and its width
 # $h$ does what the temperature did. Make the kernel narrow, then wide. At which width is the estimate closest to
-# the true curve? The last number on the right is its distance.
+# the true curve? The last number on the right measures the distance.
 
 # %%
 KernelRegression(width=1.0)
