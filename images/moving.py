@@ -187,6 +187,72 @@ def _looking_once(numbers, stage, seen):
     return sheet
 
 
+@paced(1.8)
+def noun_and_adjectives():
+    """A film: car collects its adjectives. In a plane of size and redness, car is at (0, 0), small
+    at (-1, 0) and red at (0, 1). The query of car gives 0.47 of its weight to small, 0.47 to red,
+    and 0.02 to each other word. First 0.47 times small moves car to the left, then 0.47 times red
+    moves it up, so that it ends at (-0.47, 0.47).
+    """
+    scores = torch.tensor([0.0, 3, 3, 0, 0])  # the adjectives match the query of car
+    return [_collecting(scores.softmax(-1).tolist(), stage) for stage in range(5)]
+
+
+def _collecting(weights, stage):
+    sheet = Sheet(WIDE, 400)
+    words = ["the", "small", "red", "car", "stops"]
+    share = weights[1]
+    caption = (
+        "The vector of car says nothing about size or colour.",
+        "Its query matches the keys of small and red.",
+        f"So it takes {share:.2f} times the value of small,",
+        f"and {weights[2]:.2f} times the value of red.",
+        "Now car is smallish and reddish.",
+    )[stage]
+    sheet.text(20, 28, caption, INK, 18, bold=True)
+    for i, (word, weight) in enumerate(zip(words, weights, strict=True)):
+        y = 96 + 62 * i
+        colour = ORANGE if word == "car" else BLUE if stage and weight > 0.1 else PALE
+        token(sheet, 80, y, word, colour, 110)
+        if stage:
+            sheet.rect(160, y - 12, 300 * weight, 24, PURPLE)
+            sheet.text(170 + 300 * weight, y + 6, f"{weight:.2f}", PURPLE, 16, bold=True)
+    if stage:
+        sheet.text(160, 66, "weights of car", PURPLE)
+
+    def place(size, redness):
+        return 800 + 260 * size, 340 - 260 * redness
+
+    sheet.line(*place(-1.2, 0), *place(0.3, 0), GREY)
+    sheet.line(*place(0, -0.12), *place(0, 1.12), GREY)
+    sheet.text(place(-1.2, 0)[0], 366, "small", GREY)
+    sheet.text(place(0.3, 0)[0], 366, "big", GREY, anchor="end")
+    sheet.text(place(0, 0)[0] + 12, 60, "red", GREY)
+    for (size, redness), shown in (((-1, 0), stage in (1, 2)), ((0, 1), stage in (1, 3))):
+        if shown:
+            sheet.arrow(*place(0, 0), *place(size, redness), BLUE, 2)
+            at = place(size, redness)
+            name, beside = ("value of small", (0, -12)) if size else ("value of red", (-14, 24))
+            sheet.text(at[0] + beside[0], at[1] + beside[1], name, BLUE, 16,
+                       "start" if size else "end")  # fmt: skip
+    corner, there = place(-share, 0), place(-share, weights[2])
+    if stage > 1:
+        sheet.arrow(*place(0, 0), *corner, PURPLE, 5, head=12)
+        sheet.text(
+            corner[0] + 50, corner[1] + 28, f"{share:.2f} · small", PURPLE, 16, "middle", True
+        )
+    if stage > 2:
+        sheet.arrow(*corner, *there, PURPLE, 5, head=12)
+        sheet.text(corner[0] - 12, 286, f"{weights[2]:.2f} · red", PURPLE, 16, "end", bold=True)
+    now = (place(0, 0), place(0, 0), corner, there, there)[stage]
+    if stage == 4:
+        sheet.dot(*place(0, 0), 9, "white", ORANGE, 2)
+        sheet.line(*place(0, 0), *there, ORANGE, 2, dash="6 5")
+    sheet.dot(*now, 10, ORANGE)
+    sheet.text(now[0] + 14, now[1] - 14, "car", ORANGE, 18, bold=True)
+    return sheet
+
+
 def decoding_token_by_token():
     """A film: the decoder is given the words written so far, writes one more, and that word is
     appended to what it is given at the next step.
@@ -254,6 +320,7 @@ PICTURES = [
     hidden_state_travelling,
     decoder_looking_back,
     bahdanau_step,
+    noun_and_adjectives,
     decoding_token_by_token,
     self_attention_filling,
 ]
