@@ -159,6 +159,17 @@ PREDICTIONS = [
         recall="what_a_map_shows",
     ),
     Prediction(
+        "one_row_or_two",
+        "Each model is trained five times. With two rows, every run gets practically all sentences right. In the middle one of the five runs with a single row, in how many sentences are both names right? (If it knew the two people but not who gives, it would be right in 50%.)",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.07,
+        too_low="An even row would be at most right in half of them. But the weights can depend on the names, and then the two orders give different mixtures.",
+        too_high="Weight for the giver is weight that the receiver can't have, so a single row has to make do with a mixture, and now and then it takes one person for the other.",
+    ),
+    Prediction(
         "torn_split",
         "Six words of width 8, two heads. `all_queries.reshape(1, 2, 6, 4)` has the right shape, (B, H, T, K). What does the second head hold?",
         options={
