@@ -234,7 +234,7 @@ notebook.tell(
     f"""MiniLM puts the right paragraph first for {by_meaning} of our 21 questions, and BM25 for {by_words}. Here the sum is
     worse than MiniLM alone ({by_both}), because BM25 now contributes little but noise. We chose the questions to be
     hard for BM25, so this isn't a fair contest either. But it shows what a vector can do and a word count
-    can't, and that which method is better depends on who asks."""
+    can't. And it shows that the better method depends on who asks."""
 )
 assert by_meaning >= 15 and by_words <= 5 and by_meaning > by_both
 assert (ranks(our_similarity, our_right) < 5).all()

@@ -509,7 +509,7 @@ print(dpo["prompts"][0])
 print("before:", dpo["examples"][0][0], "\nafter: ", dpo["examples"][0][1])
 notebook.tell(
     """
-    The same rule has made the pairs and counts the wins, so a high win rate says that the training has worked. It
+    The rule that made the pairs also counts the wins, so a high win rate says that the training has worked. It
     doesn't say that the stories have become better. That would take somebody who reads them.
     """
 )

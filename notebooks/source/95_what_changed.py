@@ -257,8 +257,8 @@ tell(
     to the one before. With rotation the distance is in the scores from the beginning. With one seed and six times as
     many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short training run.
 
-    **An output of its own** helps as well, although it takes half of the feed-forward network's parameters. Don't
-    carry that over to other sizes. In this model the output matrix is a quarter of all parameters, in Llama 3
+    **An untied output layer** helps as well, although it takes half of the feed-forward network's parameters. Don't
+    carry that over to other sizes. In this model the output matrix is a quarter of all parameters; in Llama 3
     8B it's a fifteenth. Models with about a billion parameters often still tie the two, to save memory.
 
     **Pre-norm, RMSNorm, GELU, SwiGLU and grouped heads** change hardly anything. That's no reason to doubt them,
