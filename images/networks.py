@@ -273,10 +273,10 @@ def _race(passes):
     """Draw training and writing after so many passes of the one that writes."""
     sheet = Sheet(WIDE, 396)
     _decoder_run(sheet, 0, "training", min(passes, 1), BLUE)
-    _decoder_run(sheet, 468, "writing", passes, ORANGE)
+    _decoder_run(sheet, 460, "writing", passes, ORANGE)
     for left, lines in (
         (0, ("the causal mask: row t is what", "position t is allowed to", "attend to")),
-        (468, ("one more row per pass,", "and only the newest", "prediction is used")),
+        (460, ("one more row per pass,", "and only the newest", "prediction is used")),
     ):
         for i, line in enumerate(lines):
             sheet.text(left + 236, 304 + LINE * i, line)
