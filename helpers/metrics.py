@@ -5,7 +5,6 @@ import re
 import string
 from collections import Counter
 
-import sacrebleu
 import torch
 
 
@@ -31,6 +30,8 @@ def bleu(hypotheses, references):
     Post (2018), "A Call for Clarity in Reporting BLEU Scores"; Papineni et al. (2002).
     """
     _check_paired("BLEU", hypotheses, references)
+    import sacrebleu  # here, because it imports for long and most lessons don't score
+
     return sacrebleu.corpus_bleu(list(hypotheses), [list(references)]).score
 
 
@@ -41,6 +42,8 @@ def bleu_signature():
     -------
     signature : str
     """
+    import sacrebleu
+
     score = sacrebleu.BLEU()
     score.corpus_score(["a"], [["a"]])  # it knows the number of references only afterwards
     return str(score.get_signature())

@@ -56,10 +56,12 @@ def set_up(seed=0):
     if installation.in_colab():
         _prepare_colab()
     installation.demand_packages()
-    import torch
+    from helpers import memory
 
-    from helpers import memory, plots
+    with memory.nothing_collected():
+        import torch
 
+        from helpers import plots
     memory.leave_the_compiler_out()
     memory.give_back_after_cells()
     set_seed(seed)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import tornado.web
 import yaml
+from jupyter_client.manager import start_new_kernel
 from tornado.testing import AsyncHTTPTestCase
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,8 +105,15 @@ def test_both_ways_to_run_it_agree_with_each_other():
     assert "mem_guarantee = 500 * MB" in config
     server = config.partition('"JUPYTER_CONFIG_PATH": str(HERE / "')[2].partition('"')[0]
     assert (HUB / server / "jupyter_server_config.json").exists()
-    path = values["singleuser"]["extraEnv"]["JUPYTER_CONFIG_PATH"]
-    assert path == f"/srv/course/class/hub/{server}"
+    environment = values["singleuser"]["extraEnv"]
+    for path in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
+        assert environment[path] == f"/srv/course/class/hub/{server}"
+        assert f'"{path}": str(HERE / "{server}")' in config
+    assert f'"NBFORMAT_VALIDATOR": "{environment["NBFORMAT_VALIDATOR"]}"' in config
+    command = values["singleuser"]["cmd"]
+    assert json.dumps(command) in (HUB / "Dockerfile").read_text("utf-8")
+    assert (ROOT / Path(command[-1]).relative_to("/srv/course")).exists()
+    assert f'HERE / "{Path(command[-1]).name}"' in config
     port = service["spec"]["ports"][0]["port"]
     assert values["hub"]["services"]["class-view"]["url"] == f"http://class-view:{port}"
     assert compose["services"]["hub"]["environment"]["COURSE_VIEW"] == f"http://hub:{port}"
@@ -113,8 +122,75 @@ def test_both_ways_to_run_it_agree_with_each_other():
     assert image == f"{singleuser['name']}:{singleuser['tag']}"
 
 
+# In a process of its own, because what is left out stays out.
+LEAVE_OUT = """
+import sys
+import singleuser
+sys.meta_path.insert(0, singleuser.LeaveOut())
+{work}
+for name in singleuser.ABSENT:
+    assert name not in sys.modules, name
+for name in singleuser.EMPTY:
+    assert isinstance(sys.modules.get(name), singleuser.Empty), name
+"""
+ANYBODY = """
+import jupyterhub.handlers.pages, jupyterhub.orm
+from sqlalchemy.exc import SQLAlchemyError
+try:
+    raise ValueError
+except (SQLAlchemyError, ValueError):
+    pass
+try:
+    import IPython
+except ModuleNotFoundError:
+    pass
+"""
+THE_SERVER = """
+import jupyterhub.singleuser.extension, jupyterlab.labapp, nbgitpuller.handlers
+from jupyter_client.kernelspec import KernelSpecManager
+assert KernelSpecManager().find_kernel_specs()
+"""
+
+
+def leave_out(work):
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVE_OUT.format(work=work)],
+        env={**os.environ, "PYTHONPATH": str(HUB), "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1"},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+
+
 has_hub = importlib.util.find_spec("jupyterhub") is not None
 needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (class/hub)")
+
+
+@needs_hub
+@pytest.mark.slow
+def test_a_learners_server_does_without_the_hubs_database():
+    leave_out(THE_SERVER)
+
+
+@needs_hub
+def test_what_is_left_out_can_be_imported_in_vain_or_is_absent():
+    leave_out(ANYBODY)
+
+
+@pytest.mark.slow
+def test_a_learners_kernel_has_pytorch_before_the_first_cell_and_no_debugger(monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", str(HUB / "server"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    manager, client = start_new_kernel(startup_timeout=300, kernel_name="python3")
+    try:
+        asked = "import sys; [bool(sys.modules.get(name)) for name in ('torch', 'debugpy')]"
+        said = []
+        client.execute_interactive(asked, output_hook=said.append, timeout=300)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    (result,) = (one["content"]["data"] for one in said if one["msg_type"] == "execute_result")
+    assert result["text/plain"] == "[True, False]"
 
 
 class FakeHub(AsyncHTTPTestCase):

@@ -1,5 +1,6 @@
 """What keeps a kernel small: nothing is imported in vain, and freed memory goes back."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -53,6 +54,40 @@ def test_a_version_with_other_names_is_left_alone(monkeypatch):
     monkeypatch.delattr("torch.utils.flop_counter._FlopCounterMode")
     memory.leave_the_compiler_out()
     assert not hasattr(torch.testing, "_comparison")
+
+
+@pytest.fixture
+def before_torch(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch")
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("before_torch")
+def test_no_garbage_is_looked_for_while_pytorch_is_imported():
+    n_before = gc.get_freeze_count()
+    with memory.nothing_collected():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > n_before
+
+
+def test_afterwards_garbage_is_looked_for_as_ever():
+    n_before = gc.get_freeze_count()
+    with memory.nothing_collected():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == n_before
+
+
+@pytest.mark.usefixtures("before_torch")
+def test_whoever_has_turned_collecting_off_keeps_it_off():
+    gc.disable()
+    try:
+        with memory.nothing_collected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def shell():

@@ -53,6 +53,7 @@ c.Authenticator.admin_users = TEACHERS
 c.Spawner.mem_guarantee = 500 * MB
 c.Spawner.mem_limit = 2048 * MB
 c.Spawner.cpu_limit = 2
+c.Spawner.cmd = [sys.executable, str(HERE / "singleuser.py")]
 c.Spawner.default_url = "/lab"
 c.Spawner.start_timeout = 300  # a hundred who begin at once wait for each other's processors
 c.Spawner.http_timeout = 300
@@ -62,6 +63,8 @@ c.Spawner.environment = {
     "MEM_LIMIT": str(c.Spawner.mem_limit),  # for the display of what is left
     "PYTHONPATH": COURSE,
     "JUPYTER_CONFIG_PATH": str(HERE / "server"),  # what a learner's server leaves out
+    "JUPYTER_PATH": str(HERE / "server"),  # how a learner's kernel starts
+    "NBFORMAT_VALIDATOR": "jsonschema",  # the other one compiles itself at the first notebook
 }
 
 if SPAWNER == "docker":

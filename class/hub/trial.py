@@ -521,7 +521,7 @@ def cull(machine, learners):
 def memory(machine, when):
     """Measure what a learner costs."""
     servers = sorted(map(proportional, machine.processes("singleuser")))
-    kernels = sorted(map(proportional, machine.processes("ipykernel")))
+    kernels = sorted(map(proportional, machine.processes("kernel.py")))
     each = statistics.mean(servers) + statistics.mean(kernels)  # the teacher has a server, too
     return {
         f"servers {when}": f"{servers[0]:.0f} to {servers[-1]:.0f} MB",
