@@ -266,7 +266,7 @@ notebook.tell("""Without the division, one key takes practically all the weight.
 
 # %%
 for d_k in (4, 64, 512):
-    q, k = torch.randn(2, 4_000, d_k)
+    q, k = torch.randn(2, 1_000, d_k)
     print(f"d = {d_k:>3}   variance of q·k: {(q * k).sum(-1).var():.3g}")
 
 # %% [markdown]
