@@ -205,6 +205,31 @@ def labelled_lines(x, curves, ax=None, x_label="", y_label="", title=None, marke
     return ax
 
 
+def mark_guess(ax, x, guess, side="right"):
+    """Mark in a finished figure what a learner predicted, if they did.
+
+    A number beyond the axis is marked at its end, and written out.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x : float
+    guess : float or None
+        What `exercises.guess` returned.
+    side : {"right", "left"}, default="right"
+        On which side of the mark its name stands.
+    """
+    if guess is None:
+        return
+    low, high = ax.get_ylim()
+    y = min(max(guess, low), high)
+    name = "your guess" if y == guess else f"your guess, {guess:g}"
+    ax.plot(x, y, marker="D", color=INK, markersize=9, clip_on=False, zorder=5)
+    ax.set_ylim(low, high)
+    shift, anchor = (10, "left") if side == "right" else (-10, "right")
+    ax.annotate(name, (x, y), (shift, 6), textcoords="offset points", ha=anchor)
+
+
 def probability_bars(tokens, probabilities, ax=None, title=None, colour=PURPLE, highlight=None):
     """Draw a distribution over tokens as horizontal bars, each with its number.
 

@@ -199,3 +199,19 @@ def test_more_weight_is_evenly_darker():
 def test_the_colours_can_be_read_as_text_on_white(colour):
     # 3:1 is what WCAG asks of large text and of lines.
     assert 1.05 / (luminance(colour) + 0.05) >= 3
+
+
+def test_a_guess_is_marked_where_it_is_or_at_the_end_of_the_axis():
+    ax = plots.labelled_lines([0, 1], {"a": [0, 10]})
+    plots.mark_guess(ax, 0.5, None)
+    assert len(ax.lines) == 1
+    ax.set_ylim(0, 10)
+    for guess, y, name in (
+        (4, 4, "your guess"),
+        (25, 10, "your guess, 25"),
+        (-3, 0, "your guess, -3"),
+    ):
+        plots.mark_guess(ax, 0.5, guess, side="left")
+        assert ax.lines[-1].get_xydata().tolist() == [[0.5, y]]
+        assert ax.texts[-1].get_text() == name
+        assert ax.get_ylim() == (0, 10)

@@ -92,9 +92,9 @@ class AttentionPatterns(Explorer):
         shade = found["mask"].int() + found["reached"].int()
         sheet.pixels(70, 28, 328, 328, shade.numpy(), CELLS, 0, 2)
         sheet.rect(70, 28, 328, 328, stroke=GREY)
-        sheet.text(70, 384, "■ attends", BLUE, bold=True)
+        sheet.text(0, 384, "■ attends", BLUE, bold=True)
         words = f"■ has met it after {self._layers()}"
-        sheet.text(180, 384, words, PURPLE, bold=True)
+        sheet.text(112, 384, words, PURPLE, bold=True)
         return sheet
 
     def _draw_patterns(self):

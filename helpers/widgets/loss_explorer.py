@@ -90,11 +90,11 @@ class LossExplorer(Explorer):
         sheet.text(130, 18, "■ target", GREEN, bold=True)
         for n, word in enumerate(WORDS):
             y = 36 + 40 * n
-            sheet.text(64, y + 22, word, INK, anchor="end", bold=word == self.target)
+            sheet.text(80, y + 22, word, INK, anchor="end", bold=word == self.target)
             bars = ((found["predicted"][n], PURPLE, y), (found["target"][n], GREEN, y + 17))
             for share, colour, top in bars:
-                sheet.rect(74, top, 270, 15, PALE)
-                sheet.rect(74, top, 270 * float(share), 15, colour)
+                sheet.rect(90, top, 254, 15, PALE)
+                sheet.rect(90, top, 254 * float(share), 15, colour)
                 if share >= 0.005:
                     sheet.text(352, top + 14, number(share), colour)
             sheet.target(0, y - 2, 400, 36, f"Make {word} the right word", target=word)

@@ -131,7 +131,7 @@ class SpanExplorer(Explorer):
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(400, MAP + 74), self.numbers
+        sheet, found = Sheet(400, MAP + 80), self.numbers
         scores, n = found["scores"], len(found["scores"])
         sheet.text(0, 18, "Every span", INK, bold=True)
         sheet.text(40, 44, "end →", ORANGE)
@@ -157,7 +157,7 @@ class SpanExplorer(Explorer):
         first, last = found["chosen"]
         rows = zip(found["window"].tokens, found["start"], found["end"], strict=True)
         for place, (token, start, end) in enumerate(rows):
-            width = LETTER * len(token) + 8
+            width = LETTER * (len(token) + 0.4 * token.count("#") + 0.5 * token.count("m")) + 8
             if x + width > WIDE:
                 x, y = 0.0, y + 50
             inside = first <= place <= last

@@ -80,11 +80,7 @@ axes = plots.labelled_lines(
 )
 axes.set_xticks(range(len(groups)), [f"{shortest}–{longest}" for shortest, longest in groups])
 axes.set_ylim(0, 105)
-if (mine := exercises.guess("long_sentences_with_attention")) is not None:
-    axes.plot(4.5, mine, marker="D", color=plots.PURPLE, markersize=9)
-    axes.annotate(
-        "your guess", (4.5, mine), xytext=(-80, 4), textcoords="offset points", color=plots.PURPLE
-    )
+plots.mark_guess(axes, 4.5, exercises.guess("long_sentences_with_attention"), side="left")
 assert min(curves["looking back"]) > 85 and max(curves["fixed context"][-2:]) < 40
 assert round(looking.n_parameters / fixed.n_parameters, 2) == 1.14
 display(

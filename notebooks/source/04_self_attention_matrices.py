@@ -243,9 +243,7 @@ axes = plots.labelled_lines(
 )
 axes.set_xscale("log", base=2)
 axes.set_ylim(0, 100)
-if (mine := exercises.guess("share_of_the_strongest")) is not None:
-    axes.plot(512, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess", (512, mine), xytext=(-72, 6), textcoords="offset points")
+plots.mark_guess(axes, 512, exercises.guess("share_of_the_strongest"), side="left")
 assert abs(raw[4][0] - 0.43) < 0.02 and raw[512][0] > 0.85
 assert max(s[0] for s in scaled.values()) - min(s[0] for s in scaled.values()) < 0.06
 assert raw[512][1] < 0.35 * scaled[512][1]

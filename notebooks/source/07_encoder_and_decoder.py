@@ -101,9 +101,7 @@ axes = plots.labelled_lines(
     marker="o",
 )
 axes.set_ylim(0, 100)
-if (mine := exercises.guess("attention_alone")) is not None:
-    axes.plot(4, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess", (4, mine), xytext=(8, 8), textcoords="offset points")
+plots.mark_guess(axes, 4, exercises.guess("attention_alone"))
 assert 0.9 < shares_alone[0] < 0.98 and shares_alone[2] < 0.15 and shares_alone[4] < 1e-4
 display(
     notebook.figure(

@@ -488,9 +488,7 @@ axes = plots.labelled_lines(
 )
 axes.set_xscale("log")
 axes.set_ylim(0, 20)
-if (mine := exercises.guess("outside_the_top_twenty")) is not None:
-    axes.plot(20, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess", (20, mine), xytext=(8, 4), textcoords="offset points")
+plots.mark_guess(axes, 20, exercises.guess("outside_the_top_twenty"))
 assert 4.5 < measured < 6.5 and abs(asked[19] - 9.95) < 0.01
 assert ordered[:, 0].median() >= 0.9 and ordered.max() < 0.99
 display(

@@ -609,9 +609,7 @@ axes = plots.labelled_lines(
     list(steps), {"rate": [100 * r / max(rates) for r in rates]},
     x_label="step", y_label="learning rate, % of its peak",
 )  # fmt: skip
-if (mine := exercises.guess("rate_at_the_end")) is not None:
-    axes.plot(100_000, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess", (100_000, mine), xytext=(-80, 8), textcoords="offset points")
+plots.mark_guess(axes, 100_000, exercises.guess("rate_at_the_end"), side="left")
 assert math.isclose(left, 20, abs_tol=0.5)
 display(
     notebook.figure(

@@ -414,9 +414,7 @@ axes.set_xlim(40, 25_000)
 axes.set_ylim(45, 85)
 axes.set_xlabel("labelled reviews")
 axes.set_ylabel("accuracy on 1,000 other reviews, %")
-if (mine := exercises.guess("accuracy_from_fifty")) is not None:
-    axes.plot(50, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess at 50", (50, mine), xytext=(8, 6), textcoords="offset points")
+plots.mark_guess(axes, 50, exercises.guess("accuracy_from_fifty"))
 gaps = {n: average(frozen["mean"][str(n)]) - average(frozen["words"][str(n)]) for n in sizes}
 spread = {n: max(frozen["mean"][str(n)]) - min(frozen["mean"][str(n)]) for n in sizes}
 print("lead of the frozen mean, in points:", {n: round(100 * gap, 1) for n, gap in gaps.items()})

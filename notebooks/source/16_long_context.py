@@ -627,9 +627,7 @@ axes = plots.labelled_lines(
 )
 axes.set_xscale("log", base=2)
 axes.set_ylim(0, 105)
-if (mine := exercises.guess("pairs_from_a_matrix")) is not None:
-    axes.plot(512, mine, marker="D", color=plots.ORANGE, markersize=9)
-    axes.annotate("your guess", (512, mine), xytext=(-78, 6), textcoords="offset points")
+plots.mark_guess(axes, 512, exercises.guess("pairs_from_a_matrix"), side="left")
 notebook.tell(
     "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. So what linear "
     "attention gives up isn't the distant past as such, but exact look-up among many things."
