@@ -408,7 +408,7 @@ EXERCISES = [
     Exercise(
         name="head_contributions",
         title="what each head adds",
-        task="Multiply each head's context by its own K rows of W_O. Added over the heads, the results give the layer's output.",
+        task="Multiply each head's context by its own K rows of W_O. Summed over the heads, the results give the layer's output.",
         minutes=4, difficulty=3, importance=4,
         reference=head_contributions,
         draw=_draw_contributions,
@@ -503,7 +503,7 @@ EXERCISES = [
                     "Queries and keys are exchanged. The query should be x @ w_q, the key x @ w_k, and scores = query @ key.transpose(-2, -1).",
                     also=(("key = split_heads(x @ w_k", "key = split_heads(x @ w_q"),)),
             Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
-                    "The scores are divided by d_k, or twice by its root. Divide once, by √(D / H)."),
+                    "The scores are divided by d_k, that is, by its root twice. Divide once by the root, √(D / H)."),
             Mistake("W_O transposed", "merged @ w_o", "merged @ w_o.T",
                     "Only w_o is transposed. Here it's rows times matrices like the others: merged @ w_o."),
             Mistake("values not projected", "x @ w_v", "x",

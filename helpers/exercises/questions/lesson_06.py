@@ -15,7 +15,7 @@ QUESTIONS = [
             ),
             wrong(
                 "(64, 512)",
-                "Then its input would be one head's output. It's all eight, side by side.",
+                "Then its input would be one head's output. In fact it's the outputs of all eight, side by side.",
             ),
             wrong("(64, 64)", "Neither its input nor its output is 64 wide."),
         ],
@@ -81,7 +81,7 @@ QUESTIONS = [
         [
             wrong("22.63", "That is √512. The query and the key are only 64 wide."),
             wrong("64", "That is d_k. The scores are divided by its square root."),
-            wrong("2.83", "That is √8, the number of heads."),
+            wrong("2.83", "That is √8, the root of the number of heads."),
             wrong("512", "That is the model's width. The scores are divided by √64."),
         ],
         answer=8.0,
@@ -160,13 +160,13 @@ PREDICTIONS = [
     ),
     Prediction(
         "one_row_or_two",
-        "Each model is trained five times. With two rows, every run gets practically all sentences right. In the middle one of the five runs with a single row, in how many sentences are both names right? (If it knew the two people but not who gives, it would be right in 50%.)",
+        "Each model is trained five times. With two rows, every run gets practically all sentences right. Sort the five runs with a single row by how well they do, and take the middle one. In how many sentences are both names right? (A model that knew the two people but not who gives would be right in 50%.)",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.07,
-        too_low="An even row would be at most right in half of them. But the weights can depend on the names, and then the two orders give different mixtures.",
+        too_low="An even row would be right in at most half of them. But the weights can depend on the names, and then the two orders give different mixtures.",
         too_high="Weight for the giver is weight that the receiver can't have, so a single row has to make do with a mixture, and now and then it takes one person for the other.",
     ),
     Prediction(
