@@ -289,7 +289,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
         assert len(text) <= 200, text
         view.place = step.get("place", "")
         view.follow = step.get("follow", "")
-        assert set(step) <= {"text", "place", "follow", "written", "beat", "parts"}
+        assert set(step) <= {"text", "place", "follow", "written", "beat", "parts", "habit"}
 
 
 def test_the_tour_speaks_of_this_trace(trace):

@@ -12,7 +12,8 @@ from helpers.widgets import modules
 def alive_html(widget, still):
     """Put a widget's JavaScript and state beside its still picture.
 
-    The script draws the live view in the picture's place. Where scripts don't run (GitHub, a
+    All that the script needs travels compressed, so no token is ever a part of the page's HTML. The
+    script draws the live view in the picture's place. Where scripts don't run (GitHub, a
     notebook that isn't trusted), the picture stays.
 
     Parameters
@@ -34,18 +35,21 @@ def alive_html(widget, still):
     needed = {
         "module": _zipped(widget._esm),
         "style": _zipped(widget._css),
-        "state": {name: value for name, value in values.items() if name not in raw},
-        "bytes": {name: base64.b64encode(value).decode() for name, value in raw.items()},
+        "state": _zipped(_json({k: value for k, value in values.items() if k not in raw})),
+        "bytes": {name: _zipped(value) for name, value in raw.items()},
     }
-    # "</script>" inside a token must not end the script.
-    data = json.dumps(needed, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     script = modules.module("stand_in.js")
     return (
         f"<div>{still}</div><script>{{const place = document.currentScript.previousElementSibling;"
-        f"\n{script}\ncomeAlive(place, {data}).catch(() => {{}});}}</script>"
+        f"\n{script}\ncomeAlive(place, {_json(needed)}).catch(() => {{}});}}</script>"
     )
 
 
-def _zipped(text):
+def _json(values):
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def _zipped(content):
     # No time in the header: the same source gives the same bytes.
-    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")

@@ -8,7 +8,8 @@ from helpers.widgets.readable import readable
 LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
-# A step is a sentence and what the picture shows with it. Words in braces come from the trace.
+# A step is a sentence and what the picture shows with it. Words in braces come from the trace. With
+# `habit`, the page adds what the open head does on this sentence, or the clearest head does.
 STEPS = {
     "whole": (
         "This is a whole Transformer at work on your sentence. The encoder above reads it. The "
@@ -58,9 +59,8 @@ STEPS = {
     ),
     "self-attention": (
         "In self-attention every token collects information from all tokens. Each square is one "
-        "head: a row shows how one token spreads its attention, and the cells that stand out get "
-        "most.",
-        {"parts": ["self-attention"]},
+        "head: a row shows how one token spreads its attention.",
+        {"parts": ["self-attention"], "habit": True},
     ),
     "follow-source": (
         "Let's follow one token, “{source}”. The bands show where its new information comes from "
@@ -100,7 +100,7 @@ STEPS = {
     "masked-gpt": (
         "In masked self-attention a token collects information from itself and from earlier "
         "tokens. Each square is one head, and above its diagonal all weights are 0.",
-        {"parts": ["masked-self-attention"]},
+        {"parts": ["masked-self-attention"], "habit": True},
     ),
     "cross": (
         "Cross-attention connects the halves. Queries (what a token is looking for) come from the "
@@ -147,7 +147,7 @@ STEPS = {
     "queries": (
         "Inside one head. Each token's vector is multiplied by three learned matrices. The first "
         "gives its query: what this token is looking for.",
-        {"place": "{head}", "beat": 0},
+        {"place": "{head}", "beat": 0, "habit": True},
     ),
     "keys": (
         "The second matrix gives the keys: what each token can be found by. They stand upright, "

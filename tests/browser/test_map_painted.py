@@ -15,6 +15,11 @@ from helpers.widgets.model_map import model_map
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SENTENCE = "Un chien noir court dans la neige avec un bâton."
+LONG = (
+    "Un jeune homme portant une veste noire et un chapeau de paille est assis sur un banc dans un "
+    "parc à côté d'une femme qui lit un journal pendant que des enfants jouent au ballon."
+)
+IN_JUPYTERLAB = 606  # pixels left for the map at 1024 × 768 beside the file browser
 IN_LAB = f"""
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
@@ -196,7 +201,9 @@ def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
     )
     assert next_token.startswith("Next token: dog, ")  # what follows the followed token
     page.keyboard.press("Escape")
-    page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Click')")
+    page.wait_for_function(
+        "document.querySelector('.mm-words').innerText.startsWith('Translation')"
+    )
 
 
 def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, trace):
@@ -320,7 +327,7 @@ def test_the_tour_of_lesson_00(offline, trace):
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     pictures = set()
     for i, step in enumerate(view._tour):
-        expect(page.locator(".mm-words")).to_have_text(step["text"])
+        expect(page.locator(".mm-words")).to_contain_text(step["text"])
         expect(page.locator(".mm-count")).to_have_text(f"{i + 1} of 12")
         page.wait_for_timeout(60)
         pictures.add(page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()"))
@@ -396,13 +403,83 @@ def check_it_fits(page, size):
                })"""
         )
         assert inside
-    if size[0] >= 1024:
-        assert page.locator(".mm").bounding_box()["height"] <= 640
+        if size[0] >= IN_JUPYTERLAB:
+            assert page.locator(".mm").bounding_box()["height"] <= 600
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (680, 800), (390, 844)])
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (IN_JUPYTERLAB, 768), (390, 844)])
 def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
     check_it_fits(offline(model_map(trace), size), size)
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (IN_JUPYTERLAB, 768)])
+def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, size):
+    trace = load_translator().trace(LONG)
+    n = len(trace.encoder.tokens)
+    assert n >= 40
+    page = offline(model_map(trace, tour="00"), size)
+    check_it_fits(page, size)
+    page.locator(".mm-depths button").first.click()
+    names = page.get_by_role("button", name=re.compile(r"^Source token \d+: "))
+    boxes = [names.nth(i).bounding_box() for i in range(n)]
+    for box in boxes:  # each name has a place of its own, where a name of twelve pixels fits
+        assert box["height"] >= 11
+        assert box["width"] >= 4
+        assert ink(page, box["x"], box["y"] + box["height"] / 2, box["width"], 11) > 0
+    for i, one in enumerate(boxes):
+        for other in boxes[i + 1 :]:
+            assert (
+                one["x"] + one["width"] <= other["x"] + 2
+                or other["x"] + other["width"] <= one["x"] + 2
+                or abs(one["y"] - other["y"]) >= 11
+            )
+    names.nth(n // 2).click()
+    expect(page.locator(".mm-words")).to_contain_text("Bands show")
+    for control in (".mm-player button", ".mm-tour button"):
+        box = page.locator(control).first.bounding_box()
+        assert box["y"] + box["height"] <= size[1]
+
+
+def test_playing_writes_its_first_word_within_a_few_seconds(offline, trace):
+    page = offline(model_map(trace))
+    page.get_by_role("button", name=re.compile("^Play")).click()
+    expect(page.locator(".mm-words")).to_contain_text("reads the whole sentence at once")
+    slider = page.get_by_label("Step of the computation")
+    expect(slider).to_have_value(str(8 + 1), timeout=15_000)  # 3.1 s on a quiet machine
+    expect(page.locator(".mm-words")).to_contain_text("The decoder starts")
+    slider.fill(slider.get_attribute("max"))
+    words = page.locator(".mm-words")
+    expect(words).to_contain_text("is done: “A black dog runs through the snow with a stick.”")
+
+
+def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
+    page = offline(model_map(trace), (1280, 800))
+    words = page.locator(".mm-words")
+    box = page.get_by_role("button", name=re.compile("^The encoder's output")).bounding_box()
+    page.mouse.click(box["x"] + 5, box["y"] + 5)
+    expect(words).to_contain_text("“Un” in the encoder's output")
+    open_(page, "^Target token 3: black")
+    expect(words).to_contain_text("Bands show")
+    stage = page.locator(".mm-stage").bounding_box()
+    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
+    expect(words).to_contain_text("Translation:")  # a click on nothing lets go
+
+
+def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
+    tour = ["self-attention", "queries"]
+    view = model_map(trace, tour=tour, place="encoder/1/self-attention/3")
+    page = offline(view)
+    weights = trace.encoder.layers[1][0].heads.weights[3]
+    before = weights.diagonal(-1).mean().item()
+    after = weights.diagonal(1).mean().item()
+    place, share = ("before", before) if before > after else ("after", after)
+    assert share > 0.8
+    told = f"takes {100 * share:.0f}% of its mixture from the token {place} it"
+    expect(page.locator(".mm-stage")).to_have_attribute("aria-label", re.compile(told))
+    page.get_by_role("button", name="Take the tour: 2 steps").click()
+    expect(page.locator(".mm-words")).to_contain_text("of layer ")  # the clearest one of all
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator(".mm-words")).to_contain_text("of its mixture from")
 
 
 def test_hostile_tokens_are_text(offline):
@@ -495,7 +572,7 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     field.click()
     field.press("End")
     page.keyboard.type(" npb")  # letters that are keys of the map, were they not typed
-    expect(page.locator(".mm-words")).to_contain_text("Click on a layer")
+    expect(page.locator(".mm-words")).to_contain_text("Translation: “A black dog")
     expect(field).to_have_value(f"{SENTENCE} npb")
     field.fill("")
     field.press("Enter")
@@ -504,7 +581,7 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     page.get_by_role("button", name="Translate").click()
     expect(source).to_have_count(5)
     expect(page.get_by_role("button", name="Target token 3: cat")).to_have_count(1)
-    expect(page.locator(".mm-words")).to_contain_text("Click on a layer")
+    expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
     open_(page, "^Encoder layer 1: open")
     expect(field).to_be_hidden()
 

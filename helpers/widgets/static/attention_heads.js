@@ -7,7 +7,7 @@ import { clamp } from "./text.js";
 export function buildHeads(view) {
   const { map } = view;
   if (map.layers * map.heads < 2) return;
-  const room = view.root.dataset.layout === "beside" ? 320 : Math.min(460, view.width * 0.55);
+  const room = view.root.dataset.layout === "beside" ? view.geometry.panel - 10 : Math.min(460, view.width * 0.55);
   const gap = 6;
   const tile = clamp(Math.floor((room - 30) / map.heads) - gap, 14, 44);
   const pitch = tile + gap;

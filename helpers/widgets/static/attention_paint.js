@@ -39,17 +39,20 @@ export function paintHeatmap(canvas, head, theme, cell, scratch) {
   if (numbersFit(head, cell)) writeNumbers(context, head, theme, cell);
 }
 
-export const numbersFit = (head, cell) => cell >= 42 && head.nq * head.nk <= 400;
+export const numbersFit = (head, cell) => cell >= 26 && head.nq * head.nk <= 400;
+// In a small cell a number is smaller and does without its zero.
+export const numberSize = (cell) => (cell >= 42 ? 16 : 12);
+export const numberIn = (weight, cell) => (cell >= 42 ? cellText(weight) : cellText(weight).replace("0.", "."));
 
 function writeNumbers(context, head, theme, cell) {
-  context.font = `16px ${FONT}`;
+  context.font = `${numberSize(cell)}px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (let q = 0; q < head.nq; q++) {
     for (let k = 0; k < head.nk; k++) {
       const colour = theme.ramp[levelOf(head, head.codes[q * head.nk + k])];
       context.fillStyle = inkOn(colour);
-      const text = cellText(weightAt(head, q, k));
+      const text = numberIn(weightAt(head, q, k), cell);
       context.fillText(text, (k + 0.5) * cell, (q + 0.53) * cell);
     }
   }

@@ -12,12 +12,15 @@ function addToken(view, side, index, extra = "") {
   return element;
 }
 
+const HIGH = 376; // most that rows take, so that all of the view is on a laptop's screen
+const panelOf = (width) => clamp(Math.floor(width * 0.34), 190, 340);
+
 function heatGeometry(view) {
   const { map, width } = view;
   const left = widest([...map.queries, "queries ↓"]) + 22;
   const n = Math.max(map.nq, map.nk);
   const keyWidth = widest(map.keys);
-  const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, n <= 6 ? 76 : 46];
+  const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, clamp(Math.floor(HIGH / map.nq), 19, n <= 6 ? 76 : 46)];
   const turned = (cell) => (keyWidth <= cell - 8 ? 0 : cell >= 26 ? 45 : 90);
   const overhang = (cell) => {
     if (turned(cell) !== 45) return 4;
@@ -28,16 +31,16 @@ function heatGeometry(view) {
     const cell = clamp(Math.floor((room - left) / map.nk), least, most);
     return clamp(Math.floor((room - left - overhang(cell)) / map.nk), least, most);
   };
-  const panel = 340;
+  const panel = panelOf(width);
   const beside = width - panel - 24;
   let cell = fit(beside);
-  const sits = left + map.nk * cell + overhang(cell) <= beside && (cell >= 24 || n > 12 && cell >= 22);
+  const sits = left + map.nk * cell + overhang(cell) <= beside && cell >= 19;
   if (!sits) cell = fit(width - 2);
-  if (map.nq * cell > 600) cell = clamp(Math.floor(600 / map.nq), Math.min(cell, 24), cell);
   const turn = turned(cell);
   const top = turn === 0 ? 40 : turn === 45 ? Math.ceil(keyWidth * 0.71) + 28 : keyWidth + 18;
   view.root.dataset.layout = sits ? "beside" : "below";
-  return { cell, left, top, turn, pad: overhang(cell), step: Math.ceil(19 / cell) };
+  view.root.style.setProperty("--panel", `${panel}px`);
+  return { panel, cell, left, top, turn, pad: overhang(cell), step: Math.ceil(19 / cell) };
 }
 
 export function buildHeatmap(view) {
@@ -76,11 +79,13 @@ export function buildHeatmap(view) {
 export function buildLines(view) {
   const { map, width } = view;
   const [left, right] = [widest(map.queries) + 30, widest(map.keys) + 84];
-  const beside = width - 340 - 24 >= left + right + 180;
-  const room = (beside ? width - 364 : width) - left - right - 20;
-  const middle = clamp(room, 140, 420);
-  const row = Math.max(map.nq, map.nk) <= 16 ? 34 : 27;
-  view.geometry = { row, left, middle, right };
+  const panel = panelOf(width);
+  const beside = width - panel - 24 >= left + right + 80;
+  const room = (beside ? width - panel - 24 : width) - left - right - 20;
+  const middle = clamp(room, 60, 420);
+  const row = clamp(Math.floor(HIGH / Math.max(map.nq, map.nk)), 24, 34);
+  view.root.style.setProperty("--panel", `${panel}px`);
+  view.geometry = { panel, row, left, middle, right };
   view.root.dataset.layout = beside ? "beside" : "below";
   const lists = ["query", "key"].map((side) => {
     const list = tokenList(side, "vertical");

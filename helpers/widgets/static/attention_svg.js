@@ -1,9 +1,9 @@
 // The attention view's picture to copy or save: what is on the page, as SVG.
 
 import { describe, levelOf, lineOpacity, lineWidth, linesFor, weightAt } from "./attention_data.js";
-import { numbersFit, paintHeatmap } from "./attention_paint.js";
+import { numberIn, numberSize, numbersFit, paintHeatmap } from "./attention_paint.js";
 import { inkOn, rgb } from "./colour.js";
-import { FONT, cellText, escapeXml, shorten } from "./text.js";
+import { FONT, escapeXml, shorten } from "./text.js";
 
 export function svgPicture(head, theme, view, shown, title, geometry) {
   const body = view === "lines" ? svgLines : svgHeatmap;
@@ -71,8 +71,8 @@ function svgCells(head, theme, cell, left, top) {
         `<rect x="${x}" y="${y}" width="${cell - gap}" height="${cell - gap}" fill="${rgb(colour)}"/>`
       );
       if (numbersFit(head, cell)) {
-        const text = cellText(weightAt(head, q, k));
-        const more = 'text-anchor="middle"';
+        const text = numberIn(weightAt(head, q, k), cell);
+        const more = `text-anchor="middle" font-size="${numberSize(cell)}"`;
         parts.push(svgText(text, x + cell / 2, y + cell / 2, inkOn(colour), more));
       }
     }

@@ -1,8 +1,11 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
 import { make } from "./page.js";
+import { isQuick } from "./map_flow.js";
+import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { meanWeights, readPlace, rowOf, trail } from "./map_trace.js";
+import { meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
+import { shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
@@ -52,7 +55,10 @@ export class Bars {
     this.yours.hidden = !yours.length;
     this.yours.textContent = `✓ yours: ${yours.length > 2 ? `${yours.length} parts` : yours.join(", ")}`;
     this.yours.title = yours.join(", ");
-    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place); // a stand-in for Python can't send
+    const { classList } = this.view.root;
+    const crowded = classList.contains("mm-narrow") && here && !model.get("everything"); // the badge needs the room
+    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded; // a stand-in for Python can't send
+    classList.toggle("mm-asking", !this.view.place && !(this.ask.hidden && !here)); // no room for “The model” beside it
     if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
     this.badge.hidden = !here;
     this.badge.textContent = model.get("everything") ? `Show where we are: ${named(here)}` : `You are here: ${named(here)} ✕`;
@@ -115,21 +121,27 @@ export class Bars {
     if (held) (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
   }
 
+  // What is finished, and what can be done.
+  atRest() {
+    const { kind, encoder, decoder, written } = this.view.trace;
+    if (encoder && decoder) return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
+    return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
+  }
+
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
     const { beat, scene, stop, tour, follow, place } = this.view;
     const { kind } = this.view.trace;
-    let words = scene.hint ? scene.hint : `${START[kind] || ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
+    let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
-    if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;
-    if (stop >= 0) words = tour[stop].text;
+    if (beat >= 0 && scene.beats.length) words = this.view.playing && isQuick(this.view) ? scene.brief : scene.beats[this.view.shown].words;
+    if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
     if (this.view.said) words = this.view.said;
     if (this.words.textContent !== words) this.words.textContent = words || "";
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }
 
-const START = { GPT: "The model has written the blue tokens. " };
 
 const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
 

@@ -8,7 +8,7 @@ import { embeddingScene, outputScene } from "./map_ends.js";
 import { recurrentScene } from "./map_recurrent.js";
 import { wholeScene } from "./map_whole.js";
 
-export const ROOM = 470; // height of the picture, in pixels
+export const ROOM = 464; // height of the picture, in pixels
 
 export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM } = {}) {
   const where = readPlace(place, model);
@@ -18,5 +18,5 @@ export function sceneOf(model, place, width, rows, { current = rows - 1, height 
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current);
   if (where.depth === 1) return layerScene(model, where, place, width, height);
-  return wholeScene(model, width, ROOM, rows, current);
+  return wholeScene(model, width, height, rows, current);
 }

@@ -1,18 +1,19 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
 import { Scene, number, percent, tellVector } from "./map_scene.js";
-import { patchRow } from "./map_patches.js";
+import { classRow, patchRow } from "./map_patches.js";
+import { nameRows, namesWidth } from "./map_rows.js";
 import { likeliest } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
 export function embeddingScene(model, where, width, room) {
   const { stack } = where;
   const scene = new Scene(width, room, `${stack.title}: every ${stack.image ? "patch" : "token"}’s embedding${model.positions ? " plus the vector of its position" : ""}`);
-  const label = clamp(Math.ceil(Math.max(...stack.tokens.map((token) => textWidth(token, 14)))) + 40, 70, 140);
+  const top = 62;
+  const pitch = clamp((room - top - 10) / stack.n, 3, 30);
+  const label = stack.image ? 84 : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
   const gap = 46;
   const strip = clamp((width - label - 2 * gap - 4) / 3, 30, 330);
-  const top = 62;
-  const pitch = clamp((room - top - 10) / stack.n, 4, 30);
   const learned = model.image ? "from the patch’s pixels, by one linear layer" : model.scaled ? `learned, one per token, times √${model.width}` : "learned, one vector per token";
   const columns = !model.positions ? [["entered", "embedding", "Embedding", learned]] : [
     ["embeddings", "embedding", "Embedding", learned],
@@ -21,11 +22,11 @@ export function embeddingScene(model, where, width, room) {
   ];
   stack.tokens.forEach((token, row) => {
     const y = top + (row + 0.5) * pitch;
-    if (stack.image && row) patchRow(scene, stack, row, label - 34, y, pitch);
+    if (stack.image) (row ? patchRow : classRow)(scene, stack, row, label - 34, y, pitch);
     if (row % Math.ceil(14 / pitch)) return;
-    if (!stack.image || !row) scene.label(token, label - 34, y, { size: clamp(pitch - 1, 12, 14), align: "right", most: label - 36 });
     scene.label(String(row), label - 8, y, { size: 12, align: "right", color: "muted" });
   });
+  if (!stack.image) nameRows(scene, stack.tokens, { right: label - 36, top, pitch, room: label - 38 });
   columns.forEach(([name, what, words, more], i) => {
     const x = label + i * (strip + gap);
     scene.paint((p) => p.strips(stack[name], x, top, strip, pitch, { height: Math.max(3, pitch * 0.78) }));

@@ -1,8 +1,9 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { memoryNames, nameAt, namedBands } from "./map_named.js";
+import { memoryNames, namedBands } from "./map_named.js";
 import { percent } from "./map_scene.js";
-import { KINDS, likeliest, meanWeights, valueAt } from "./map_trace.js";
+import { KINDS, likeliest, meanWeights, sentenceOf, valueAt } from "./map_trace.js";
+import { clamp, shorten } from "./text.js";
 
 const BEATS = {
   "masked-self-attention": "every token attends to itself and to the tokens before it",
@@ -16,6 +17,19 @@ export const beatsBefore = (model) => {
   // A GPT reads its prompt in one beat per layer; the first layer takes two.
   return model.encoder ? 3 + model.encoder.layers.flat().length : 3 + model.decoder.layers.length;
 };
+
+// How long a beat of playing moves, and then rests, in milliseconds. What comes before the first
+// word that is written takes a few seconds in all; what is written stays readable.
+export const isQuick = ({ trace, place, beat }) => !place && Boolean(trace.decoder) && beat < beatsBefore(trace) - 1;
+export function paceOf(view) {
+  const { trace, place, beat, scene } = view;
+  const first = beatsBefore(trace);
+  if (isQuick(view)) return [230, 40];
+  if (place || !(trace.decoder || trace.recurrent)) return [900, 400];
+  if (beat < first) return [700, 200];
+  const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
+  return [(beat > first ? 900 : 1500) * slow, 450 * slow];
+}
 
 export function wholeBeats(scene, model) {
   const { encoder, decoder } = model;
@@ -42,6 +56,8 @@ export function wholeBeats(scene, model) {
     else scene.beat(`${name} does the same with its own weights: masked self-attention, then feed-forward.`, ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);
+  const reads = encoder ? "The encoder reads the whole sentence at once" : "The model reads all given tokens at once";
+  scene.brief = `${reads}, layer by layer. To see what each part does, pause and go step by step with ▸.`;
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     scene.beat(writes(model, row), ...rowOfStack(scene, decoder, row));
     Object.assign(scene.beats[scene.beats.length - 1], { now: [scene.output, ...nextOf(scene, decoder, row)], follow: `decoder:${row}` });
@@ -64,7 +80,10 @@ function writes(model, row) {
   const [best] = likeliest(model, row, 1);
   if (model.kind !== "GPT") {
     const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
-    return `${said}, and the likeliest next token is “${best.token}”.`;
+    const { written } = model;
+    const all = sentenceOf(written.slice(0, row + 1));
+    if (row && written[row] === "<eos>") return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
+    return `${said}, and the likeliest next token is “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
   }
   const all = likeliest(model, row, model.candidates[row].length);
   const drawn = all.find((one) => one.drawn) || best;
@@ -79,11 +98,8 @@ function rowOfStack(scene, stack, row) {
   const half = stack.pitch / 2;
   const rects = [];
   const band = (block, from, to) => rects.push([from, stack.y(row, block) - half, to - from, 2 * half]);
-  let from = 0;
-  if (stack.arrow) {
-    band(0, 0, stack.arrow);
-    from = m.label;
-  }
+  if (!m.narrow) rects.push(stack.nameRects[0](row));
+  let from = m.label;
   stack.layers.forEach((sublayers, i) => {
     from = m.narrow ? 0 : from;
     if (m.narrow && !i) band(0, 0, m.width);
@@ -130,8 +146,7 @@ export function followed(scene, model, follow, reach = Infinity) {
         const start = cross ? [model.encoder.memory[0] - 4, model.encoder.y(key)] : [x - 4, stack.y(key, i + 1)];
         ribbons.push({ start, end: [x + width + 1, stack.y(row, i + 1)], weight, cross });
         if (cross) continue;
-        const block = m.narrow ? i + 1 : 0;
-        if (stack.pitch >= 11.5 && (m.narrow || !i)) lit.push([0, stack.y(key, block) - stack.pitch / 2, stack.arrow || m.label, stack.pitch]);
+        if (!stack.image && (m.narrow || !i)) lit.push(stack.nameRects[m.narrow ? i + 1 : 0](key));
         named.push({ token: stack.tokens[key], weight, x: x - 4, y: stack.y(key, i + 1) });
       }
       if (!stack.image && !m.narrow) words.push(named);
@@ -144,7 +159,6 @@ export function followed(scene, model, follow, reach = Infinity) {
       p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
     }
     if (stack.image) return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
-    if (stack.pitch < 13) nameAt(p, scene, stack, row); // where many are left out
   };
   const named = (p) => {
     for (const each of words) namedBands(p, each, p.theme.query);

@@ -3,14 +3,18 @@
 
 import { NARROW, Scene, number, tellVector, tellWeight } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
+import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
 import { matrix, valueAt } from "./map_trace.js";
 import { inkOn } from "./colour.js";
-import { clamp, textWidth } from "./text.js";
+import { purposeOf, sayPurpose } from "./map_purpose.js";
+import { clamp, textWidth, wrapped } from "./text.js";
 
 export function headScene(where, place, width, room) {
   const { head, stack, keys, kind } = where;
   const queries = stack.tokens;
-  const scene = new Scene(width, room, `Head ${where.headIndex + 1}: from queries, keys and values to a mixture`);
+  const does = sayPurpose(purposeOf(where.sublayer, where.headIndex, stack, keys), kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token");
+  const scene = new Scene(width, room, `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`);
+  scene.does = does;
   const g = headSizes(width, room, queries, keys);
   if (g.narrow) scene.height = g.top2 + g.high * queries.length + 30;
   const { cell, high, top, left, wide, x1, x2, x3 } = g;
@@ -53,27 +57,32 @@ export function headScene(where, place, width, room) {
   scene.beat("A softmax turns every row of scores into weights that sum to 1.", [x2 - (g.narrow ? x2 : 30), top2 - 56, broad + 36 + (g.narrow ? x2 - 30 : 0), end2 - top2 + 56]);
   scene.beat("W_V gives the values. Each row of weights says how to mix them.", [x3 - 24, head2 - 24, wide + 30, g.up + 26]);
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30]);
-  scene.hint = "Point at a cell to read it. Click on a score to see the dot product it comes from.";
+  scene.hint = `${saysAbove(g) ? "" : `${does} `}Point at a cell to read it. Click on a score to see the dot product it comes from.`;
   return scene;
 }
+
+// Whether there is room above the weights for what the head does.
+const saysAbove = ({ narrow, x2, x3 }) => !narrow && x3 - x2 > 220;
 
 // On a narrow screen the second product, weights times values, stands below the first.
 function headSizes(width, room, queries, keys) {
   const narrow = width < NARROW;
-  const left = clamp(Math.ceil(Math.max(...queries.map((token) => textWidth(token, 13)))) + 8, 40, 92);
+  const rowHigh = (room - 240) / queries.length;
+  const left = clamp(namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8, 40, Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15));
   const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 30];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
   const wide = clamp(narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2), narrow ? 40 : 64, 150);
-  const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 3, 40);
+  const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 2, 40);
   const head = 24;
-  const up = narrow ? 70 : clamp(room * 0.26, 70, 130);
-  const top = head + up + 58;
+  const names = 12 + 46 * columnLevels(cell);
+  const up = narrow ? 70 : clamp(room * 0.26 - names + 58, 70, 130);
+  const top = head + up + names;
   const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
   const x1 = left + wide + gaps[0];
   if (narrow) {
-    const head2 = top + high * queries.length + 56;
-    return { narrow, left, wide, cell, high, head, up, top, x1, x2: left, x3: left + cell * keys.length + 24, head2, top2: head2 + up + 58 };
+    const head2 = top + high * queries.length + names;
+    return { narrow, left, wide, cell, high, head, up, top, x1, x2: left, x3: left + cell * keys.length + 24, head2, top2: head2 + up + names };
   }
   const x2 = x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + gaps[2];
@@ -132,21 +141,8 @@ function headLabels(scene, where, g, queries, keys) {
   const { head } = where;
   const { left, wide, cell, high, top, top2, x1, x2, x3 } = g;
   const broad = keys.length * cell;
-  const every = Math.ceil(14 / high);
-  queries.forEach((token, row) => {
-    if (row % every) return;
-    for (const y of new Set([top, top2])) scene.label(token, left - 5, y + (row + 0.5) * high, { size: clamp(high - 1, 12, 13), align: "right", most: left - 6 });
-  });
-  const turn = cell < 46;
-  const step = turn ? Math.ceil(14 / cell) : 1;
-  for (const [x, y] of [[x1, top], [x2, top2]]) {
-    keys.forEach((token, col) => {
-      if (col % step) return;
-      const at = x + (col + 0.5) * cell;
-      if (turn) scene.label(token, at, y - 6, { size: 12, turn: -Math.PI / 3.2, most: 50 });
-      else scene.label(token, at, y - 12, { size: 13, align: "center", most: cell - 4 });
-    });
-  }
+  for (const y of new Set([top, top2])) nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
+  for (const [x, y] of [[x1, top], [x2, top2]]) nameColumns(scene, keys, x, y, cell);
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label("keys, one per column", x1, g.head - 11, { size: 12, color: "muted", most: broad });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
@@ -158,7 +154,12 @@ function headLabels(scene, where, g, queries, keys) {
     [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20], [x3 + wide / 2, top2, "mixture", wide + 20],
   ];
   for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
-  if (!g.narrow) formula(scene, x2 + broad / 2, g.head + g.up * 0.42, broad + 24, head);
+  if (!g.narrow) {
+    const says = saysAbove(g);
+    const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2; // V's name stands to the right
+    formula(scene, middle, g.head + (says ? 4 : g.up * 0.42), broad + (says ? 24 : 10), head);
+    if (says) wrapped(scene.does, 0.92 * (x3 - x2), 14).forEach((line, i) => scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" }));
+  }
   scene.labels.push((p) => {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {

@@ -2,18 +2,25 @@
 // runs past each of them.
 
 import { tag } from "./map_named.js";
-import { Scene, number, percent, tellVector } from "./map_scene.js";
-import { patchRow } from "./map_patches.js";
+import { Scene, percent, tellVector } from "./map_scene.js";
+import { classRow, patchRow } from "./map_patches.js";
+import { nameRows, namesWidth } from "./map_rows.js";
+import { purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
 import { KINDS, title, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
 const WORDS = {
-  "self-attention": "every token attends to every token",
-  "masked-self-attention": "attends to itself and earlier tokens",
-  "cross-attention": "attends to the encoder’s output",
+  "self-attention": ["every token attends to every token", "attends to every token", "to every token"],
+  "masked-self-attention": ["attends to itself and earlier tokens", "to itself and earlier tokens", "to earlier tokens"],
+  "cross-attention": ["attends to the encoder’s output", "to the encoder’s output", "to the memory"],
 };
-const does = ({ kind }, model) => (kind === "feed-forward" ? `Linear, ${model.activation}, Linear, for each token by itself` : WORDS[kind]);
+// What a sublayer does, in as many words as there is room for.
+function does({ kind }, { activation }, room) {
+  const linear = `Linear, ${activation}, Linear`;
+  const all = WORDS[kind] || [`${linear}, for each token by itself`, `${linear}, per token`, linear, "per token"];
+  return all.find((words) => textWidth(words, 13) <= room) || "";
+}
 
 export function layerScene(model, where, place, width, room) {
   const { stack, sublayers, layer } = where;
@@ -21,11 +28,8 @@ export function layerScene(model, where, place, width, room) {
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
   const g = layerSizes(model, width, room, stack, sublayers);
   scene.sources = model.encoder && model.encoder.tokens;
-  stack.tokens.forEach((token, row) => {
-    if (stack.image && row) return patchRow(scene, stack, row, g.label - 5, g.y(row), g.pitch);
-    if (row % Math.ceil(14 / g.pitch)) return;
-    scene.label(token, g.label - 5, g.y(row), { size: clamp(g.pitch - 1, 12, 14), align: "right", most: g.label - 6 });
-  });
+  if (stack.image) stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
+  else nameRows(scene, stack.tokens, { right: g.label - 8, top: g.top, pitch: g.pitch, room: g.label - 9 });
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
   strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
   let x = g.label + g.strip + g.gap;
@@ -41,9 +45,9 @@ export function layerScene(model, where, place, width, room) {
 }
 
 function layerSizes(model, width, room, stack, sublayers) {
-  const label = clamp(Math.ceil(Math.max(...stack.tokens.map((token) => textWidth(token, 14)))) + 8, 40, 96);
   const top = 82;
-  const pitch = clamp((room - top - 46) / stack.n, 4, 34);
+  const pitch = clamp((room - top - 46) / stack.n, 3, 34);
+  const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const attentions = sublayers.filter((one) => one.heads).length;
   const gap = clamp(width / 80, 6, 14);
   // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
@@ -86,7 +90,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   flow(from, x);
   const words = KINDS[sublayer.kind].toLowerCase();
   const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
-  strip(scene, g, sublayer.found, x, sublayer.heads ? (textWidth("heads joined", 12) < g.strip + 2 * g.gap ? "heads joined" : "joined") : "out", `what ${words} found${joined}`, tokens);
+  strip(scene, g, sublayer.found, x, sublayer.heads ? ["heads joined", "joined", "out"].find((one) => textWidth(one, 12) < g.strip + 2 * g.gap) || "out" : "out", `what ${words} found${joined}`, tokens);
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
   const after = plus + g.gap * 0.9 + 3;
@@ -102,8 +106,8 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens);
   const end = after + g.strip;
   const room = end - start;
-  scene.label(KINDS[sublayer.kind], start, 14, { size: room > 170 ? 15 : 13, weight: 650, most: room });
-  if (room >= 120) scene.label(does(sublayer, model), start, 34, { size: 13, color: "muted", most: end - start });
+  scene.label(KINDS[sublayer.kind], start, 14, { size: room > 185 ? 15 : 13, weight: 650, most: 0.88 * room });
+  scene.label(does(sublayer, model, room), start, 34, { size: 13, color: "muted" });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
   return end;
@@ -127,13 +131,16 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   sublayer.heads.forEach((head, h) => {
     const [tx, ty] = [left + (h % cols) * (size + 5), g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14];
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
-    scene.label(size > 50 ? `head ${h + 1}` : String(h + 1), tx, ty - 9, { size: 12, color: "muted" });
     const source = keys ? scene.sources : where.stack.tokens;
-    const told = tellCell(`${KINDS[sublayer.kind]}, head ${h + 1}`, where.stack.tokens, source, head, "click to open it");
+    const does = purposeOf(sublayer, h, where.stack, source);
+    const from = cols > 1 ? tx : x + 4;
+    const name = [`head ${h + 1}: ${does.short}`, `${h + 1}: ${does.short}`, `${h + 1}: ${does.short.split(" ").slice(0, -1).join(" ")}`, `head ${h + 1}`].find((one) => textWidth(one, 12) <= (cols > 1 ? size : wide - 6));
+    scene.label(name || String(h + 1), from, ty - 9, { size: 12, color: "muted" });
+    const told = tellCell(`${KINDS[sublayer.kind]}, head ${h + 1}`, where.stack.tokens, source, head, () => does.words, "click to open it");
     scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, { marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys) });
     scene.button([tx - 2, ty - 16, size + 4, size + 18], `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`, { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` }, [
       `${KINDS[sublayer.kind]}, head ${h + 1}`, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
-      strongest(head, where.stack.tokens, source),
+      `on average a row ${does.words}`,
     ]);
   });
   if (keys) {
@@ -158,14 +165,6 @@ function pointedRows(p, g, { stack: { tokens, image } }, head, row, key, cross) 
 }
 
 const stackTint = ({ stack }, theme) => (stack.name === "encoder" ? theme.tint : theme.warm);
-
-function strongest(head, queries, keys) {
-  const { data, cols } = head.weights;
-  let best = head.causal ? cols : 0;
-  for (let i = best; i < data.length; i++) if (data[i] > data[best]) best = i;
-  const [row, col] = [Math.floor(best / cols), best % cols];
-  return `most: “${queries[row]}” to “${keys[col]}”, ${number(data[best])}`;
-}
 
 function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const one = sublayer.hidden;

@@ -49,10 +49,10 @@ export function memoryName(p, { width: all, measures: { narrow } }, { tokens, me
 }
 
 // A token's name in its own column, and beside it how much it gets.
-export function nameAt(p, { measures: { label } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
+export function nameAt(p, { measures: { label, close } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
+  const [x, top, wide, high] = stack.nameRects[block](row);
   const y = stack.y(row, block);
-  const right = stack.arrow || label;
-  p.box(0, y - 8, right - 1, 16, { fill: p.theme.paper, radius: 0 });
-  p.text(stack.tokens[row], right - 3, y + 0.5, { size: 14, weight: 650, align: "right", most: right - 4, color });
+  p.box(x, top + high / 2 - 8, wide - 1, 16, { fill: p.theme.paper, radius: 0 });
+  p.text(stack.tokens[row], x + wide - 3, top + high / 2 + 0.5, { size: close ? 12 : 14, weight: 650, align: "right", most: wide + 4, color });
   if (share !== null) tag(p, percent(share).replace("under ", "<"), label + 4, y, { color });
 }

@@ -2,6 +2,7 @@
 
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
+import { columnTurn } from "./map_rows.js";
 import { rowOf, title, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
 
@@ -111,7 +112,8 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size: 16, weight: 650, color: ["ink", "query", "query"][i], most: g.w / 3 - 6 }));
   const n = keys.length;
   const pitch = g.w / n;
-  const base = g.room - 24;
+  const turn = columnTurn(pitch);
+  const base = g.room - (turn ? 58 : 24);
   const high = base - g.out - 18;
   scene.label("softmax over", g.left - 10, g.out + 12, { size: 13, align: "right" });
   scene.label(say.all, g.left - 10, g.out + 28, { size: 13, align: "right" });
@@ -126,10 +128,9 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
       if (pitch > 26 && (weight >= 0.01 || own)) p.text(number(weight), x + pitch / 2, base - size - 9, { size: 12, weight: own ? 650 : 400, align: "center" });
     });
   });
-  const every = Math.ceil(28 / pitch);
   keys.forEach((token, s) => {
-    if (s % every && s !== key) return;
-    scene.label(token, g.left + (s + 0.5) * pitch, base + 13, { size: 13, weight: s === key ? 650 : 400, align: "center", most: pitch * every - 3, color: s === key ? "ink" : "muted" });
+    const style = turn ? { size: 12, turn: -turn, align: "right", most: 56 } : { size: 13, align: "center", most: pitch - 3 };
+    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : 13), { ...style, weight: s === key ? 650 : 400, color: s === key ? "ink" : "muted" });
   });
   const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
   const tell = (_, row, s) => [say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];

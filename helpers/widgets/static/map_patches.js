@@ -28,3 +28,8 @@ export function patchRow(scene, stack, row, right, y, pitch) {
   const size = Math.max(4, Math.min(pitch - 1, 26));
   scene.paint((p) => p.grey(image, along * patch, down * patch, patch, patch, right - size, y - size / 2, size, size));
 }
+
+// The class token has no patch: its name stands left of theirs, where none lies over it.
+export function classRow(scene, stack, row, right, y, pitch) {
+  scene.paint((p) => p.text(stack.tokens[row], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right" }));
+}

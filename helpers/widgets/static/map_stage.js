@@ -188,8 +188,11 @@ export class Stage {
     const box = this.root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     // What is only there to be read lets the press through to what lies around it.
-    const target = this.scene.targetsAt(x, y).find(acts);
-    if (target) this.act(target, target.grid ? cellAt(target, x, y) : null);
+    const found = this.scene.targetsAt(x, y);
+    const target = found.find(acts);
+    if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null);
+    const [read] = found;
+    this.acts.tell(read && (read.grid ? read.tell(read.one, ...cellAt(read, x, y)).join(", ") : read.tip().join(" ")));
   }
 
   act(target, cell) {

@@ -2,6 +2,7 @@
 
 import { memoryName, nameAt } from "./map_named.js";
 import { percent } from "./map_scene.js";
+import { purposeOf } from "./map_purpose.js";
 import { KINDS, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
 
@@ -30,7 +31,8 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
   const source = cross ? model.encoder : stack;
   sublayer.heads.forEach((head, h) => {
     const name = `${layer}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
-    const tell = tellCell(name, stack.tokens, source.tokens, head, "click to open the layer");
+    const does = () => purposeOf(sublayer, h, stack, source.tokens).words;
+    const tell = tellCell(name, stack.tokens, source.tokens, head, does, "click to open the layer");
     const marks = (p, [row, key]) => {
       if (!head.allowed(row, key)) return;
       const share = valueAt(head.weights, row, key);
@@ -45,7 +47,7 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
 }
 
 // Words for a cell of a head's square: who attends to whom, and how much.
-export const tellCell = (name, queries, keys, head, go) => (one, row, key) => {
+export const tellCell = (name, queries, keys, head, does, go) => (one, row, key) => {
   const share = head.allowed(row, key) ? percent(valueAt(head.weights, row, key)) : "masked out";
-  return [`“${queries[row]}” to “${keys[key]}”: ${share}`, name, go];
+  return [`“${queries[row]}” to “${keys[key]}”: ${share}`, name, `on average a row ${does()}`, go];
 };

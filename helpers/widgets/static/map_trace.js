@@ -1,5 +1,7 @@
 // The map, what came from Python: numbers, places in the model, and attention worked out again.
 
+import { isSpecial } from "./text.js";
+
 // Two numbers lie in three bytes; STEPS is zero.
 const STEPS = 2047;
 
@@ -66,6 +68,7 @@ export function readTrace(described, view) {
   // The stack whose output becomes tokens, or classes.
   const last = stacks[stacks.length - 1];
   last.answers = described.candidates.length > 0;
+  if (decoder) decoder.written = described.written;
   return { ...described, encoder, decoder, stacks, image };
 }
 
@@ -80,6 +83,13 @@ export function likeliest(model, row, most) {
   return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
 }
 const drawnAt = (model, row) => (model.kind === "GPT" && row >= model.given - 1 ? model.drawn[row] : -1);
+
+// A sentence put together again from the names of its tokens.
+export const sentenceOf = (names) =>
+  names.filter((name) => !isSpecial(name)).reduce((text, name) => {
+    if (name.length > 1 && name.startsWith("-")) return text + name.slice(1);
+    return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
+  }, "");
 
 const numbersAt = (codes, { at, shape, scale }) =>
   Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);

@@ -1,7 +1,7 @@
 // The map: its state, its keys, and the talk with Python. Traits: place, follow, written, beat, stop.
 
 import { isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
-import { beatsBefore } from "./map_flow.js";
+import { beatsBefore, paceOf } from "./map_flow.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { mapTheme } from "./map_paint.js";
@@ -25,6 +25,8 @@ class MapView {
       },
       write: (row) => this.set({ written: row, beat: -1, everything: true }),
       say: (words) => this.say(words),
+      // A press on what is only there to be read is answered in words; one beside it lets go.
+      tell: (words) => (words ? this.hear(words) : this.follow && this.back()),
     });
     this.bars = new Bars(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
@@ -138,7 +140,7 @@ class MapView {
     this.pause();
     if (stop < 0 || stop >= this.tour.length) this.bars.left = -1; // not left by a click on the picture
     if (stop < 0 || stop >= this.tour.length) return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
-    const { text, parts, ...state } = this.tour[stop];
+    const { text, parts, habit, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
     this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
     this.say(text);
@@ -155,9 +157,9 @@ class MapView {
     this.progress = still ? 1 : 0;
     let began = performance.now();
     const tick = (now) => {
-      const lasts = 1100 * (this.beat === beatsBefore(this.trace) ? 2 : 1);
+      const [lasts, rests] = paceOf(this);
       this.progress = still ? 1 : Math.min(1, (now - began) / lasts);
-      if (now - began > lasts + 500) {
+      if (now - began > lasts + rests) {
         if (this.beat >= this.scene.beats.length - 1) return this.pause();
         began = now;
         this.progress = still ? 1 : 0;
@@ -195,16 +197,19 @@ class MapView {
     if (!(width >= 100)) return; // too narrow, or no longer in the page
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
+    const rows = width < 860; // the words have a line of their own
+    this.root.classList.toggle("mm-rows", rows);
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
+    const room = rows ? ROOM - 30 : ROOM;
     const [name, row] = this.follow.split(":");
     const current = name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== width) {
-      this.wholeHeight = Math.max(ROOM, sceneOf(this.trace, "", width, 1).height);
+      this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room }).height);
       this.measured = width;
     }
-    this.height = width < NARROW && this.place ? ROOM : this.wholeHeight;
-    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.height });
+    this.height = width < NARROW && this.place ? room : this.wholeHeight;
+    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room });
     this.theme = mapTheme(dark);
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);

@@ -5,36 +5,40 @@ import { NARROW, Scene, tellVector } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
-import { patchRow, picture } from "./map_patches.js";
+import { classRow, patchRow, picture } from "./map_patches.js";
+import { brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, textWidth } from "./text.js";
 
 const HEAD = 22; // room for a line of words above a stack
 const GAP = 62; // between encoder and decoder, where the memory's line runs
 const PICTURE = 98; // side of the picture beside a ViT's patches
 const UNDER = 20; // room for the names of a layer's parts, below it
+const ANSWER = 84; // what the likeliest tokens need beside the last layer
 
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
 // every part is a block of its own, and the blocks stand below each other.
 function measures(model, width, room) {
   const narrow = width < NARROW;
-  const most = Math.max(...model.stacks.map((one) => one.n));
-  const words = model.stacks.flatMap((one) => one.tokens);
-  const free = room - model.stacks.length * (HEAD + UNDER) - (model.stacks.length > 1 ? GAP - UNDER : 0);
-  const pitch = narrow ? 14 : clamp(Math.floor((4 * free) / model.stacks.length / most) / 4, most > 30 ? 7 : 9, model.stacks.length > 1 ? 26 : 38);
-  const names = Math.ceil(Math.max(...words.map((word) => textWidth(word, 13)))) + 8;
+  const two = model.stacks.length > 1;
+  const free = room - HEAD - UNDER - 7 - (two ? GAP + HEAD : 0);
+  const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
+  const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
+  const pitch = narrow ? 14 : clamp(Math.floor(4 * even) / 4, 2.5, two ? 26 : 38);
+  const close = !model.image && perLine(pitch) > 1; // several names share a line
+  const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
-  const both = model.encoder && model.decoder && width >= 860;
+  const both = two && width >= 860 && !close;
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   const next = both ? Math.min(90, widest(model.written.map((word) => `→ ${word}`))) : 0;
-  const label = model.image ? PICTURE + pitch + 12 : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
+  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(130, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
-  const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, 44);
+  const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
   const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
   const right = model.candidates.length ? clamp(width * 0.17, 112, 190) : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
-  return { narrow, width, pitch, label, strip, left, module, layers, gap };
+  return { narrow, close, width, pitch, label, strip, left, module, layers, gap };
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.
@@ -93,22 +97,25 @@ function stackScene(scene, model, stack, m, rows) {
   scene.part(["embeddings", "positions", ...own], 0, stack.blocks[0].top - 3, stack.arrow || label, rows * m.pitch + 6);
 }
 
-function tokens(scene, model, stack, { pitch, label, current }, top, rows, block) {
-  const every = Math.ceil(11.5 / pitch);
+function tokens(scene, model, stack, { pitch, label, current, close }, top, rows, block) {
   const side = model.stacks.length < 2 ? "Token" : stack.name === "encoder" ? "Source token" : "Target token";
+  const right = (stack.arrow || label) - (close ? 6 : 3);
+  const places = stack.image ? [] : namePlaces(stack.tokens, { right, top, pitch, room: right - 1 });
+  const wholeRow = (row, width) => [0, stack.y(row, block) - pitch / 2, width, pitch];
+  const nameRect = (row) => (close ? places[row].rect : wholeRow(row, stack.arrow || label));
+  (stack.nameRects ||= [])[block] = nameRect;
+  if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch));
   stack.tokens.slice(0, rows).forEach((token, row) => {
-    const y = stack.y(row, block);
-    const tip = stack.arrow ? [`reads “${token}”, writes “${model.written[row]}”`, "click to follow it"] : every > 1 ? [token] : [];
-    if (!block) scene.button([0, y - pitch / 2, label, pitch], `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
-    if (stack.image && row) return patchRow(scene, stack, row, label - 4, y, pitch);
-    if (row % every) return;
-    const size = clamp(pitch - 1, 12, 14);
+    const tip = stack.arrow || close ? [stack === model.decoder && model.encoder ? `reads “${token}”, writes “${model.written[row]}”` : token, "click to follow it"] : [];
+    const rect = close ? nameRect(row) : wholeRow(row, label);
+    if (!block) scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
+    if (stack.image) return (row ? patchRow : classRow)(scene, stack, row, label - 4, stack.y(row, block), pitch);
+    const { x, y, style } = places[row];
     const own = model.kind === "GPT" && row >= model.given; // written by the model itself
-    const right = stack.arrow || label;
     scene.paint((p) => {
-      p.text(token, right - 3, y + 0.5, { size, align: "right", most: right - 4, ...(own ? { weight: 650, color: p.theme.query } : {}) });
-      const now = row === current ? { weight: 650, color: p.theme.query } : { color: p.theme.muted };
-      if (stack.arrow) p.text(`→ ${model.written[row]}`, right + 1, y + 0.5, { size, most: label - right - 2, ...now });
+      const blue = { weight: 650, color: p.theme.query };
+      p.text(token, x, y + 0.5, { ...style, ...(own || (close && row === current && stack === model.decoder) ? blue : {}) });
+      if (stack.arrow) p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { size: style.size, most: label - stack.arrow - 2, ...(row === current ? blue : { color: p.theme.muted }) });
     });
   });
   if (stack.arrow) scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
@@ -178,7 +185,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     left = plus + 1.5;
     at += wide + pad;
   }
-  namesBelow(scene, sublayers, top + height + 12, [x, x + width + exit]);
+  namesBelow(scene, sublayers, top + height + 12, [x, x + width]);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
@@ -187,7 +194,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const tell = tellVector(stack.tokens, `after ${name.toLowerCase()}`);
-  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${rows} vectors`, tell, null, rows);
+  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${rows} vectors`, tell, () => go, rows);
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
@@ -256,6 +263,7 @@ function pipes(scene, model, m) {
   });
   if (m.narrow) return;
   const first = decoder.layers[0].find((one) => one.kind === "cross-attention").enters;
-  scene.label("keys and values", first + 9, y + 15, { size: 12, color: "key" });
+  const apart = m.module - 18 > textWidth("keys and values", 12);
+  scene.label(apart ? "keys and values" : "memory", first + 9, y + 15, { size: 12, color: "key" });
   scene.part("cross-attention", first - 6, encoder.bottom + 3, x - first + 12, UNDER + 8);
 }

@@ -22,11 +22,9 @@ export class StandIn {
   }
 }
 
-const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
 async function unzipped(text) {
-  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
+  const stream = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream);
 }
 
 // In JupyterLab a picture that stays in sight is one whose live view has no model any more.
@@ -46,14 +44,15 @@ function stays(place) {
 }
 
 // Draw a widget in place of its still picture, which stays if anything goes wrong.
-export async function comeAlive(place, { module, style, state, bytes }) {
+export async function comeAlive(place, { module, style, state: zipped, bytes }) {
   await stays(place);
-  const address = URL.createObjectURL(new Blob([await unzipped(module)], { type: "text/javascript" }));
+  const address = URL.createObjectURL(new Blob([await (await unzipped(module)).text()], { type: "text/javascript" }));
   const widget = (await import(address)).default;
   URL.revokeObjectURL(address);
-  for (const [name, text] of Object.entries(bytes)) state[name] = new DataView(bytesOf(text).buffer);
+  const state = await (await unzipped(zipped)).json();
+  for (const [name, text] of Object.entries(bytes)) state[name] = new DataView(await (await unzipped(text)).arrayBuffer());
   const sheet = document.createElement("style");
-  sheet.textContent = await unzipped(style);
+  sheet.textContent = await (await unzipped(style)).text();
   const stage = document.createElement("div");
   const picture = [...place.childNodes];
   place.append(sheet, stage);

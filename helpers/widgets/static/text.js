@@ -33,4 +33,15 @@ export function textWidth(text, size = 16) {
   return measuring.measureText(text).width;
 }
 
+// Words in lines that are no wider than `most`.
+export function wrapped(words, most, size) {
+  const lines = [""];
+  for (const word of words.split(" ")) {
+    const longer = `${lines[lines.length - 1]} ${word}`.trim();
+    if (lines[lines.length - 1] && textWidth(longer, size) > most) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
 export const widest = (tokens) => Math.ceil(Math.max(...tokens.map((token) => textWidth(shorten(token)))));

@@ -1,0 +1,73 @@
+// The map, the names of its rows. Where rows are too thin for a name each, the names of a few rows
+// share a line and are read like the sentence itself; none is left out.
+
+import { clamp, textWidth } from "./text.js";
+
+const LINE = 11.5; // height of a name of twelve pixels
+const SPACE = 6; // between two names on a line
+export const perLine = (pitch) => Math.max(1, Math.ceil(LINE / pitch));
+
+// How wide the names are, a line at a time, with a little room behind them.
+export function namesWidth(tokens, pitch, size = 13) {
+  const n = perLine(pitch);
+  const wide = (first) => tokens.slice(first, first + n).reduce((sum, token) => sum + textWidth(token, n > 1 ? 12 : size) + SPACE, 0);
+  return Math.ceil(Math.max(...tokens.map((_, row) => (row % n ? 0 : wide(row))))) + 2;
+}
+
+// A place for every name, ending at `right`, no wider than `room`: { rect, x, y, style }.
+export function namePlaces(tokens, { right, top, pitch, room = right - 2, size = 14 }) {
+  const n = perLine(pitch);
+  const at = (row) => top + (row + 0.5) * pitch;
+  if (n < 2) {
+    const style = { size: clamp(pitch - 1, 12, size), align: "right", most: room };
+    return tokens.map((_, row) => ({ rect: [right - room, at(row) - pitch / 2, room + 2, pitch], x: right, y: at(row), style }));
+  }
+  return tokens.flatMap((_, first) => {
+    if (first % n) return [];
+    const wide = tokens.slice(first, first + n).map((token) => textWidth(token, 12) + SPACE);
+    let most = room;
+    const all = () => wide.reduce((sum, one) => sum + Math.min(one, most), 0);
+    while (all() > room && most > 20) most -= 2; // the longest names give way
+    let x = right + SPACE - all();
+    return wide.map((one) => {
+      const w = Math.min(one, most);
+      const place = { rect: [x - 2, top + first * pitch, w, n * pitch], x, y: top + (first + n / 2) * pitch, style: { size: 12, most: w - SPACE + 1 } };
+      x += w;
+      return place;
+    });
+  });
+}
+
+// Beside a line of several names, a bracket along the rows that they belong to.
+export function brackets(p, tokens, x, top, pitch) {
+  const n = perLine(pitch);
+  for (let row = 0; n > 1 && row < tokens.length; row += n) {
+    const last = Math.min(tokens.length, row + n);
+    p.line([[x, top + row * pitch + 1], [x, top + last * pitch - 1]], { color: p.theme.hatch, width: 1.5 });
+  }
+}
+
+// All of a stack's names, in a column that ends at `right`: every depth below the first has one.
+export function nameRows(scene, tokens, { right, top, pitch, room }) {
+  const places = namePlaces(tokens, { right, top, pitch, room });
+  scene.paint((p) => brackets(p, tokens, right + 4, top, pitch));
+  tokens.forEach((token, row) => scene.label(token, places[row].x, places[row].y, places[row].style));
+}
+
+// The names of columns: slanted, upright where that is too close, and then on two levels. `level`
+// is how high one level is.
+export function nameColumns(scene, tokens, x, base, cell, { level = 46, size = 12 } = {}) {
+  const turn = columnTurn(cell);
+  const levels = columnLevels(cell);
+  const every = Math.ceil(11 / cell / levels); // more only on a narrow page, where pointing tells the rest
+  tokens.forEach((token, col) => {
+    if (col % every) return;
+    const at = x + (col + 0.5) * cell;
+    if (!turn) return scene.label(token, at, base - 6, { size: 13, align: "center", most: cell - 4 });
+    const up = level * ((col / every) % levels);
+    if (up) scene.paint((p) => p.line([[at, base - 2], [at, base - up - 2]], { color: p.theme.lane, width: 1 }));
+    scene.label(token, at, base - up - 5, { size, turn: -turn, most: level + 4 });
+  });
+}
+export const columnTurn = (cell) => (cell >= 46 ? 0 : cell >= 14 ? Math.PI / 3.2 : Math.PI / 2);
+export const columnLevels = (cell) => (cell < 11 ? 2 : 1);

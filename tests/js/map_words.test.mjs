@@ -1,0 +1,58 @@
+// What the map says: a sentence from its tokens, and what a head does, measured on its weights.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
+import { matrix, sentenceOf } from "../../helpers/widgets/static/map_trace.js";
+
+// A sublayer with one head, of which only the weights are asked for.
+function sublayerOf(weights, { kind = "self-attention", causal = false } = {}) {
+  const one = matrix(Float32Array.from(weights.flat()), weights.length, weights[0].length);
+  return { kind, heads: [{ weights: one, causal, allowed: (row, key) => !causal || key <= row }] };
+}
+const even = (rows, cols) => Array.from({ length: rows }, () => Array(cols).fill(1 / cols));
+// `share` of every row to the key that `to` names, the rest evenly to the others.
+const mostly = (rows, cols, share, to) =>
+  Array.from({ length: rows }, (_, row) => Array.from({ length: cols }, (_, key) => (key === to(row) ? share : (1 - share) / (cols - 1))));
+const names = (n) => Array.from({ length: n }, (_, i) => `w${i}`);
+const stackOf = (tokens, more = {}) => ({ tokens, layers: [], ...more });
+
+test("a sentence is put together as people write it", () => {
+  assert.equal(sentenceOf(["A", "black", "-bird", "sings", ".", "<eos>"]), "A blackbird sings.");
+  assert.equal(sentenceOf(["A", "man", "'", "-s", "t", "-", "-shirt", ",", "here"]), "A man's t-shirt, here");
+  assert.equal(sentenceOf([]), "");
+});
+
+test("a head that looks at a neighbour says at which, and how much", () => {
+  const tokens = names(8);
+  const after = sublayerOf(mostly(8, 8, 0.93, (row) => (row + 1) % 8));
+  assert.match(purposeOf(after, 0, stackOf(tokens), tokens).words, /^takes 93% of its mixture from the token after it$/);
+  const before = sublayerOf(mostly(8, 8, 0.6, (row) => Math.max(0, row - 1)), { causal: true });
+  assert.equal(purposeOf(before, 0, stackOf(tokens), tokens).short, "before 60%");
+  const own = sublayerOf(mostly(8, 8, 0.7, (row) => row));
+  assert.equal(purposeOf(own, 0, stackOf(tokens), tokens).short, "itself 70%");
+});
+
+test("a head that looks at one token names it, and one that looks everywhere says so", () => {
+  const tokens = [...names(7), "<eos>"];
+  const end = sublayerOf(mostly(8, 8, 0.8, () => 7));
+  assert.match(purposeOf(end, 0, stackOf(tokens), tokens).words, /80% of its mixture from “<eos>”/);
+  const all = purposeOf(sublayerOf(even(10, 10)), 0, stackOf(names(10)), names(10));
+  assert.equal(all.words, "mixes many tokens, and the largest share is 10%");
+  assert.equal(all.share, 0);
+});
+
+test("a cross-attention names the word that a row writes and the one it takes from", () => {
+  const [reads, writes, source] = [["<bos>", "a", "dog"], ["a", "dog", "<eos>"], ["un", "chien", "<eos>"]];
+  const weights = [[0.6, 0.3, 0.1], [0.01, 0.98, 0.01], [0.05, 0.05, 0.9]];
+  const cross = sublayerOf(weights, { kind: "cross-attention" });
+  const told = sayPurpose(purposeOf(cross, 0, stackOf(reads, { written: writes }), source), "a row");
+  assert.equal(told, "Here, a row takes 83% of its mixture from one source token, on average; the row that writes “dog” takes 98% from “chien”.");
+});
+
+test("of a stack's heads the clearest is named, counted from one", () => {
+  const tokens = names(6);
+  const [vague, clear] = [sublayerOf(even(6, 6)), sublayerOf(mostly(6, 6, 0.9, (row) => Math.max(0, row - 1)))];
+  assert.match(clearestHead(stackOf(tokens, { layers: [[vague], [clear]] })), /^A token in head 1 of layer 2 takes .* from the token before it/);
+});
