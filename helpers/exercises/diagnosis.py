@@ -305,6 +305,8 @@ def others(value):
         return [value.flip(-1), value.min() + value.max() - value] if value.numel() else []
     if isinstance(value, float):
         return [value * 0.9]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value - 1, value + 1]
     return []
 
 

@@ -428,7 +428,7 @@ EXERCISES = [
             Mistake("one token too short", "end - start < max_len", "end - start < max_len - 1",
                     "A span from i to j has j − i + 1 tokens, so spans of exactly max_len are excluded."),
             Mistake("any length", " & (end - start < max_len)", "",
-                    "There's no limit to the length. A span has at most max_len tokens."),
+                    "Even the whole text is allowed as a span here. Allow at most max_len tokens, and take that number from the argument: a fixed limit such as 30 excludes nothing in a text this short."),
             Mistake("only the length counts", "(start <= end) & (end - start < max_len)", "end - start == max_len - 1",
                     "Only spans of exactly max_len tokens are left. Shorter ones are allowed too."),
             Mistake("mask upside down", "masked_fill(~valid", "masked_fill(valid",

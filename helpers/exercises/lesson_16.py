@@ -94,7 +94,7 @@ def linear_attention_step(query, key, value, state, total):
 
 
 def draw_reach(generator):
-    """Windows, a stride, and masks by chance, in which every position sees itself."""
+    """Windows, a stride, masks by chance, all with the diagonal; and a window without a layer."""
     by_chance = torch.rand(7, 7, generator=generator) < 0.2
     return [
         (patterns.window_mask(5, 2), 2),
@@ -102,6 +102,7 @@ def draw_reach(generator):
         (patterns.strided_mask(9, 3), 1),
         (patterns.window_mask(10, 2), 2),
         (patterns.window_mask(9, 3, causal=False), 3),
+        (patterns.window_mask(6, 3), 0),
     ]
 
 
@@ -420,6 +421,9 @@ EXERCISES = [
                     "This is the reach after one layer too few. Starting from the identity, you need n_layers products."),
             Mistake("one layer only", "range(n_layers)", "range(1)",
                     "This is the reach of a single layer, the mask itself. Multiply by the mask once per layer."),
+            Mistake("starts from the mask", "torch.eye(len(mask))", "mask.float()",
+                    "This starts from the mask. That's right from one layer on, but with no layer it still lets positions influence each other. Start from the identity, and multiply n_layers times.",
+                    also=(("range(n_layers)", "range(n_layers - 1)"),)),
             Mistake("as many layers as positions", "range(n_layers)", "range(len(mask))",
                     "The number of layers has no effect here. Multiply n_layers times."),
             Mistake("doubles at each layer", "step @ reached", "reached @ reached",
