@@ -377,7 +377,7 @@ series_results = {
 }
 assert series_results["weighted sum of 48 values"] < series_results["Transformer, 2 layers"]
 notebook.figure(
-    compare(series_results, "mean squared error (less is better; 0.25 is the best possible)"),
+    compare(series_results, "mean squared error (lower is better; 0.25 is the best possible)"),
     alt="Bars: the weighted sum has the smallest error, then the Transformer, then the last value.",
     width=620,
 )

@@ -7,7 +7,7 @@
 #
 # On this page we rebuild a modern block from the one of lesson 07, one switch at a time, and measure what each switch
 # does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8
-# bits, and a way to write the same text in fewer steps. Before each measurement, say what you expect. Some of the
+# bits, and a way to write the same text in fewer steps. Before each measurement, lock in what you expect. Some of the
 # results aren't what the papers would lead you to expect, and then the page says why.
 #
 # Allow **30 minutes**. Lessons 07 and 14 come first.
@@ -27,7 +27,7 @@ import torch
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import decoding, plots
+from helpers import decoding, exercises, plots
 from helpers.data.stories import stories
 from helpers.efficient import cache_size
 from helpers.eight_bits import in_int8, n_bytes
@@ -176,18 +176,42 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
 # training step, taking the blocks in turn, and converted equal time into a number of steps. In the figure, open
 # circles show equal steps and filled circles equal time. The grey band spans the three seeds of 2017's block.
-#
-# **Guess before you look:** which single change helps most here, and which one makes it worse at equal time?
+
+# %%
+exercises.predict("most_helpful_change")
+
+# %%
+exercises.predict("changes_that_help")
+
 
 # %% tags=["hide-input"]
+def verdict(key):
+    """Sort the changes by whether all their seeds beat, or lose to, all seeds of 2017."""
+    low, high, sorted_out = min(old[key]), max(old[key]), {"better": [], "worse": [], "between": []}
+    for name, row in blocks.items():
+        if name != "2017":
+            kind = (
+                "better" if max(row[key]) < low else "worse" if min(row[key]) > high else "between"
+            )
+            sorted_out[kind].append(name)
+    return sorted_out
+
+
 results = measured("what_changed")
 blocks = results["blocks"]
+old = blocks["2017"]
 mean = {
     name: {key: statistics.mean(row[key]) for key in ("equal_steps", "equal_seconds")}
     for name, row in blocks.items()
 }
+steps, seconds = verdict("equal_steps"), verdict("equal_seconds")
+single = [name for name in blocks if name not in ("2017", "all together")]
+exercises.reveal(
+    "most_helpful_change", measured=min(single, key=lambda name: mean[name]["equal_seconds"])
+)
+exercises.reveal("changes_that_help", measured=len(set(single) & set(seconds["better"])))
 _, axes = pyplot.subplots(figsize=(8.4, 4.6))
-base = blocks["2017"]["equal_steps"]
+base = old["equal_steps"]
 axes.axvspan(min(base), max(base), color=plots.GREY, alpha=0.18, linewidth=0)
 for y, (name, row) in enumerate(blocks.items()):
     colour = (
@@ -197,7 +221,7 @@ for y, (name, row) in enumerate(blocks.items()):
     axes.plot(row["equal_seconds"], [y + 0.14] * 3, "o", color=colour, markersize=7)
 axes.set_yticks(range(len(blocks)), list(blocks))
 axes.invert_yaxis()
-axes.set_xlabel("bits per byte on unseen stories (less is better)")
+axes.set_xlabel("bits per byte on unseen stories (lower is better)")
 notebook.figure(
     axes,
     alt="Bits per byte of nine blocks with three seeds each, as open circles for equal steps and filled ones for "
@@ -206,36 +230,24 @@ notebook.figure(
 )
 
 # %% tags=["hide-input"]
-old = blocks["2017"]
 print(f"{'':>17}   time per step   equal steps   equal time   three seeds at equal time")
 for name, row in blocks.items():
     slowness = row["milliseconds_per_step"] / old["milliseconds_per_step"]
     seeds = "  ".join(f"{bits:.3f}" for bits in row["equal_seconds"])
     equal_steps, equal_time = mean[name].values()
     print(f"{name:>17}   {slowness:12.2f}×   {equal_steps:11.3f}   {equal_time:10.3f}   {seeds}")
-
-
-def verdict(key):
-    """Sort the changes: better with every seed than 2017's best, worse than its worst, between."""
-    low, high, sorted_out = min(old[key]), max(old[key]), {"better": [], "worse": [], "between": []}
-    for name, row in blocks.items():
-        if name != "2017":
-            kind = (
-                "better" if max(row[key]) < low else "worse" if min(row[key]) > high else "between"
-            )
-            sorted_out[kind].append(name)
-    return {kind: ", ".join(names) or "nothing" for kind, names in sorted_out.items()}
-
-
-steps, seconds = verdict("equal_steps"), verdict("equal_seconds")
+shown = {
+    key: {kind: ", ".join(names) or "nothing" for kind, names in found.items()}
+    for key, found in (("steps", steps), ("seconds", seconds))
+}
 tell(
     f"""An effect counts here if all three seeds are on the same side of all three seeds of 2017.
 
     | | equal steps | equal time |
     |---|---|---|
-    | better | {steps["better"]} | {seconds["better"]} |
-    | can't be told from luck | {steps["between"]} | {seconds["between"]} |
-    | worse | {steps["worse"]} | {seconds["worse"]} |
+    | better | {shown["steps"]["better"]} | {shown["seconds"]["better"]} |
+    | can't be told from luck | {shown["steps"]["between"]} | {shown["seconds"]["between"]} |
+    | worse | {shown["steps"]["worse"]} | {shown["seconds"]["worse"]} |
 
     Even if no change did anything, one in ten would pass this test by chance. So don't make much of a change that
     passes it in only one of the two columns."""
@@ -272,9 +284,11 @@ tell(
 # ## 3. How large is the cache?
 #
 # Lesson 16 computed the size of the cache, in which a decoder keeps keys and values of all tokens so far. Here is the
-# number for the two small models after 100 tokens, this time counted in the cache itself. Before you run the cell: in
-# the second model, four heads of queries share two heads of keys and values. By how much does the cache shrink? And
-# what would happen if we halved the heads of queries instead?
+# number for the two small models after 100 tokens, this time counted in the cache itself. In the second model, four
+# heads of queries share two heads of keys and values.
+
+# %%
+exercises.predict("cache_of_today")
 
 
 # %%
@@ -289,14 +303,16 @@ for name, config in (("2017", then), ("today", now)):
     print(f"{name:>5}: {cache_bytes(config):,} bytes for 100 tokens")
 
 # %% tags=["hide-input"]
+share = 100 * cache_bytes(now) / cache_bytes(then)
+exercises.reveal("cache_of_today", measured=share)
 for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# The cache shrinks to half its size, because only keys and values are cached. Fewer heads of queries would change
-# nothing. In a model of this size, you needn't worry about the cache in either case. So let's put the published sizes
-# of real models into the same formula, for a text of 8,192 tokens in 16-bit numbers. The last column is what the
-# cache would be if every head of queries had keys of its own.
+# Only keys and values are cached, so fewer heads of queries would have changed nothing. In a model of this size, you
+# needn't worry about the cache in either case. So let's put the published sizes of real models into the same formula,
+# for a text of 8,192 tokens in 16-bit numbers. The column before the weights is what the cache would be if every head
+# of queries had keys of its own.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -323,8 +339,11 @@ for name, (layers, queries, keys, width, billions) in published.items():
 #
 # Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
 # weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
-# bits. **Guess:** by how much, in percent, do the model's predictions of an unseen story get worse? And with 4 bits,
-# where only the numbers from −7 to 7 are left?
+# bits. How much worse does the model then predict an unseen story? And what if we go down to 4 bits, where only the
+# numbers from −7 to 7 are left? Only the weights are rounded. What the model computes with them stays in floats.
+
+# %%
+exercises.predict("four_bits")
 
 
 # %%
@@ -340,10 +359,12 @@ def rounded(model, bits):
 # %% tags=["hide-input", "nbval-ignore-output"]
 unseen, full_model, worse = validation[:8000], story.model, {}
 exact = story.bits_per_byte(unseen)
-print(f"as it is: {exact:.4f} bits per byte, and with this many bits per weight:")
 for bits in (8, 6, 5, 4, 3):
-    story.model = full_model if bits == 32 else rounded(full_model, bits)
+    story.model = rounded(full_model, bits)
     worse[bits] = story.bits_per_byte(unseen) / exact - 1
+exercises.reveal("four_bits", measured=100 * worse[4])
+print(f"as it is: {exact:.4f} bits per byte, and with this many bits per weight:")
+for bits in worse:
     print(f"{bits:>8}: {worse[bits]:+.2%}")
 story.model = small = in_int8(full_model)
 stored_small = story.bits_per_byte(unseen) / exact - 1
@@ -381,7 +402,7 @@ def step_seconds(model):
 
 
 def in_turns(contenders, rounds):
-    """Time functions in turns; each one's median, divided by the first one's."""
+    """Time functions by turns, and give their medians as multiples of the first one's."""
     seconds = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, contender in contenders.items():
@@ -453,8 +474,10 @@ print(story.tokens(draft(ids.tolist(), 5)))
 
 # %% [markdown]
 # Let's write with and without the draft, first greedily and then with tokens drawn at a temperature of 0.8. Both
-# draw with the same random numbers, and the draft makes two guesses per pass. **Guess:** what share of them will the
-# model accept in each case?
+# draw with the same random numbers, and the draft makes two guesses per pass.
+
+# %%
+exercises.predict("guesses_accepted")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -472,16 +495,16 @@ def chooser(temperature):
 
 
 def race(temperature, n_guesses, beginnings=("Once upon a time", "The old king"), n_tokens=120):
-    """Write with and without the draft, in turns; returns speed-up, share accepted, tokens a pass."""
+    """Write by turns with and without the draft: speed-up, share accepted, tokens per pass, text."""
     seconds, runs = {"plain": [], "drafted": []}, []
     for beginning in beginnings:
         prompt = story.encode(beginning)
         for name, guesses in (("plain", 0), ("drafted", n_guesses)) * 2:
-            started = time.perf_counter()
+            started = time.process_time()
             runs.append(
                 speculate(story.model, prompt, draft, n_tokens, guesses, chooser(temperature))
             )
-            seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.process_time() - started)
         plain, drafted, *_ = runs[-4:]
         assert plain.ids == drafted.ids  # the same text, token for token
         assert plain.passes == n_tokens
@@ -495,12 +518,11 @@ def race(temperature, n_guesses, beginnings=("Once upon a time", "The old king")
     return ratio, accepted, n_tokens * len(drafted) / sum(run.passes for run in drafted), whole_text
 
 
+races = {"greedy": race(0, n_guesses=2), "drawn at 0.8": race(0.8, n_guesses=2)}
+exercises.reveal("guesses_accepted", measured=100 * races["drawn at 0.8"][1])
 print("                     accepted   tokens per pass   times as fast")
-races = {}
-for name, temperature, n_guesses in (("greedy", 0, 2), ("drawn at 0.8", 0.8, 2)):
-    races[name] = race(temperature, n_guesses)
-    speed, accepted, per_pass, _ = races[name]
-    print(f"{name:>13}, {n_guesses} guesses  {accepted:6.0%}  {per_pass:13.1f}  {speed:14.1f}")
+for name, (speed, accepted, per_pass, _) in races.items():
+    print(f"{name:>13}, 2 guesses  {accepted:6.0%}  {per_pass:13.1f}  {speed:14.1f}")
 print("\nThe greedy story:")
 for line in races["greedy"][3].splitlines():
     print(fill(line, 100))
@@ -532,7 +554,10 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # in its cache (lesson 16's sliding window) breaks down as soon as the first tokens leave that window, unless a few of
 # them are kept.
 #
-# Let's look for sinks in the two models we have. **Guess:** which has them, the story model, MiniLM, or both?
+# Let's look for sinks in the two models we have, the story model and MiniLM.
+
+# %%
+exercises.predict("where_are_sinks")
 
 # %% tags=["hide-input"]
 passage = validation[:400].replace("\n", " ")
@@ -547,6 +572,10 @@ shares = {
     "story model: first token": own.mean((1, 2)) * 100,
 }
 even_story = 100 * (1 / torch.arange(33, 161)).mean().item()
+in_minilm = max(shares["MiniLM: [CLS]"].max(), shares["MiniLM: [SEP]"].max()) > 10 * 100 / n_bert
+in_story = shares["story model: first token"].max() > 10 * even_story
+sinks = [name for name, found in (("MiniLM", in_minilm), ("story model", in_story)) if found]
+exercises.reveal("where_are_sinks", measured="both" if len(sinks) == 2 else (*sinks, "neither")[0])
 axes = plots.labelled_lines(
     range(1, 7),
     {name: share.tolist() for name, share in shares.items()},
@@ -577,6 +606,9 @@ notebook.figure(
 # %% [markdown]
 # ## What this page can't show
 #
+# - **Everything but the block.** The largest model of the 2017 paper had 213 million parameters and was trained on
+#   36 million pairs of sentences. Llama 3 has up to 405 billion parameters and was trained on 15,000 billion tokens.
+#   Compared with that, the block has hardly changed.
 # - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Two layers aren't deep.
 # - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
 # - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
@@ -586,7 +618,8 @@ notebook.figure(
 #   shows it in fifteen lines.
 # - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
 #   rotary positions, so the ranking of the blocks at equal time can be different there.
-# - **The best rate of each block.** The changes run at the rate of 2017's block, and might do better with their own.
+# - **The best settings of each block.** The changes run at the learning rate of 2017's block and with one optimiser.
+#   With a rate of their own, or another optimiser, some might do better.
 #
 # What you can take away is the method: one switch at a time, equal parameters, a learning rate that favours the old
 # block, several seeds, and a band that says how much is luck.

@@ -1,0 +1,100 @@
+"""Predictions of page 95, what changed since 2017."""
+
+from helpers.exercises.content import Prediction
+
+QUESTIONS = []
+
+PREDICTIONS = [
+    Prediction(
+        "most_helpful_change",
+        "Each model has one change, as many parameters and as much time. Which of these four changes lowers the bits per byte most?",
+        options={
+            "RMSNorm": (
+                "RMSNorm in place of LayerNorm",
+                "It computes nearly the same as LayerNorm. It's used because it can save time, and on our CPU it doesn't even do that.",
+            ),
+            "SwiGLU": (
+                "SwiGLU in place of ReLU, with a narrower hidden layer",
+                "Shazeer found a small gain after far longer training. Here a step with it takes longer, so at equal time it trains for fewer steps.",
+            ),
+            "rotary positions": (
+                "rotary positions in place of a table",
+                "Yes. A table has to learn what it means to be one token apart, once per position. With rotation, the distance is in the scores from the first step on.",
+            ),
+            "untied output": (
+                "a matrix of its own for the output",
+                "It helps, because the embedding no longer has to serve two purposes. But the table of positions holds this small model back more.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "changes_that_help",
+        "All seven single changes are common today. How many of them are better than 2017's block at equal time, with all three seeds?",
+        unit="changes",
+        low=0,
+        high=7,
+        close=0,
+        too_low="A change of the positions or of the output shows even in two layers and 250 steps.",
+        too_high="Most of them were introduced for deep models, for memory or for speed on other processors, and a small model has none of these problems.",
+        ask_why=True,
+    ),
+    Prediction(
+        "cache_of_today",
+        "After 100 tokens, how large is the cache of the second model, as a percentage of the first one's?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        step=5,
+        close=0.02,
+        too_low="Keys and values both shrink, but that's one factor, not two: each of them has half as many heads.",
+        too_high="The queries aren't in the cache, because each of them is used only once. So all that the cache holds has shrunk.",
+    ),
+    Prediction(
+        "four_bits",
+        "Every entry of the story model's matrices is rounded to 4 bits, a whole number from −7 to 7 times the scale of its row. By how many percent do its bits per byte rise?",
+        slider=True,
+        low=0,
+        high=50,
+        unit="%",
+        close=0.04,
+        too_low="Fifteen values per weight aren't enough to leave no trace.",
+        too_high="Each weight is off by a few percent of the row's largest, but some are too large and others too small. In a sum over hundreds of products, most of that cancels out.",
+        ask_why=True,
+    ),
+    Prediction(
+        "guesses_accepted",
+        "When tokens are drawn at a temperature of 0.8, what share of the draft's guesses does the model accept?",
+        slider=True,
+        low=0,
+        high=100,
+        unit="%",
+        close=0.08,
+        too_low="Many tokens are nearly certain, such as the word after *once upon a*, and even this draft guesses those.",
+        too_high="The draft looks at two or three tokens, and even a perfect draft couldn't guess which of several likely words gets drawn.",
+    ),
+    Prediction(
+        "where_are_sinks",
+        "One of a text's tokens takes more than ten times an even share of the attention, averaged over a layer's heads. In which of our models does this happen?",
+        options={
+            "story model": (
+                "in the story model alone, whose first token is visible to all others",
+                "In large language models the first token does become a sink. Ours has read too little for that, as far as we can tell.",
+            ),
+            "MiniLM": (
+                "in MiniLM alone, which has tokens without a meaning of their own",
+                "Yes. One such token collects the weight that a head has no better use for.",
+            ),
+            "both": (
+                "in both, because every row has to sum to 1",
+                "The rows do sum to 1 in both. But a head can also spread the weight that it doesn't need evenly, and in one of the models it does.",
+            ),
+            "neither": (
+                "in neither, because both of them are small",
+                "Size isn't what decides, because one of the two has a sink in nearly every layer.",
+            ),
+        },
+        ask_why=True,
+    ),
+]
