@@ -153,7 +153,17 @@ def read_genre(x, real, layers, w):
     Returns
     -------
     logits : Tensor of shape (N, n_genres)
+
+    Raises
+    ------
+    ValueError
+        If the sizes don't fit each other.
     """
+    if x.dim() != 3 or real.shape != (len(x), x.shape[1] - 1) or len(w) != x.shape[-1]:
+        raise ValueError(
+            f"expected x (N, 1 + T, D), real (N, T) and w (D, n_genres); got {tuple(x.shape)}, "
+            f"{tuple(real.shape)} and {tuple(w.shape)}. The class token is in x, but not in real."
+        )
     mask = F.pad(real, (1, 0), value=True)  # the class token is real, too
     for layer in layers:
         x = layer(x, mask[:, None, None])

@@ -6,8 +6,9 @@ import re
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from helpers import genre_training, genres
+from helpers import exercises, genre_training, genres
 from helpers.data import drum_kit
 from helpers.exercises.lesson_17 import stroke_grid as by_hand
 from helpers.pretrained.measured import measured
@@ -46,6 +47,39 @@ def test_tables_hold_every_stroke_with_its_step(windows):
         assert (ids[i, :n] // genres.N_LEVELS).tolist() == strokes[:n, 1].tolist()
         assert steps[i, :n].tolist() == strokes[:n, 0].tolist()
     assert ids.max() < genres.N_TOKENS
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x, real, w: (x, F.pad(real, (1, 0), value=True), w),
+        lambda x, real, w: (x[0], real[0], w),
+        lambda x, real, w: (x, real[:2], w),
+        lambda x, real, w: (x, real, w.T),
+    ],
+)
+def test_sizes_that_do_not_fit_are_told_all_together(wrong):
+    x, real, w = torch.randn(3, 6, 8), torch.ones(3, 5, dtype=torch.bool), torch.randn(8, 4)
+    assert genres.read_genre(x, real, [], w).shape == (3, 4)
+    x, real, w = wrong(x, real, w)
+    with pytest.raises(ValueError, match=re.escape(f"got {tuple(x.shape)}, {tuple(real.shape)} ")):
+        genres.read_genre(x, real, [], w)
+
+
+def test_a_mask_of_the_wrong_shape_is_told_with_the_shape_that_a_layer_expects(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where the progress is kept
+
+    def answer(x, real, layers, w):
+        for layer in layers:
+            x = layer(x, F.pad(real, (1, 0), value=True))
+        return x[:, 0] @ w
+
+    verdict = exercises.check("read_genre", answer)
+    assert "expects a boolean mask (N, 1, 1, 1 + T), here (2, 1, 1, 4); got bool (2, 4)" in (
+        verdict.message
+    )
 
 
 @pytest.mark.parametrize(("way", "seed"), WAYS)

@@ -10,7 +10,6 @@ from helpers.exercises.model import Exercise, Mistake
 from helpers.genres import (
     balanced_accuracy,
     pad_windows,
-    read_genre,
     seen_share,
     split_by_performance,
     stroke_tokens,
@@ -25,6 +24,14 @@ def stroke_grid(strokes, n_voices):
     for step, voice, velocity, _ in strokes.tolist():
         grid[step, voice] = max(grid[step, voice], velocity / 127)
     return grid.flatten()
+
+
+def read_genre(x, real, layers, w):
+    """Run tokens through layers and turn the class token into logits."""
+    mask = F.pad(real, (1, 0), value=True)  # the class token is real, too
+    for layer in layers:
+        x = layer(x, mask[:, None, None])
+    return x[:, 0] @ w
 
 
 # Small inputs; every size differs from every other where it can.
@@ -73,6 +80,14 @@ def _layer(gain):
     """Make a small encoder layer: every token attends where it's allowed to, and adds the result."""
 
     def layer(x, mask):
+        n, length = x.shape[:2]
+        if mask is None:  # as for a real layer: all is allowed
+            mask = torch.ones(n, 1, 1, length, dtype=torch.bool)
+        if mask.dtype != torch.bool or mask.shape not in ((n, 1, 1, length), (n, 1, length, length)):
+            raise ValueError(
+                f"each layer expects a boolean mask (N, 1, 1, 1 + T), here {(n, 1, 1, length)}; "
+                f"got {str(mask.dtype).removeprefix('torch.')} {tuple(mask.shape)}."
+            )
         scores = x @ x.mT / math.sqrt(x.shape[-1])
         weights = scores.masked_fill(~mask[:, 0], -1e9).softmax(-1)
         return x + gain * weights @ x
@@ -389,7 +404,7 @@ EXERCISES = [
         title="from tokens to logits",
         task="Run x (N, 1 + T, D) through all layers, each called as layer(x, mask) with a mask (N, 1, 1, 1 + T) that hides the padding, and return the class token's vector @ w. The mask real (N, T) says which strokes are real; the class token isn't in it.",
         minutes=6, difficulty=3, importance=5,
-        reference=read_genre,
+        reference=genres.read_genre, plain=read_genre,
         draw=_draw_read,
         mistakes=[
             Mistake("padding attended", "F.pad(real, (1, 0), value=True)", "F.pad(torch.ones_like(real), (1, 0), value=True)",

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hear the genre
 #
-# Below you'll hear four short pieces of drumming, two bars each. One person played all of them on an
+# Below you'll hear, or read, four short pieces of drumming, two bars each. One person played all of them on an
 # electronic drum kit, and we've set them to the same tempo. One is rock, the others are latin, funk and jazz.
 # Which is which? Two bars aren't much to go by, but your model won't get any more.
 #
@@ -60,6 +60,47 @@ windows = genre_windows()
 clips = [399, 52, 1469, 926]
 for number, row in enumerate(clips, 1):
     listen(windows.strokes[row], 110, f"Piece {number}")
+
+# %% [markdown]
+# You can also read them. Below, each row is one drum or cymbal, and each dot is a stroke. The larger and darker the
+# dot, the harder the stroke.
+
+# %% tags=["hide-input"]
+LOUD, QUIET = 90, 50  # velocities
+
+
+def strokes_in_words(strokes):
+    """Name the steps of each voice from 0 to 31: loud ones with an !, quiet ones in brackets."""
+    rows = []
+    for voice, name in enumerate(VOICES):
+        here = [(step, v) for step, drum, v, _ in strokes.tolist() if drum == voice]
+        marked = [f"{s}!" if v >= LOUD else f"({s})" if v < QUIET else str(s) for s, v in here]
+        if marked:
+            rows.append(f"{name} {' '.join(marked)}")
+    return "; ".join(rows)
+
+
+figure, panels = pyplot.subplots(2, 2, figsize=(10, 5), sharex=True, sharey=True)
+for number, (row, ax) in enumerate(zip(clips, panels.flat), 1):
+    step, voice, velocity, _ = windows.strokes[row].T
+    hardness = velocity / 127
+    ax.scatter(step, voice, 12 + 60 * hardness**2, plots.INK, alpha=0.2 + 0.8 * hardness, lw=0)
+    for beat in range(0, 33, 4):  # thicker where a bar begins
+        ax.axvline(beat - 0.5, color=plots.GREY, linewidth=1.5 if beat % 16 == 0 else 0.5, zorder=0)
+    ax.set_title(f"Piece {number}")
+    ax.set_xticks(range(0, 32, 4), [f"{beat % 4 + 1}" for beat in range(8)])
+    ax.set_yticks(range(len(VOICES)), VOICES)
+for ax in panels[1]:
+    ax.set_xlabel("beat")
+notebook.figure(
+    figure,
+    alt="The strokes of each piece by their steps, four to a beat, 0 to 31. An exclamation mark means loud, "
+    "brackets mean quiet. "
+    + " ".join(
+        f"Piece {n}: {strokes_in_words(windows.strokes[row])}." for n, row in enumerate(clips, 1)
+    ),
+    width=860,
+)
 
 # %%
 exercises.predict("which_is_funk")
