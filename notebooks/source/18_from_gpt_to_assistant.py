@@ -158,6 +158,9 @@ notebook.tell(
 assert followed["the whole template"] > max(list(followed.values())[1:])
 
 # %% [markdown]
+# A large model has read dialogues in many forms, so with a wrong template its answers often get only somewhat worse.
+# That makes the mistake harder to notice.
+#
 # Try it yourself. Type a message, and choose a template. Our assistant and the story model read the same tokens. Each
 # continues with the likeliest token until it writes an end token or has written 24 tokens.
 
@@ -210,7 +213,7 @@ exercises.quiz("how_many_targets")
 
 # %% [markdown]
 # Now let's train. The story model is frozen and gets LoRA adapters of rank 16, as in lesson 12, so that 9% of all
-# parameters are trained. We give it 20 batches of 16 pairs.
+# parameters are trained. In Llama 3 8B, the same rank would be about half a percent. We give it 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -609,9 +612,19 @@ notebook.tell(
 assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
 
 # %% [markdown]
+# <details><summary>What is different in a large model</summary>
+#
+# Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
+# often the weakest part. And our assistant knows nothing that could contradict the text. A large model has read about
+# many things, so it sometimes answers from memory and ignores the text. It can also say that the text has no answer,
+# although you can't rely on it.
+#
+# </details>
+#
 # Our assistant can't add large numbers either. Another adapter, trained on sums, has learned to write a
 # **tool call**, a line of text that asks for a function. The program around the model looks for such a line, runs the
-# function, and puts the result into the chat as the next message. Here's that program.
+# function, and puts the result into the chat as the next message. With large models it works in the same way, except
+# that the prompt lists many tools with a description of each, and the model has to choose one. Here's the program.
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
