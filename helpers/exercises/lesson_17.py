@@ -83,7 +83,8 @@ def _layer(gain):
         n, length = x.shape[:2]
         if mask is None:  # as for a real layer: all is allowed
             mask = torch.ones(n, 1, 1, length, dtype=torch.bool)
-        if mask.dtype != torch.bool or mask.shape not in ((n, 1, 1, length), (n, 1, length, length)):
+        shapes = (n, 1, 1, length), (n, 1, length, length)
+        if mask.dtype != torch.bool or tuple(mask.shape) not in shapes:
             raise ValueError(
                 f"each layer expects a boolean mask (N, 1, 1, 1 + T), here {(n, 1, 1, length)}; "
                 f"got {str(mask.dtype).removeprefix('torch.')} {tuple(mask.shape)}."

@@ -241,7 +241,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "share_of_lora",
-        "LoRA of rank 16 on all linear layers of MiniLM's six layers. What share of the model's 22.6 million parameters is trained?",
+        "Each of MiniLM's six layers has four matrices of 384 × 384 and two of 384 × 1,536. All of them get LoRA of rank 16. What share of the model's 22.6 million parameters is trained?",
         slider=True,
         low=0,
         high=50,
@@ -249,7 +249,7 @@ PREDICTIONS = [
         step=0.5,
         close=0.03,
         too_low="There are 36 linear layers, and each gets two thin matrices.",
-        too_high="A matrix of 384 × 384 has 147,456 numbers, and its two thin ones have 2 × 16 × 384 = 12,288 together.",
+        too_high="A matrix of 384 × 384 has 147,456 numbers, and its two thin ones have 2 × 16 × 384 = 12,288 together. And more than half of all parameters are in the embedding, which gets none.",
         recall="lora_trainable",
     ),
     Prediction(
@@ -271,6 +271,25 @@ PREDICTIONS = [
             "tie": (
                 "LoRA and all layers within one point of each other",
                 "Yes. The two reach the same place, and on 1,000 test reviews a gap of one point can easily be chance.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
+        "lora_from_fifty",
+        "50 labelled reviews: which of the two is ahead, averaged over the same eight draws?",
+        options={
+            "lora": (
+                "LoRA, by more than 2 points, because it can change the vectors themselves",
+                "It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.",
+            ),
+            "level": (
+                "neither: they're within 2 points",
+                "Yes. With so few reviews, it matters more which ones were drawn than what is trained on them.",
+            ),
+            "frozen": (
+                "the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters",
+                "They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it.",
             ),
         },
         ask_why=True,

@@ -1,7 +1,8 @@
 """The recipe of lesson 12's comparison: what a judge of reviews learns, from how much, and how.
 
 ``python -m helpers.pretrained.recipes.ways_to_fine_tune`` measures it anew and writes
-``ways_to_fine_tune.json``. What is already in the file isn't measured again.
+``ways_to_fine_tune.json``. What is already in the file isn't measured again. LoRA's learning curve
+takes about 20 minutes of one core, everything else together about ten.
 """
 
 import argparse
@@ -26,6 +27,8 @@ from helpers.training import TrainingSettings, learning_rate
 OUT = Path(__file__).parents[1] / "ways_to_fine_tune.json"
 SIZES, DRAWS = (50, 500, 5000), 8
 WAYS, EXAMPLES, PASSES = ("head", "last", "all", "lora4", "lora16"), 1000, 2
+COMMAND = "python -m helpers.pretrained.recipes.ways_to_fine_tune --only curve"
+CURVE = {50: 20, 500: 4, 5000: 2}  # passes of LoRA over so many reviews
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 
 
@@ -94,6 +97,16 @@ def accuracy(fit, x, y):
     return ((fit(x) > 0) == (y > 0.5)).float().mean().item()
 
 
+def drawn(reviews, n, draw):
+    """Draw `n` places in a list of `reviews`; the same `draw` gives every method the same ones."""
+    return random.Random(seed_of(n, draw)).sample(range(len(reviews)), n)
+
+
+def seed_of(n, draw):
+    """Give each `draw` of `n` reviews a seed of its own."""
+    return 1000 * n + draw
+
+
 def frozen(data, minilm):
     """Measure bag of words and a frozen `minilm` on `data`, at every size and draw; a dict."""
     texts = {split: [r.text for r in reviews] for split, reviews in data.items()}
@@ -102,7 +115,7 @@ def frozen(data, minilm):
     found = {}
     for n in SIZES:
         for draw in range(DRAWS):
-            rows = random.Random(1000 * n + draw).sample(range(len(texts["train"])), n)
+            rows = drawn(texts["train"], n, draw)
             seen = [texts["train"][i] for i in rows]
             words = [word for text in seen for word in set(text.split())]
             vocabulary = sorted(set(words)) if n < 1000 else _frequent(words)
@@ -174,6 +187,34 @@ def trained(way, reviews, passes, test, seed):
     return right / len(test), seconds, sum(p.numel() for p in trainable)
 
 
+def curve(data, found):
+    """Train LoRA of rank 16 on every draw of every size that isn't in `found` yet.
+
+    Parameters
+    ----------
+    data : dict of str to list of Review
+        Its "train" is drawn from, and its "test" is scored.
+    found : dict
+        What is known so far: per size a list with one dict per draw. It grows in place.
+
+    Yields
+    ------
+    run : dict
+        The seed, the accuracy and the seconds of training, after each training.
+    """
+    for n, passes in CURVE.items():
+        runs = found.setdefault(str(n), [])
+        for draw in range(len(runs), DRAWS):
+            reviews = [data["train"][row] for row in drawn(data["train"], n, draw)]
+            seed = seed_of(n, draw)
+            score, seconds, _ = trained("lora16", reviews, passes, data["test"], seed)
+            runs.append(
+                {"seed": seed, "passes": passes}
+                | {"accuracy": round(score, 4), "seconds": round(seconds, 1)}
+            )
+            yield runs[-1]
+
+
 def main(arguments=None):
     """Measure what isn't in the file yet, and write it after every measurement.
 
@@ -186,7 +227,7 @@ def main(arguments=None):
         prog="python -m helpers.pretrained.recipes.ways_to_fine_tune", description=__doc__
     )
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--only", choices=("frozen", "ways"), default=None)
+    parser.add_argument("--only", choices=("frozen", "ways", "curve"), default=None)
     chosen = parser.parse_args(arguments)
     data = {split: film_reviews(split) for split in ("train", "validation", "test")}
     found = json.loads(chosen.out.read_text("utf-8")) if chosen.out.exists() else {}
@@ -194,7 +235,7 @@ def main(arguments=None):
         found["frozen"] = frozen(data, load_minilm())
         _write(found, chosen.out)
     for way in WAYS:
-        if chosen.only == "frozen" or way in found.setdefault("trained", {}):
+        if chosen.only not in (None, "ways") or way in found.setdefault("trained", {}):
             continue
         rows = random.Random(EXAMPLES).sample(data["train"], EXAMPLES)
         score, seconds, size = trained(way, rows, PASSES, data["test"], seed=1)
@@ -203,6 +244,11 @@ def main(arguments=None):
         }  # fmt: skip
         print(way, found["trained"][way], flush=True)
         _write(found, chosen.out)
+    if chosen.only in (None, "curve"):
+        known = found.setdefault("curve", {"command": COMMAND, "runs": {}})
+        for run in curve(data, known["runs"]):
+            print("lora16", run, flush=True)
+            _write(found, chosen.out)
 
 
 def _write(found, path):

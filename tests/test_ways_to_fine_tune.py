@@ -1,0 +1,84 @@
+"""Lesson 12's comparison: its recipe, and what it stored."""
+
+import json
+import math
+
+import pytest
+
+from helpers.data.reviews import film_reviews
+from helpers.pretrained.recipes import ways_to_fine_tune as recipe
+from helpers.pretrained.recipes.ways_to_fine_tune import CURVE, DRAWS, SIZES, drawn, seed_of
+
+
+@pytest.fixture
+def stored():
+    return json.loads(recipe.OUT.read_text(encoding="utf-8"))
+
+
+def test_every_method_is_stored_at_every_size_with_every_draw(stored):
+    assert tuple(CURVE) == SIZES
+    for scores in stored["frozen"].values():
+        assert {size: len(found) for size, found in scores.items()} == {
+            str(n): DRAWS for n in SIZES
+        }
+    runs = stored["curve"]["runs"]
+    assert stored["curve"]["command"] == recipe.COMMAND
+    assert {size: len(found) for size, found in runs.items()} == {str(n): DRAWS for n in SIZES}
+    for n, passes in CURVE.items():
+        found = runs[str(n)]
+        assert [run["seed"] for run in found] == [seed_of(n, draw) for draw in range(DRAWS)]
+        assert {run["passes"] for run in found} == {passes}
+        assert all(0.4 < run["accuracy"] < 1 for run in found)
+        assert len({run["accuracy"] for run in found}) > 1, "eight draws, not one"
+
+
+def test_a_draw_takes_its_own_reviews_once():
+    reviews = film_reviews("train")
+    assert drawn(reviews, 50, 3) == drawn(reviews, 50, 3)
+    rows = [row for draw in range(2) for row in drawn(reviews, 50, draw)]
+    assert len(set(rows[:50])) == len(set(rows[50:])) == 50
+    assert len(set(rows)) > 80
+
+
+def test_the_curve_goes_on_where_it_stopped_with_the_draws_that_the_others_got(
+    tmp_path, monkeypatch
+):
+    seen, out = [], tmp_path / "ways.json"
+
+    def train(way, reviews, passes, test, seed):
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        seen.append((way, reviews, passes, len(test), seed))
+        return 0.5 + len(seen) / 100, 7.0, 1
+
+    monkeypatch.setattr(recipe, "CURVE", {2: 9, 3: 4})
+    monkeypatch.setattr(recipe, "DRAWS", 2)
+    monkeypatch.setattr(recipe, "trained", train)
+    with pytest.raises(KeyboardInterrupt):
+        recipe.main(["--only", "curve", "--out", str(out)])
+    kept = json.loads(out.read_text(encoding="utf-8"))["curve"]["runs"]
+    assert [len(runs) for runs in kept.values()] == [2, 1]
+    first = seen[:]
+    seen.clear()
+    recipe.main(["--only", "curve", "--out", str(out)])
+    reviews = film_reviews("train")
+    wanted = [(2, 0, 9), (2, 1, 9), (3, 0, 4), (3, 1, 4)]
+    assert first + seen == [
+        (
+            "lora16", [reviews[row] for row in drawn(reviews, n, draw)], passes,
+            len(film_reviews("test")), seed_of(n, draw),
+        )
+        for n, draw, passes in wanted
+    ]  # fmt: skip
+    runs = json.loads(out.read_text(encoding="utf-8"))["curve"]["runs"]
+    assert runs["2"] == kept["2"]
+    assert [run["accuracy"] for run in runs["3"]] == [0.53, 0.51]
+
+
+@pytest.mark.slow
+def test_an_adapter_really_is_trained_and_scored(stored):
+    few = film_reviews("train")[:3]
+    score, seconds, size = recipe.trained("lora16", few, 40, few, seed=1)
+    assert size == stored["trained"]["lora16"]["trainable"]
+    assert math.isclose(score, 1)  # three reviews can be learned by heart
+    assert seconds > 0
