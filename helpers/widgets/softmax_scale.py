@@ -167,7 +167,7 @@ class ScaleExplorer(Explorer):
         value = number(self.numbers[name], 4 if name == "gradient" else 2)
         sheet.text(0, 18, title, colour, bold=True)
         sheet.text(0, 44, f"{value} at d_k = {width}", colour)
-        plot = Plot(sheet, 46, 58, 208, 170, (0.9, 600), limits, log_x=True, log_y=log)
+        plot = Plot(sheet, 46, 58, 200, 170, (0.9, 600), limits, log_x=True, log_y=log)
         plot.ticks(across=(1, 8, 64, 512), up=ticks)
         for divide in (True, False):
             heights = [row[n] for row in self._curves[divide]]
@@ -178,7 +178,7 @@ class ScaleExplorer(Explorer):
         plot.dot(width, self.numbers[name], 8, colour)
         ends = plot.x(WIDTHS[0]), plot.x(WIDTHS[-1])
         drag = track("x", "power", ends, (0, len(WIDTHS) - 1), self.power, step=1)
-        sheet.handle(46, 58, 208, 170, f"{title}: width of a key", str(width), drag)
+        sheet.handle(46, 58, 200, 170, f"{title}: width of a key", str(width), drag)
         other = "not divided" if self.divide else "divided by √d_k"
         sheet.text(0, 282, f"- - {other}", GREY)
         return sheet

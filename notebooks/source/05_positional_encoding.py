@@ -282,7 +282,7 @@ display(
         axes,
         alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
         "colour, paler further off, in ripples.",
-        width=440,
+        width=560,
     )
 )
 notebook.tell(
