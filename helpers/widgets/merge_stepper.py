@@ -98,13 +98,13 @@ class MergeStepper(SentenceExplorer):
         left, right = map(shown, found["next"])
         return (
             made,
-            f"The most frequent pair now is “{left}” + “{right}”, {found['pairs'][0][1]} times.",
+            f"The most frequent pair now is “{left}” + “{right}”, {_times(found['pairs'][0][1])}.",
         )
 
     def describe(self):
         """Say in words what the picture shows."""
         words = "; ".join(
-            f"{' · '.join(map(shown, pieces))}, {self.numbers['counts'][word]} times"
+            f"{' · '.join(map(shown, pieces))}, {_times(self.numbers['counts'][word])}"
             for word, pieces in self.numbers["words"].items()
         )
         return f"Byte-pair encoding after {self.step} merges. {words}. {' '.join(self.tell())}"
@@ -143,3 +143,7 @@ class MergeStepper(SentenceExplorer):
             if first:
                 sheet.target(0, y - 2, 400, 32, "Make this merge", step=self.step + 1)
         return sheet
+
+
+def _times(count):
+    return "once" if count == 1 else f"{count} times"
