@@ -212,7 +212,7 @@ def _collecting(weights, stage):
     sheet.text(20, 28, caption, INK, 18, bold=True)
     for i, (word, weight) in enumerate(zip(words, weights, strict=True)):
         y = 96 + 62 * i
-        colour = ORANGE if word == "car" else BLUE if stage and weight > 0.1 else PALE
+        colour = BLUE if word == "car" else ORANGE if stage and weight > 0.1 else PALE
         token(sheet, 80, y, word, colour, 110)
         if stage:
             sheet.rect(160, y - 12, 300 * weight, 24, PURPLE)
@@ -230,10 +230,10 @@ def _collecting(weights, stage):
     sheet.text(place(0, 0)[0] + 12, 60, "red", GREY)
     for (size, redness), shown in (((-1, 0), stage in (1, 2)), ((0, 1), stage in (1, 3))):
         if shown:
-            sheet.arrow(*place(0, 0), *place(size, redness), BLUE, 2)
+            sheet.arrow(*place(0, 0), *place(size, redness), GREEN, 2)
             at = place(size, redness)
             name, beside = ("value of small", (0, -12)) if size else ("value of red", (-14, 24))
-            sheet.text(at[0] + beside[0], at[1] + beside[1], name, BLUE, 16,
+            sheet.text(at[0] + beside[0], at[1] + beside[1], name, GREEN, 16,
                        "start" if size else "end")  # fmt: skip
     corner, there = place(-share, 0), place(-share, weights[2])
     if stage > 1:
@@ -246,10 +246,10 @@ def _collecting(weights, stage):
         sheet.text(corner[0] - 12, 286, f"{weights[2]:.2f} · red", PURPLE, 16, "end", bold=True)
     now = (place(0, 0), place(0, 0), corner, there, there)[stage]
     if stage == 4:
-        sheet.dot(*place(0, 0), 9, "white", ORANGE, 2)
-        sheet.line(*place(0, 0), *there, ORANGE, 2, dash="6 5")
-    sheet.dot(*now, 10, ORANGE)
-    sheet.text(now[0] + 14, now[1] - 14, "car", ORANGE, 18, bold=True)
+        sheet.dot(*place(0, 0), 9, "white", BLUE, 2)
+        sheet.line(*place(0, 0), *there, BLUE, 2, dash="6 5")
+    sheet.dot(*now, 10, BLUE)
+    sheet.text(now[0] + 14, now[1] - 14, "car", BLUE, 18, bold=True)
     return sheet
 
 
