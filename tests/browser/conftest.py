@@ -89,8 +89,16 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def window(chromium):
+    """Keep one profile for all notebooks: the second no longer waits for JupyterLab's own code."""
+    context = chromium.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def open_notebook(lab, chromium):
+def open_notebook(lab, window):
     """Give a function that runs cells in JupyterLab and returns the page.
 
     ``open_notebook(["code", …], dark=False, size=(1280, 720))`` writes a notebook, opens it, runs
@@ -98,16 +106,16 @@ def open_notebook(lab, chromium):
     the test fails if there was one.
     """
     address, token, folder = lab
-    contexts, asked = [], []
+    pages, asked = [], []
 
     def open_(cells, dark=False, size=(1280, 720)):
         name = f"test_{secrets.token_hex(4)}.ipynb"
         written = [nbformat.v4.new_code_cell(cell) for cell in cells]
         written = nbformat.v4.new_notebook(cells=written, metadata={"kernelspec": KERNEL})
         nbformat.write(written, folder / name)
-        context = chromium.new_context(viewport={"width": size[0], "height": size[1]})
-        contexts.append(context)
-        page = context.new_page()
+        page = window.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
         page.set_default_timeout(PATIENCE)
         page.on("request", lambda request: _note(request.url, address, asked))
         page.goto(f"{address}/doc/tree/{name}?token={token}")
@@ -120,8 +128,8 @@ def open_notebook(lab, chromium):
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert not asked, f"the page asked other machines for {asked}"
 
 
