@@ -73,11 +73,7 @@ def choose(lesson, state):
 def _pool(lesson):
     """Return which questions can be asked, with the lesson of each."""
     questions = content.catalogue("question").values()
-    return {
-        q.name: q.lesson
-        for q in questions
-        if q.lesson < lesson and q.kind in QUICK and not q.name.startswith("review_")
-    }
+    return {q.name: q.lesson for q in questions if q.lesson < lesson and q.kind in QUICK}
 
 
 def _need(name, state):
