@@ -272,9 +272,10 @@ display(
 )
 notebook.tell(
     """A single row gets about six sentences in seven right, and when it's wrong, it nearly always swaps the two
-    people. On average it shares its weight evenly between them, but some names get far more than others. That
-    makes the mixture depend on the order, which is the way round. Two rows don't need it: each has taken one
-    question, *who gives?* or *who receives?*, although nobody told the model to divide them like this."""
+    people. On average it shares its weight evenly between giver and receiver. But some names get far more weight
+    than others, so the mixture does depend on the order, and most of the time that's enough. Two rows don't need
+    this trick. Each has taken one question, *who gives?* or *who receives?*, although nobody told the model to
+    divide them like this."""
 )
 
 # %% [markdown]
