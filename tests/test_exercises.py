@@ -403,7 +403,7 @@ def test_the_shapes_that_are_named_differ():
         return found if len(words) == 5 else [found]
 
     verdict = exercises.check("words_to_ids", answer)
-    assert "Expected shape (6,); got (1, 6)" in verdict.message
+    assert "expected shape (6,); got (1, 6)" in verdict.message
 
 
 # Bugs to find.
@@ -889,9 +889,9 @@ def test_open_gaps_are_counted(n_gaps):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("attend", "return both: context, weights."),
-        ("lstm_step", "return both: hidden, cell."),
-        ("beam_step", "return all: scores, beam_index, token_id."),
+        ("attend", "Return both: context, weights."),
+        ("lstm_step", "Return both: hidden, cell."),
+        ("beam_step", "Return all: scores, beam_index, token_id."),
     ],
 )
 def test_a_result_that_is_missing_is_asked_for_by_name(name, told):
