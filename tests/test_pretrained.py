@@ -1,5 +1,6 @@
 """What comes trained: the translator, and MiniLM in our own encoder."""
 
+import gc
 import json
 import shutil
 from pathlib import Path
@@ -13,10 +14,11 @@ from helpers import metrics
 from helpers.attention import recorded_weights
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
-from helpers.pretrained import checksums
+from helpers.pretrained import checksums, shared
 from helpers.pretrained import minilm as pretrained_minilm
 from helpers.pretrained import translator as pretrained_translator
 from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
 from helpers.tokenization import BytePairTokenizer
 
@@ -148,6 +150,51 @@ def test_files_without_checksums_are_refused_and_one_command_writes_them(copied,
     assert load_translator(copied).translate("Un chat.")
     with pytest.raises(SystemExit):
         checksums.main([str(copied.parent / "elsewhere")])
+
+
+@pytest.mark.parametrize("load", [load_translator, load_storyteller])
+def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeypatch):
+    own = load().model
+    shared.main([str(tmp_path)])
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    assert len(before) == 2
+    monkeypatch.setenv(shared.VARIABLE, str(tmp_path))
+    one, other = load().model, load().model
+    for model in (one, other):
+        assert model.state_dict().keys() == own.state_dict().keys()
+        for name, tensor in model.state_dict().items():
+            assert torch.equal(tensor, own.state_dict()[name])
+    for parameter in one.parameters():
+        assert parameter.requires_grad
+        torch.nn.init.zeros_(parameter)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert all(map(torch.equal, other.parameters(), own.parameters()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux tells what is mapped")
+def test_a_shared_model_lies_in_the_file(tmp_path, monkeypatch):
+    def mapped():
+        return str(tmp_path) in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+    shared.main([str(tmp_path)])
+    monkeypatch.setenv(shared.VARIABLE, str(tmp_path))
+    assert not mapped()
+    translator = load_translator()
+    assert mapped()
+    del translator
+    gc.collect()
+    assert not mapped()
+
+
+def test_other_weights_share_nothing(copied, tmp_path, monkeypatch):
+    shared.write(load_translator().model, TRANSLATOR, tmp_path / "shared")
+    monkeypatch.setenv(shared.VARIABLE, str(tmp_path / "shared"))
+    with safe_open(copied, "pt") as file:
+        metadata = file.metadata()
+        state = {name: file.get_tensor(name) * 0 for name in file.keys()}  # noqa: SIM118
+    save_file(state, copied, metadata)
+    checksums.main([str(copied.parent)])
+    assert not any(parameter.any() for parameter in load_translator(copied).model.parameters())
 
 
 def test_a_file_from_the_first_edition_still_loads(translator, tmp_path):

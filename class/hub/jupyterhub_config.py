@@ -86,6 +86,7 @@ elif SPAWNER == "local":
     c.JupyterHub.spawner_class = "simple"
     c.SimpleLocalProcessSpawner.home_dir_template = str(STATE / "homes" / "{username}")
     c.Spawner.environment["COURSE_PROGRESS"] = lambda spawner: spawner.home_dir
+    c.Spawner.environment["COURSE_SHARED"] = str(STATE / "shared")  # the image has its own
     if os.geteuid() == 0:
         c.Spawner.args = ["--allow-root"]
 else:

@@ -295,6 +295,12 @@ def text_of(received):
     return received[starts[0] : [*starts, len(received)][1]]
 
 
+def share_models(machine):
+    """Write what the image brings: the larger models, for all kernels to share."""
+    command = [sys.executable, "-m", "helpers.pretrained.shared", machine.state / "shared"]
+    subprocess.run(command, env={**machine.environment, "PYTHONPATH": str(ROOT)}, check=True)
+
+
 def wait_for(condition, what):
     """Ask until something holds, or say what didn't come."""
     end = time.monotonic() + PATIENCE
@@ -361,6 +367,7 @@ def trial(machine, n_learners, say):
     machine.lessons = str(machine.folder / "lessons")
     publish(Path(machine.lessons), lesson)
     address = link(machine.address, machine.lessons, LESSON)
+    share_models(machine)
     machine.start_proxy()
     machine.start_hub()
     say("the hub answers")

@@ -17,6 +17,7 @@ from helpers.language_modelling import bits_per_byte, nats_of_text
 from helpers.layers import inference
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.shared import share
 from helpers.pretrained.trace import MOST_CANDIDATES, trace_gpt
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
@@ -295,5 +296,6 @@ def load_storyteller(path=STORYTELLER):
         weights["output_proj.weight"] = weights["embedding.weight"]
     model = GPT(config)
     model.load_state_dict(weights)
+    share(model, path)
     tokenizer = Tokenizer.from_file(str(_tokenizer_path(path)))
     return Storyteller(model, tokenizer, json.loads(about["card"]))

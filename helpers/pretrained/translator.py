@@ -12,6 +12,7 @@ from helpers import decoding
 from helpers.atomic_writes import whole_file
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation
 from helpers.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
 from helpers.transformer import Transformer, TransformerConfig
@@ -316,6 +317,7 @@ def _read(path, tokenizer_path):
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     if unexpected or set(missing) - _tied(config):
         raise ValueError(f"missing {missing}, unexpected {unexpected}")
+    share(model, path)
     tokenizer = BytePairTokenizer.load(tokenizer_path)
     if len(tokenizer) != config.src_vocab_size:
         raise ValueError(

@@ -1,0 +1,78 @@
+"""One copy of the larger models for everybody on a server.
+
+The files in ``weights`` have 16 bits per number, and a model computes with 32, so each kernel
+makes a copy of its own: 20 MB for the translator. On a server for a class, this writes the
+parameters as they are in memory,
+
+    python -m helpers.pretrained.shared FOLDER
+
+and where the variable ``COURSE_SHARED`` names that folder, kernels map the file. What nobody
+changes is then there once. Who trains a model changes a copy of their own, never the file.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import torch
+
+from helpers.atomic_writes import whole_file
+from helpers.fingerprints import fingerprint
+
+VARIABLE = "COURSE_SHARED"
+
+
+def share(model, path):
+    """Let the parameters of a model that was just loaded lie in the shared file, if there is one.
+
+    Parameters
+    ----------
+    model : nn.Module
+    path : Path
+        The weights that it was loaded from.
+    """
+    folder = os.environ.get(VARIABLE)
+    if folder and (file := _file(folder, path)).exists():
+        mapped = torch.load(file, mmap=True)
+        for name, parameter in model.named_parameters():
+            parameter.data = mapped[name]
+
+
+def write(model, path, folder):
+    """Write the file that `share` maps.
+
+    Parameters
+    ----------
+    model : nn.Module
+    path : Path
+        The weights that it was loaded from.
+    folder : path
+        It is made if it isn't there.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with whole_file(_file(folder, path)) as partial:
+        torch.save({name: p.detach() for name, p in model.named_parameters()}, partial)
+
+
+def _file(folder, path):
+    return Path(folder) / f"{fingerprint(path.read_bytes())}.pt"  # other weights, another file
+
+
+def main(arguments=None):
+    """Write the files of the larger models.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+    """
+    from helpers.pretrained import storyteller, translator
+
+    parser = argparse.ArgumentParser(prog="python -m helpers.pretrained.shared")
+    parser.add_argument("folder", help="where kernels will find them")
+    folder = parser.parse_args(arguments).folder
+    write(translator.load_translator().model, translator.TRANSLATOR, folder)
+    write(storyteller.load_storyteller().model, storyteller.STORYTELLER, folder)
+
+
+if __name__ == "__main__":
+    main()
