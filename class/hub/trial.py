@@ -340,6 +340,12 @@ def proportional(pid):
     return int(re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)[1]) * 1024 / 1e6
 
 
+def processor_seconds(pid):
+    """Tell how long a process and those that it has ended have worked."""
+    _, _, numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    return sum(map(int, numbers.split()[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def seen(teacher, **query):
     """Ask the class view."""
     answer = teacher.web.get(
@@ -412,9 +418,9 @@ def trial(machine, n_learners, say):
         check_notebooks(learners)
         say("the lesson has changed, and every answer is still there")
 
-        figures |= memory(machine, f"after {FIRST_CELLS} cells")
+        figures |= costs(machine, f"after {FIRST_CELLS} cells")
         together(lambda learner: learner.finish(lesson))
-        figures |= memory(machine, "after the whole lesson")
+        figures |= costs(machine, "after the whole lesson")
         say("everybody has run the whole lesson")
 
         machine.kill_hub()
@@ -525,15 +531,17 @@ def cull(machine, learners):
         culler.wait()
 
 
-def memory(machine, when):
+def costs(machine, when):
     """Measure what a learner costs."""
-    servers = sorted(map(proportional, machine.processes("singleuser")))
-    kernels = sorted(map(proportional, machine.processes("kernel.py")))
+    pids = machine.processes("singleuser"), machine.processes("kernel.py")
+    servers, kernels = (sorted(map(proportional, found)) for found in pids)
     each = statistics.mean(servers) + statistics.mean(kernels)  # the teacher has a server, too
+    work = sum(statistics.mean(map(processor_seconds, found)) for found in pids)
     return {
         f"servers {when}": f"{servers[0]:.0f} to {servers[-1]:.0f} MB",
         f"kernels {when}": f"{kernels[0]:.0f} to {kernels[-1]:.0f} MB",
         f"memory per learner {when}": f"{each:.0f} MB",
+        f"work per learner {when}": f"{work:.1f} s of a core",
     }
 
 
