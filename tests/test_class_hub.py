@@ -274,6 +274,7 @@ class FakeHub(AsyncHTTPTestCase):
         assert read() == first
         assert key not in self.keys
 
+    @pytest.mark.slow
     def test_without_a_teachers_token_nothing_is_collected(self):
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setenv("COURSE_TOKEN", "a learner's")

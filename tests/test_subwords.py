@@ -288,6 +288,7 @@ def test_sampled_pieces_spell_the_word(unigram, text):
 # On the captions, where they are at hand.
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_captions_are_cut_as_by_the_library():
     from helpers.data.corpus import multi30k

@@ -104,6 +104,7 @@ def test_the_command_line_trains_and_writes(tmp_path, monkeypatch, capsys, split
     assert toy_models.load_toy("rnn").card["epochs"] == 1
 
 
+@pytest.mark.slow
 def test_a_stopped_command_writes_nothing_half_trained(tmp_path, monkeypatch, capsys, splits):
     few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)

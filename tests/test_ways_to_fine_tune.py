@@ -40,6 +40,7 @@ def test_a_draw_takes_its_own_reviews_once():
     assert len(set(rows)) > 80
 
 
+@pytest.mark.slow
 def test_the_curve_goes_on_where_it_stopped_with_the_draws_that_the_others_got(
     tmp_path, monkeypatch
 ):
