@@ -62,8 +62,8 @@ for number, row in enumerate(clips, 1):
     listen(windows.strokes[row], 110, f"Piece {number}")
 
 # %% [markdown]
-# You can also read them. Below, each row is one drum or cymbal, and each dot is a stroke. The larger and darker the
-# dot, the harder the stroke.
+# You can also read them. In the figure below, each row is one drum or cymbal, and each dot is a stroke. The larger and
+# darker the dot, the harder the stroke.
 
 # %% tags=["hide-input"]
 LOUD, QUIET = 90, 50  # velocities
@@ -425,8 +425,8 @@ exercises.quiz("always_the_same_answer")
 
 # %% [markdown] tags=["notes"]
 # **40 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
-# their reason, but don't comment on it. If somebody names the reason, ask them to write it down and keep it until
-# part 5.
+# their reason, but don't comment on it. If somebody gives the reason, ask them to write it down and keep it until part
+# 5.
 
 # %% [markdown]
 # ## 5. What is the test asking?
@@ -531,9 +531,9 @@ exercises.quiz("what_a_leak_does")
 # > patient.
 
 # %% [markdown] tags=["notes"]
-# **20 minutes.** If you have time, let people look for other leaks in what we've done so far. (The number of
-# epochs was chosen by us on such splits, though not in this notebook. Scaling the grids uses the training rows
-# only, so that one is clean.)
+# **20 minutes.** If you have time, let people look for other leaks in what we've done so far. (One is the number of
+# epochs. We chose it by test results on splits like these, though not in this notebook. The scaling of the grids is
+# clean, because it uses the training rows only.)
 
 # %% [markdown]
 # ## 6. Encoder or linear model?
@@ -579,8 +579,8 @@ notebook.tell(f"""The encoder is ahead on all three splits, but by {100 * min(ga
 by {100 * max(gaps):.0f} on another. Had you drawn only one split, you could have reported either.""")
 
 # %% [markdown]
-# Both models got the same windows, the same splits and the same weights for long and short performances.
-# `python -m helpers.pretrained.recipes.genres` repeats all runs, and takes a few minutes.
+# Both models got the same windows and the same splits, and in training both gave the windows of long performances less
+# weight, by the same rule. `python -m helpers.pretrained.recipes.genres` repeats all runs, and takes a few minutes.
 
 # %%
 exercises.quiz("a_tie_with_the_baseline")
@@ -715,9 +715,9 @@ assert most > kept - 0.15
 # %% [markdown]
 # ## 9. Your own tokens
 #
-# Now it's your turn to design. To see what our tokens are worth, we took something out of them and trained
-# again, with the three splits by performance of part 6. First all strokes got the same loudness, then the same
-# voice, and then the same step.
+# Now it's your turn to design. To see what our tokens are worth, we took something out of them and trained again, on
+# the same three splits as in part 6. First all strokes got the same loudness, then the same voice, and then the same
+# step.
 
 # %%
 exercises.predict("tokens_without")

@@ -8,7 +8,7 @@
 # followed by more of the book.
 #
 # Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, with the
-# same kinds of step that the large ones go through. At each step you'll also see how it usually goes wrong. It will
+# same kinds of step that the large ones go through. At each step you'll also see what usually goes wrong. It will
 # still be a toy with 3.5 million parameters, and section 6 says in numbers how far that is from the real thing.
 
 # %% tags=["set-up"]
@@ -174,10 +174,10 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant has been trained on about half a million instructions with their answers. A small program has made them
+# Our assistant has been trained on about half a million instructions with their answers. A small program made them
 # all, from the words and sentences of the fairy tales and from little texts about villages that don't exist. Nearly
-# all of them were of the seven kinds below. At the very end it was also trained on some 14,000 answers of its own,
-# those that a rule had marked as right.
+# all of them were of the seven kinds below. At the very end it was also trained on some 14,000 of its own answers,
+# which a rule had marked as right.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -213,7 +213,8 @@ exercises.quiz("how_many_targets")
 
 # %% [markdown]
 # Now let's train. The story model is frozen and gets LoRA adapters of rank 16, as in lesson 12, so that 9% of all
-# parameters are trained. In Llama 3 8B, the same rank would be about half a percent. We give it 20 batches of 16 pairs.
+# parameters are trained. In Llama 3 8B, adapters of the same rank would be about half a percent. We give it 20 batches
+# of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -447,10 +448,10 @@ assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# To see a whole DPO training run at a glance, take a policy with only four possible answers, which is just four
-# logits. The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's
-# by the same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below
-# has two mistakes. Its margins show that something is wrong.
+# To see a whole DPO training run at a glance, take a policy with only four possible answers. It consists of just four
+# logits. The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's by
+# the same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below has
+# two mistakes. Its margins show that something is wrong.
 
 # %% tags=["hide-input"]
 exercises.heading("prefer")
@@ -668,8 +669,8 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 #
 # Our experiments show how the mechanisms work, but not how well they work at scale. Much is missing. For example, we
 # don't train the assistant to be harmless or truthful, and we have no reward model learned from people's judgements,
-# which InstructGPT was trained with before DPO existed. Nor is there any reinforcement learning on tasks whose
-# answers can be checked.
+# such as the one that InstructGPT was trained with before DPO existed. Nor is there any reinforcement learning on
+# tasks whose answers can be checked.
 #
 # </details>
 #
@@ -690,7 +691,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # - A few hundred examples teach a model to stop. Being right takes far more of them if, as here, pretraining hasn't taught the skill.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
-# - What isn't in the weights can come from the prompt, by retrieval or from a tool.
+# - What isn't in the weights can be put into the prompt, by retrieval or by a tool.
 #
 # $$\mathcal L_{\text{DPO}} = -\log \sigma\Big(\beta \log\frac{\pi(y_+ \mid x)}{\pi_0(y_+ \mid x)} - \beta \log\frac{\pi(y_- \mid x)}{\pi_0(y_- \mid x)}\Big)$$
 #
@@ -941,11 +942,11 @@ print(*[token for token in similar if token.isprintable() and "�" not in token
 assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() < 0.5
 
 # %% [markdown]
-# The four vectors are practically equal. The output layer shares its matrix with the embedding. At every position,
-# training pushed the vectors of all tokens but the next one away from the last layer's vector, and these four were
-# never the next one. The same happened to about 200 others. Some of them are bytes that no fairy tale needs, such as
-# the equals sign. Others, such as *underst*, are pieces that the tokenizer built on its way to a longer one and then
-# hardly ever used.
+# The four vectors are practically equal. The reason is that the output layer shares its matrix with the embedding. At
+# every position, training pulled the vector of the token that came next towards the last layer's vector, and pushed
+# the vectors of all other tokens away from it. These four tokens never came next, so they were pushed away every time.
+# The same happened to about 200 others. Some of them are bytes that no fairy tale needs, such as the equals sign.
+# Others, such as *underst*, are pieces that the tokenizer built on its way to a longer one and then hardly ever used.
 #
 # This matters in practice. A model that can't tell its role tokens apart can't learn a template with small adapters,
 # so we gave the four rows random vectors before the training. The untrained equals sign is also why our assistant

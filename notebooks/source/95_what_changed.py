@@ -155,12 +155,12 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # <details><summary>How do we know that these are the real ones?</summary>
 #
 # A test of this course copies random weights of our model with all switches on into `LlamaForCausalLM` of the
-# Transformers library. The logits agree to ten decimal places, with and without a cache. Two things had to be taken
-# care of. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours, so
+# Transformers library. The logits agree to ten decimal places, with and without a cache. We had to take care of two
+# things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours, so
 # the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits whatever the
-# weights are, so for the comparison in 64 bits these two were replaced. With all switches off, the weights fit into the
-# library's version of the first GPT (2018). Llama also has no biases in its attention. Ours has them, and the test uses
-# the library's option for them.
+# weights are, so we replaced both for the comparison in 64 bits. With all switches off, the weights fit into the
+# library's version of the first GPT (2018). Llama also has no biases in its attention. Ours has them, and the test
+# uses the library's option for them.
 #
 # </details>
 #
@@ -169,9 +169,9 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
 # all changes together. We try to be fair in three ways. All models have the same number of parameters, because the
 # width of the feed-forward network makes up for what a change adds or saves. All of them use the same learning rate,
-# chosen for *2017's block* out of five in shorter runs with one seed. The best two tied, so the choice is a rough
-# one. And every model is trained with three seeds, because with one seed you can't tell an effect from luck. The
-# optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
+# the best of five that we tried with *2017's block* in shorter runs, with one seed. The best two tied, so the choice
+# is a rough one. And every model is trained with three seeds, because with one seed you can't tell an effect from
+# luck. The optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
 #
 # Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
 # training step, taking the blocks in turn, and converted equal time into a number of steps. In the figure, open
@@ -285,7 +285,7 @@ tell(
 #
 # Lesson 16 computed the size of the cache, in which a decoder keeps keys and values of all tokens so far. Here is the
 # number for the two small models after 100 tokens, this time counted in the cache itself. In the second model, four
-# heads of queries share two heads of keys and values.
+# query heads share two heads of keys and values.
 
 # %%
 exercises.predict("cache_of_today")
@@ -309,10 +309,10 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# Only keys and values are cached, so fewer heads of queries would have changed nothing. In a model of this size, you
+# Only keys and values are cached, so fewer query heads would have changed nothing. In a model of this size, you
 # needn't worry about the cache in either case. So let's put the published sizes of real models into the same formula,
-# for a text of 8,192 tokens in 16-bit numbers. The column before the weights is what the cache would be if every head
-# of queries had keys of its own.
+# for a text of 8,192 tokens in 16-bit numbers. The column before the weights is what the cache would be if every query
+# head had keys of its own.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -331,9 +331,9 @@ for name, (layers, queries, keys, width, billions) in published.items():
 # For the same number of tokens, Llama 3 8B needs 1 GB and Llama 2 7B needs four. A server that answers many people at
 # a time has the weights in memory once, but it needs a cache per person. That's why grouped heads are so common,
 # although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full
-# attention, and in section 2 the two differ by less than the seeds do, with the saved parameters moved to the
-# feed-forward network. The sizes are those of the papers. GPT-3 was built for 2,048 tokens and Llama 2 for 4,096, so
-# their rows are hypothetical.
+# attention. In section 2, where the saved parameters were moved to the feed-forward network, the two differ by less
+# than the seeds do. The sizes come from the papers. GPT-3 was built for 2,048 tokens and Llama 2 for 4,096, so their
+# rows are hypothetical.
 #
 # ## 4. How many bits does a weight need?
 #
@@ -449,9 +449,8 @@ for name, share in in_turns(contenders, 9).items():
 # ## 5. Can the same text be written in fewer steps?
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
-# takes hardly longer than reading one, since the weights are read only once. Training makes use of that, but a
-# decoder can't,
-# because it doesn't know the second token before it has chosen the first.
+# takes hardly longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
+# can't, because it doesn't know the second token before it has chosen the first.
 #
 # It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads
 # all of them in a single pass, which gives its own choice after each of them. Each time that choice equals the
@@ -532,19 +531,18 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 
 # %% [markdown]
 # The text is the same with and without the draft, token for token, which the cell above asserts. Greedy decoding gains
-# a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. Drawn
-# text gains next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass over three tokens
-# takes about a fifth longer than a pass over one, because reading the weights isn't what costs the time. In a model
-# with billions of parameters the longer pass is practically free, as long as few texts are written at a time, and a small
-# language model guesses its large
-# sibling's tokens far more often than our table does. With such drafts, Leviathan et al. (2023) report two to three
-# times the speed.
+# a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a
+# temperature of 0.8 we gain next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass
+# over three tokens takes about a fifth longer than a pass over one, because reading the weights isn't what costs the
+# time. In a model with billions of parameters the longer pass is practically free, as long as few texts are written at
+# a time, and a small language model guesses its large sibling's tokens far more often than our table does. With such
+# drafts, Leviathan et al. (2023) report two to three times the speed.
 #
-# If the draft gives probabilities, there's a better rule for drawn text than "equal or not". The model accepts a guess
-# with probability $\min(1, p/q)$, where $p$ is the model's probability of the token and $q$ the draft's, and
-# otherwise it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft
-# has no doubts, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model equals the guess
-# with the same probability, so the simpler way loses nothing.
+# If the draft gives probabilities, there's a better rule for sampling than "equal or not". The model accepts a guess
+# with probability $\min(1, p/q)$, where $p$ is the model's probability of the token and $q$ the draft's, and otherwise
+# it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft has no
+# doubts, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model equals the guess with the
+# same probability, so the simpler way loses nothing.
 #
 # ## 6. Where does attention go when there's nothing to find?
 #

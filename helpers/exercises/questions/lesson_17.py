@@ -74,7 +74,7 @@ QUESTIONS = [
                 "That closes one leak. But the same people still speak on both sides, and the users will be other people.",
             ),
             wrong(
-                "Hours: the first 270 train, and the last 30 test.",
+                "Hours, with the first 270 for training and the last 30 for testing.",
                 "Unless all of the later speakers are new, the last hours have the same voices.",
             ),
         ],

@@ -70,7 +70,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The model would learn the preference more slowly, but end up in the same place.",
-                "The place is different. Without a reference, nothing says where the model started.",
+                "It would end up somewhere else. Without a reference, nothing says where the model started.",
             ),
             right(
                 "The model would be paid for a gap it may have had from the start.",
@@ -142,7 +142,7 @@ QUESTIONS = [
                 "A strong penalty keeps the model near its start. Here it was too weak for this reward, if there was any.",
             ),
             right(
-                "The reward measured something near to what was wanted.",
+                "The reward measured something close to what was wanted.",
                 "Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.",
             ),
         ],
@@ -161,7 +161,7 @@ QUESTIONS = [
         ],
         answer=64.8,
         tolerance=0.012,
-        why="All three are right with 0.6³ = 0.216, exactly two with 3 · 0.6² · 0.4 = 0.432. Together that's 0.648.",
+        why="All three are right with probability 0.6³ = 0.216, and exactly two with probability 3 · 0.6² · 0.4 = 0.432. Together that's 0.648.",
     ),
     Question(
         "when_voting_hurts",
@@ -278,7 +278,7 @@ PREDICTIONS = [
         options={
             "masked": (
                 "the one with the mask, by at least 0.03 nats per token",
-                "Its adapters are trained for nothing but the answers. Those of the other student also have to serve the prompts, which are most of the tokens.",
+                "Its adapters are trained for nothing but the answers. Those of the other student also have to serve the prompts, and most of the tokens are in the prompts.",
             ),
             "all": (
                 "the one trained on all tokens, by at least 0.03 nats per token",
@@ -300,7 +300,7 @@ PREDICTIONS = [
                 "That's one way to get a margin. The better answers have something in common, here that they're short and about their subject, and such answers have become likelier.",
             ),
             "stays": (
-                "it has hardly changed, because the worse answers have fallen",
+                "it has hardly changed, because that of the worse answers has fallen",
                 "The loss would allow that, since it sees only the difference of the two gains.",
             ),
             "falls": (
@@ -349,7 +349,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "with_the_text",
-        "With the text that BM25 has found in front of the question, how many of the 100 answers are right?",
+        "BM25 finds a text, and we put it in front of the question. How many of the 100 answers are right?",
         slider=True,
         low=0,
         high=100,
@@ -373,7 +373,7 @@ PREDICTIONS = [
             ),
             "equal": (
                 "there's hardly any difference",
-                "It's the same model and it has seen sums of both kinds. The number of steps that it can compute isn't the same, though.",
+                "It's the same model and it has seen sums of both kinds. But if it writes its steps down, it can compute more of them.",
             ),
         },
         recall="votes_by_pencil",

@@ -7,7 +7,7 @@ QUESTIONS = []
 PREDICTIONS = [
     Prediction(
         "most_helpful_change",
-        "Each model has one change, as many parameters and as much time. Which of these four changes lowers the bits per byte most?",
+        "Each model has one change, and all have the same number of parameters and the same time to train. Which of these four changes lowers the bits per byte most?",
         options={
             "RMSNorm": (
                 "RMSNorm in place of LayerNorm",
@@ -35,7 +35,7 @@ PREDICTIONS = [
         low=0,
         high=7,
         close=0,
-        too_low="A change of the positions or of the output shows even in two layers and 250 steps.",
+        too_low="Changing the positions or the output makes a difference even with two layers and 250 steps.",
         too_high="Most of them were introduced for deep models, for memory or for speed on other processors, and a small model has none of these problems.",
         ask_why=True,
     ),
@@ -60,7 +60,7 @@ PREDICTIONS = [
         unit="%",
         close=0.04,
         too_low="Fifteen values per weight aren't enough to leave no trace.",
-        too_high="Each weight is off by a few percent of the row's largest, but some are too large and others too small. In a sum over hundreds of products, most of that cancels out.",
+        too_high="Each weight is off by a few percent of the row's largest weight, but some are too large and others too small. In a sum over hundreds of products, most of that cancels out.",
         ask_why=True,
     ),
     Prediction(
