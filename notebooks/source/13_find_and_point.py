@@ -17,6 +17,7 @@ import math
 import random
 from collections import Counter
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 
@@ -721,10 +722,6 @@ right_scores, wrong_scores = (
     torch.tensor([score for _, score in answers[name]]) for name in ("right", "most similar wrong")
 )
 easy = how_often_higher(right_scores, wrong_scores)
-notebook.tell(
-    f"""These questions were written to fool a reader, and ours is too small to see through many of them. A paragraph that's
-    simply the wrong one is easier to notice: the score of the right one is higher in {easy:.0%} of the pairs."""
-)
 thresholds = torch.linspace(0, 0.95, 39)
 axes = plots.labelled_lines(
     thresholds.tolist(),
@@ -741,11 +738,17 @@ axes = plots.labelled_lines(
     title="how many are answered, by threshold",
 )
 assert 0.45 < told_apart < 0.95 and easy > told_apart
-notebook.figure(
-    axes,
-    alt="Three falling curves: questions with an answer, without one, and with the wrong paragraph. At any threshold "
-    "most of those with an answer are answered, and fewer of the others.",
-    width=620,
+display(
+    notebook.figure(
+        axes,
+        alt="Three falling curves: questions with an answer, without one, and with the wrong paragraph. At any threshold "
+        "most of those with an answer are answered, and fewer of the others.",
+        width=620,
+    )
+)
+notebook.tell(
+    f"""These questions were written to fool a reader, and ours is too small to see through many of them. A paragraph that's
+    simply the wrong one is easier to notice: the score of the right one is higher in {easy:.0%} of the pairs."""
 )
 
 # %% tags=["nbval-ignore-output"]

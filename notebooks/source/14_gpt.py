@@ -21,6 +21,7 @@ notebook.set_up()
 import math
 from itertools import islice
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -298,20 +299,22 @@ axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
 axes.set_ylabel("nats per letter")
 for rung in rungs:
     print(f"{rung:>27}: {means[rung]:.2f} (mean of three seeds), {live[rung]:.2f} (just trained)")
+for before, then in zip(rungs, rungs[1:], strict=False):
+    assert max(stored[then]) < min(stored[before]), (before, then)
+    assert live[then] < live[before]
+display(
+    notebook.figure(
+        axes,
+        alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
+        "It falls at every rung, from near the letter frequencies at the average to well below the last letter "
+        "at three layers.",
+        width=640,
+    )
+)
 notebook.tell(
     """With every seed, each rung has a lower loss than the one before, on text that no model was trained on.
     You can hear it in the samples, too: the average writes letters and the heads write syllables. Listen
     to the last two below."""
-)
-for before, then in zip(rungs, rungs[1:], strict=False):
-    assert max(stored[then]) < min(stored[before]), (before, then)
-    assert live[then] < live[before]
-notebook.figure(
-    axes,
-    alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
-    "It falls at every rung, from near the letter frequencies at the average to well below the last letter "
-    "at three layers.",
-    width=640,
 )
 
 # %% tags=["nbval-ignore-output"]

@@ -18,6 +18,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import time
 
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -387,14 +388,16 @@ for i, ax in enumerate(axes.flat):
     ax.set_yticks([])
 print(f"the most similar row belongs to a neighbour in the grid: {on_grid:.0%}   by chance: 7%")
 assert pattern == "grid"
+display(
+    notebook.figure(
+        figure,
+        alt="Seven by seven little maps, one per place; each shows how similar its position vector is "
+        "to all others. Neighbouring places are more similar than distant ones.",
+        width=520,
+    )
+)
 notebook.tell("""Each little map belongs to one place and shows how similar its row of the table is to all 49 (blue:
 similar, orange: opposite). The model has found out by itself that its list is a grid.""")
-notebook.figure(
-    figure,
-    alt="Seven by seven little maps, one per place; each shows how similar its position vector is "
-    "to all others. Neighbouring places are more similar than distant ones.",
-    width=520,
-)
 
 # %% [markdown]
 # It's easy to see a pattern in 49 little maps. So, as in lesson 06, let's put a number on it.
@@ -525,16 +528,18 @@ for n, gap in zip(numbers, leads, strict=True):
     seen = " to ".join(str(n) for n in dict.fromkeys((passes[0], passes[-1])))
     print(f"{n:>6,} pictures: the CNN is ahead by {100 * gap:.1f} points, after "
           f"{seen} {'pass' if seen == '1' else 'passes'}")  # fmt: skip
+assert all(0.135 < gap < 0.185 for gap in leads) and len(runs) == 18
+display(
+    notebook.figure(
+        figure,
+        alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
+        "three seeds. The CNN's curve is above the ViT's everywhere.",
+        width=620,
+    )
+)
 notebook.tell("""The CNN is ahead by 14 to 18 points at every size. In 12 seconds, 20,000 pictures can be seen about
 once, so neither model gets the most out of them. The ViT hardly gains anything from more pictures, because it
 has to learn first what a neighbour is, and what it lacks is training steps.""")
-assert all(0.135 < gap < 0.185 for gap in leads) and len(runs) == 18
-notebook.figure(
-    figure,
-    alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
-    "three seeds. The CNN's curve is above the ViT's everywhere.",
-    width=620,
-)
 
 # %% [markdown]
 # Does the ViT just need more time, then? The bundled model went through 18,000 pictures 45 times, which took a
@@ -661,16 +666,18 @@ exercises.reveal(
 )
 print(f"trained: {reached:.2f}   three draws of random weights:",
       ", ".join(f"{one:.2f}" for one in by_random))  # fmt: skip
+assert min(by_random) > reached
+display(
+    notebook.figure(
+        two_rows(trained, random[1], ["trained", "random"], [True, True]),
+        alt="Rollouts of ten pictures: the trained model above, random weights below. Both show "
+        "outlines of garments.",
+        width=980,
+    )
+)
 notebook.tell("""A model that has learned nothing draws the garments, too. Bright patches differ from black ones under any
 matrices, so the picture gets into the map by itself. A map with the shape of a boot doesn't show that the model
 has learned anything about boots.""")
-assert min(by_random) > reached
-notebook.figure(
-    two_rows(trained, random[1], ["trained", "random"], [True, True]),
-    alt="Rollouts of ten pictures: the trained model above, random weights below. Both show "
-    "outlines of garments.",
-    width=980,
-)
 
 # %% [markdown]
 # Does the map show which patches the trained model's answer depends on? Lesson 06 tested such claims by

@@ -18,6 +18,7 @@ notebook.set_up()
 import math
 import time
 
+from IPython.display import display
 import numpy
 import torch
 import torch.nn.functional as F
@@ -366,19 +367,21 @@ axes = plots.labelled_lines(
 )
 axes.set_ylim(0, 105)
 axes.axhline(12.5, color=plots.GREY, linewidth=1, linestyle=":")
+assert shape == "cliff"
+assert all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global"))
+display(
+    notebook.figure(
+        axes,
+        alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
+        "near 100 percent. The window alone drops to 12 percent beyond 14 positions.",
+        width=620,
+    )
+)
 notebook.tell(
     "Two layers with a window of 8 reach 14 positions, and there the accuracy drops to chance, one in "
     "eight. No amount of training can change that, because the gradient beyond it is exactly zero. The "
     "strided and the global pattern compute hardly more pairs, and any two of their positions meet "
     "within two layers."
-)
-assert shape == "cliff"
-assert all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global"))
-notebook.figure(
-    axes,
-    alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
-    "near 100 percent. The window alone drops to 12 percent beyond 14 positions.",
-    width=620,
 )
 
 # %%
@@ -628,10 +631,6 @@ axes = plots.labelled_lines(
 axes.set_xscale("log", base=2)
 axes.set_ylim(0, 105)
 plots.mark_guess(axes, 512, exercises.guess("pairs_from_a_matrix"), side="left")
-notebook.tell(
-    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. So what linear "
-    "attention gives up isn't the distant past as such, but exact look-up among many things."
-)
 sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in range(2))
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
 assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
@@ -640,11 +639,17 @@ assert (
     and 20 < at_512 < 45
     and shares["16 wide"][4] < shares["64 wide"][4] / 2
 )
-notebook.figure(
-    axes,
-    alt="Share of pairs read back against the number of pairs in the state: nearly all at first, then a "
-    "steep fall, which begins four times later for the wider state or more.",
-    width=560,
+display(
+    notebook.figure(
+        axes,
+        alt="Share of pairs read back against the number of pairs in the state: nearly all at first, then a "
+        "steep fall, which begins four times later for the wider state or more.",
+        width=560,
+    )
+)
+notebook.tell(
+    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. So what linear "
+    "attention gives up isn't the distant past as such, but exact look-up among many things."
 )
 
 # %% [markdown]

@@ -17,6 +17,7 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
+from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -556,6 +557,16 @@ for key, label, colour in (
 axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 110))
 for number in (0, len(rounds) // 2, len(rounds) - 1):
     print(f"round {number}: {rounds[number]['example']}\n")
+assert last["reward"] > 1.5 * first["reward"]
+display(
+    notebook.figure(
+        figure,
+        alt="Left: the reward, friendly words per story, rises with the drift. Right: the share of "
+        "stories about their subject falls nearly to zero, and that of different words falls, too, though "
+        "by less.",
+        width=800,
+    )
+)
 notebook.tell(
     f"""
     In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
@@ -564,14 +575,6 @@ notebook.tell(
     measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
     the further a model is from its start, the less you know about it.
     """
-)
-assert last["reward"] > 1.5 * first["reward"]
-notebook.figure(
-    figure,
-    alt="Left: the reward, friendly words per story, rises with the drift. Right: the share of "
-    "stories about their subject falls nearly to zero, and that of different words falls, too, though "
-    "by less.",
-    width=800,
 )
 
 # %% [markdown]
@@ -815,6 +818,15 @@ axes.set_xscale("log", base=2)
 axes.set_xticks(six["samples"], six["samples"])
 axes.set(xlabel="samples per sum", ylabel="% right", ylim=(0, 105))
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+assert six["any"][-1] > six["checker"][-1] > six["greedy"] > six["vote"][-1] > six["vote"][0]
+display(
+    notebook.figure(
+        axes,
+        alt="Share of right answers against the number of samples, from 1 to 16, for four ways to "
+        "choose among them. A dashed line marks a single answer without sampling.",
+        width=760,
+    )
+)
 notebook.tell(
     f"""
     With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the {six["n"]} sums. The checker finds most of
@@ -826,13 +838,6 @@ notebook.tell(
     and found that voting did beat the greedy answer. {six["samples"][-1]} samples are {six["samples"][-1]} times as many tokens,
     although in one batch they don't take {six["samples"][-1]} times as long.
     """
-)
-assert six["any"][-1] > six["checker"][-1] > six["greedy"] > six["vote"][-1] > six["vote"][0]
-notebook.figure(
-    axes,
-    alt="Share of right answers against the number of samples, from 1 to 16, for four ways to "
-    "choose among them. A dashed line marks a single answer without sampling.",
-    width=760,
 )
 
 # %%
