@@ -19,7 +19,7 @@ from notebooks.build import (
 )
 
 STILL = "<p>Run this cell to play.</p>"
-OF_THE_TRANSLATOR = '"model":"the translator"'  # in the state of a map
+OF_THE_TRANSLATOR = 'data-model="the translator"'  # around a map
 OWN_SENTENCE = (
     '<p class="course-elsewhere"><a href="index.html#try-it">Type a sentence of your own</a> '
     "and see its map.</p>"

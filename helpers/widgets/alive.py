@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import json
 
 import anywidget
@@ -9,7 +10,7 @@ import anywidget
 from helpers.widgets import modules
 
 
-def alive_html(widget, still):
+def alive_html(widget, still, model=""):
     """Put a widget's JavaScript and state beside its still picture.
 
     All that the script needs travels compressed, so no token is ever a part of the page's HTML. The
@@ -22,6 +23,8 @@ def alive_html(widget, still):
         With `_esm` and `_css` as text.
     still : str
         HTML of the picture.
+    model : str, default=""
+        What the widget is about, to be found in the page: the site looks for the translator's maps.
 
     Returns
     -------
@@ -39,9 +42,11 @@ def alive_html(widget, still):
         "bytes": {name: _zipped(value) for name, value in raw.items()},
     }
     script = modules.module("stand_in.js")
+    about = model and f' data-model="{html.escape(model)}"'
     return (
-        f"<div>{still}</div><script>{{const place = document.currentScript.previousElementSibling;"
-        f"\n{script}\ncomeAlive(place, {_json(needed)}).catch(() => {{}});}}</script>"
+        f"<div{about}>{still}</div><script>"
+        f"{{const place = document.currentScript.previousElementSibling;\n{script}\n"
+        f"comeAlive(place, {_json(needed)}).catch(() => {{}});}}</script>"
     )
 
 

@@ -102,7 +102,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         if self._problem:
             return f"<p>{self._problem}</p>"
         draw = _recurrent_html if self.recurrent else as_html
-        return alive_html(self, draw(self.trace, self.written))
+        model = self._trace.get("model", "")  # a recurrent pair is not named
+        return alive_html(self, draw(self.trace, self.written), model)
 
     @traitlets.validate("here", "yours")
     def _valid_parts(self, proposal):

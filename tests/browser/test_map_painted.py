@@ -440,6 +440,17 @@ def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, si
         assert box["y"] + box["height"] <= size[1]
 
 
+@pytest.mark.parametrize("width", [IN_JUPYTERLAB, 864, 1280])
+def test_the_page_stays_where_it_is_through_the_tour(offline, trace, width):
+    page = offline(model_map(trace, tour="00"), (width, 800))
+    heights = {page.locator(".mm").bounding_box()["height"]}
+    for _ in TOURS["00"]:
+        page.get_by_role("button", name=re.compile("^Take the tour|^Next$")).click()
+        page.wait_for_timeout(60)
+        heights.add(page.locator(".mm").bounding_box()["height"])
+    assert len(heights) == 1
+
+
 def test_playing_writes_its_first_word_within_a_few_seconds(offline, trace):
     page = offline(model_map(trace))
     page.get_by_role("button", name=re.compile("^Play")).click()

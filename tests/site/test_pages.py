@@ -129,7 +129,7 @@ def test_an_output_of_nothing_is_left_out(cells):
 
 def test_a_map_of_the_translator_leads_to_the_one_that_takes_any_sentence():
     maps = [
-        pages._shown(code("model_map(…)", shown(f'{{"model":"{name}"}}')), "07")[0]
+        pages._shown(code("model_map(…)", shown(f'<div data-model="{name}">')), "07")[0]
         for name in ("the translator", "MiniLM")
     ]
     assert ["index.html#try-it" in told([one]) for one in maps] == [True, False]
