@@ -37,6 +37,10 @@ class Answer:
     end: int
     score: float
 
+    def __str__(self):
+        place = f"characters {self.start} to {self.end}"
+        return f"“{self.text}” ({place}, score {self.score:.2f})"
+
 
 @dataclass(frozen=True)
 class Window:

@@ -754,7 +754,8 @@ for word, sentences in others.items():
     s = similarities(word, sentences)
     gaps[word] = ((s[0, 1] + s[2, 3]) / 2 - s[:2, 2:].mean()).item()
 print(f"banks whose nearest neighbour has the right sense: {nearest} of 14")
-print("within a sense minus between senses:", {word: round(gap, 2) for word, gap in gaps.items()})
+gap_of_each = ", ".join(f"{word} {gap:.2f}" for word, gap in gaps.items())
+print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]

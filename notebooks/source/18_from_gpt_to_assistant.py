@@ -894,8 +894,8 @@ for _ in range(2000):
     goal = (policy.exp() * (reward - beta * (policy - reference))).sum()
     (gradient,) = torch.autograd.grad(goal, logits)
     logits = (logits + 0.5 * gradient).detach().requires_grad_()
-print("by gradient ascent:", logits.softmax(-1).tolist())
-print("closed form:       ", (reference + reward / beta).softmax(-1).tolist())
+print("by gradient ascent:", logits.detach().softmax(-1))
+print("closed form:       ", (reference + reward / beta).softmax(-1))
 
 # %% tags=["hide-input"]
 assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1), atol=1e-3)
