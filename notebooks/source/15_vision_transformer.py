@@ -33,7 +33,7 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.patches import PatchAttention, PatchCutter
 
 
-def show(rows, titles, size=1.35, columns=12, colours=None):
+def show(rows, titles, size=1.35, columns=6, colours=None):
     """Show little grey pictures in rows, a title above each."""
     n_rows = -(-len(rows) // columns)
     figure, axes = pyplot.subplots(
@@ -88,7 +88,7 @@ whole = accuracy(wardrobe.model, *test)
 print(f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; an orange name is wrong")
 assert whole > 0.8
 notebook.figure(
-    figure, alt="Twelve grey pictures of clothes, the model's answer above each.", width=980
+    figure, alt="Twelve grey pictures of clothes, the model's answer above each.", width=760
 )
 
 # %% [markdown]
@@ -108,7 +108,7 @@ def in_order(images, order):
 
 shuffled = in_order(test.images, order)
 notebook.figure(
-    show(shuffled[:6], ["?"] * 6, columns=6),
+    show(shuffled[:6], ["?"] * 6),
     alt="Six pictures of clothes whose 49 squares are in a random order. Nothing can be recognised.",
     width=560,
 )
@@ -454,7 +454,7 @@ again = augment(train.images[9].expand(11, 28, 28))
 notebook.figure(
     show([train.images[9], *again], ["original", *[""] * 11]),
     alt="A sandal, and eleven versions of it: shifted, mirrored, some with a black rectangle.",
-    width=980,
+    width=760,
 )
 
 # %%
@@ -628,7 +628,7 @@ chosen = [0, 3, 9, 17, 19, 22, 28, 31, 36, 40]
 
 def two_rows(upper, lower, names, maps):
     """Draw ten small pictures above ten others."""
-    figure, axes = pyplot.subplots(2, 10, figsize=(13.5, 2.9))
+    figure, axes = pyplot.subplots(2, 10, figsize=(9.8, 2.3))
     for ax in axes.flat:
         ax.set_xticks([])
         ax.set_yticks([])
