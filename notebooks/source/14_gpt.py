@@ -839,6 +839,15 @@ print(f"predicted: {promised['loss']:.4f}, {promised['loss'] - floor:.4f} above 
 print(
     f"measured:  {law['tenth']['loss']:.4f}, {law['tenth']['loss'] - floor:.4f} above the entropy"
 )
+assert floor < law["tenth"]["loss"]
+assert abs(law["tenth"]["loss"] / promised["loss"] - 1) < 0.01
+display(
+    notebook.figure(
+        plot_law(with_tenth=True),
+        alt="The same plot with the measured loss of the tenth model beside its predicted one.",
+        width=600,
+    )
+)
 notebook.tell(
     """The line was right about a model that nobody had trained yet. This is how large models are planned: a
     series of small ones shows what a large one would reach, before anybody pays for it."""
@@ -852,13 +861,6 @@ notebook.tell(
 notebook.tell(
     """For real text the floor is unknown, so it has to be fitted as a third number. Each of our models was
     trained with one seed only, and points that don't lie on the line show how much that matters."""
-)
-assert floor < law["tenth"]["loss"]
-assert abs(law["tenth"]["loss"] / promised["loss"] - 1) < 0.01
-notebook.figure(
-    plot_law(with_tenth=True),
-    alt="The same plot with the measured loss of the tenth model beside its predicted one.",
-    width=600,
 )
 
 # %% [markdown]
