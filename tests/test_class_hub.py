@@ -101,8 +101,8 @@ def test_both_ways_to_run_it_agree_with_each_other():
     roles = values["hub"]["loadRoles"]
     for scope in roles["class-view"]["scopes"] + roles["teachers"]["scopes"]:
         assert f'"{scope}"' in config, scope
-    assert values["singleuser"]["memory"] == {"guarantee": "500M", "limit": "2G"}
-    assert "mem_guarantee = 500 * MB" in config
+    assert values["singleuser"]["memory"] == {"guarantee": "400M", "limit": "2G"}
+    assert "mem_guarantee = 400 * MB" in config
     server = config.partition('"JUPYTER_CONFIG_PATH": str(HERE / "')[2].partition('"')[0]
     assert (HUB / server / "jupyter_server_config.json").exists()
     environment = values["singleuser"]["extraEnv"]

@@ -48,9 +48,9 @@ c.JupyterHub.authenticator_class = ByCode
 c.Authenticator.allow_all = True  # the code is the permission
 c.Authenticator.admin_users = TEACHERS
 
-# After lesson 04 a kernel holds about 250 MB, and the server beside it 110. One thread each:
+# After lesson 04 a kernel holds about 240 MB, and the server beside it 60. One thread each:
 # thirty learners share a few cores.
-c.Spawner.mem_guarantee = 500 * MB
+c.Spawner.mem_guarantee = 400 * MB
 c.Spawner.mem_limit = 2048 * MB
 c.Spawner.cpu_limit = 2
 c.Spawner.cmd = [sys.executable, str(HERE / "singleuser.py")]
