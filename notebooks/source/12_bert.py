@@ -232,6 +232,8 @@ for row, (when, found) in enumerate((("before training", before), ("after traini
             ax=axes[row, column],
             title=f"{gap.removesuffix(' .')}\n{when}",
         )
+for ax in axes.flat:  # one scale for all four
+    ax.set_xlim(0, 1.2 * max(probabilities.max().item() for probabilities in after))
 print(
     f"plural nouns before sing: {plural_share(after[1]):.0%}, before sings: {plural_share(after[0]):.0%}"
 )
@@ -424,7 +426,8 @@ axes = learning_curves({name: frozen[name] for name in ("words", "mean")})
 plots.mark_guess(axes, 50, exercises.guess("accuracy_from_fifty"))
 gaps = {n: average(frozen["mean"][str(n)]) - average(frozen["words"][str(n)]) for n in sizes}
 spread = {n: max(frozen["mean"][str(n)]) - min(frozen["mean"][str(n)]) for n in sizes}
-print("lead of the frozen mean, in points:", {n: round(100 * gap, 1) for n, gap in gaps.items()})
+leads = ", ".join(f"{100 * gap:.1f} with {n} labels" for n, gap in gaps.items())
+print("lead of the frozen mean, in points:", leads)
 assert min(gaps[50], gaps[500]) > 0.04 and abs(gaps[5000]) < 0.02
 assert abs(average(frozen["words"]["50"]) - 0.55) < 0.01
 assert spread[50] > 0.04 and spread[50] > 2 * spread[5000]
