@@ -119,7 +119,7 @@ notebook.picture("decoder_looking_back")
 # *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and one encoder
 # state, and returns one number, the **energy** or **score**. In the film above nearly all the weight is on one
 # word at each step, but it can also be shared. Here's a single step of a model that has written *the* and
-# shares its weight between two words:
+# shares its weight between two words. In it, $W$, $U$ and $v$ are the parameters of the small network:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
@@ -372,8 +372,8 @@ notebook.tell(
 
     Other models support this explanation. Luong et al. (2015) proposed to attend **after** the decoder's
     state has read the last written word. *Going deeper* has three models that do so, and all three make
-    fewer wrong links: 0.10, 0.12 and 0.16 instead of 0.27. They differ in other ways too, and each was
-    trained only once, with one seed."""
+    fewer wrong links: 0.10, 0.12 and 0.16 instead of 0.27. The film at the start of section 1 shows one of
+    the three. They differ in other ways too, and each was trained only once, with one seed."""
 )
 
 # %% [markdown]
