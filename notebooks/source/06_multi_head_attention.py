@@ -190,8 +190,8 @@ assert (two_rows @ values - two_rows @ swapped_values).abs().min() > 0.9
 # %% [markdown]
 # One even row gives the same mixture for both sentences, but two rows side by side tell them apart. Could a model
 # with a single row find a way round this, perhaps with uneven weights? Let's train both. One model has a single
-# row. The other has two rows of half the width, so both have the same number of parameters. They read sentences
-# like these, with 24 names, and have to tell from the context of *gave* who gives and who receives.
+# row, and the other has two rows, each of half the width. They read sentences like these, with 24 names and with
+# the positions added, and have to tell from the context of *gave* who gives and who receives.
 
 # %%
 exercises.predict("one_row_or_two")
@@ -273,9 +273,9 @@ display(
 notebook.tell(
     """A single row gets about six sentences in seven right, and when it's wrong, it nearly always swaps the two
     people. On average it shares its weight evenly between giver and receiver. But some names get far more weight
-    than others, so the mixture does depend on the order, and most of the time that's enough. Two rows don't need
-    this trick. Each has taken one question, *who gives?* or *who receives?*, although nobody told the model to
-    divide them like this."""
+    than others, and every value also contains its word's position. So the mixture shows in which place the name
+    with more weight is, and most of the time that's enough. Two rows don't need this trick. Each has taken one
+    question, *who gives?* or *who receives?*, although nobody told the model to divide them like this."""
 )
 
 # %% [markdown]
@@ -456,7 +456,8 @@ assert eight == single == 4 * (512 * 512 + 512)
 assert 3 * 8 * 512 * 64 == 3 * 512 * 512
 notebook.tell(
     """The number of parameters doesn't change, and neither does the number of multiplications in the
-    projections. You just get eight attention maps instead of one."""
+    projections. You just get eight attention maps instead of one. So in section 1, the model with two rows
+    wasn't the larger one either."""
 )
 
 # %% [markdown]

@@ -166,7 +166,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.07,
-        too_low="An even row would be right in at most half of them. But the weights can depend on the names, and then the two orders give different mixtures.",
+        too_low="An even row would be right in at most half of them. But the weights can depend on the names, and every value contains its word's position, so the two orders can give different mixtures.",
         too_high="Weight for the giver is weight that the receiver can't have, so a single row has to make do with a mixture, and now and then it takes one person for the other.",
     ),
     Prediction(
