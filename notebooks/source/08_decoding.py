@@ -182,8 +182,8 @@ for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
 # %% [markdown]
-# One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass. Eleven
-# of the answers are also inputs of that pass, so a pass without a mask would give away all but the last.
+# One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass, although
+# eleven of the answers are also inputs of that pass.
 #
 # One pass is far cheaper than twelve, but are the predictions the same? `model.decoder_step` runs the encoder
 # once and returns a function from a prefix to the logits of the next token.
@@ -374,14 +374,15 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 #
 # **Beam search** hedges its bets. Instead of one prefix, it keeps the best few, here two. At every step it
 # tries every continuation of both prefixes and keeps the best two *overall*. A prefix that reaches `<eos>` is
-# set aside, and at the end the finished sentences are compared.
+# set aside, and at the end the finished sentences are compared. The numbers in the picture are logarithms, so
+# instead of multiplying probabilities we add log-probabilities:
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
 # %% [markdown]
 # Back to the "large train". At the decisive step, *station* was second-best, so a beam of 4 has room for it.
-# Beam search compares sentences by the sum of their log-probabilities, which is the logarithm of the product.
+# In the end, the search compares the finished sentences by the sum of their log-probabilities.
 
 # %%
 exercises.predict("does_the_beam_find_it")
@@ -502,11 +503,12 @@ display(
 )
 notebook.tell(
     """The first few tokens have nearly all of the probability, and then the curve hardly falls any more. About
-    5% is spread over almost four thousand tokens that make no sense at that position."""
+    5% is spread over almost four thousand tokens that make no sense at that position. The other curve
+    helps to explain why."""
 )
 
 # %% [markdown]
-# The tail of that curve comes partly from training, because the translator was trained with **label
+# The model's tail comes partly from training, because the translator was trained with **label
 # smoothing** (Szegedy et al. 2016). Its target doesn't give 100% to the right token. It gives 90%, and
 # spreads 10% evenly over the whole vocabulary. With six tokens and $\varepsilon = 0.1$, the target looks like
 # this:
@@ -516,9 +518,9 @@ print(smooth_targets(torch.tensor([2]), vocab_size=6, epsilon=0.1))  # the right
 
 # %% [markdown]
 # A smoothed target keeps the model from becoming overconfident, and in the Transformer paper it improved
-# BLEU. But it also asks for a flat tail. The target puts 9.95% outside the best twenty tokens. Compare that
-# with what you just measured. *Going deeper* trains two small models, one with smoothing and one without, and
-# compares their tails.
+# BLEU. But it also asks for a flat tail, and that's the other curve in the figure. The target puts 9.95% outside
+# the best twenty tokens. Compare that with what you just measured. *Going deeper* trains two small models, one with
+# smoothing and one without, and compares their tails.
 #
 # Greedy decoding and beam search never choose from the tail, so it doesn't affect them. But when we draw, any
 # token can come up.
