@@ -10,6 +10,7 @@ from nbconvert import HTMLExporter
 from notebooks import build
 
 NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
+EXPORTER = HTMLExporter(exclude_input=True)  # colouring the code takes most of the time
 LARGEST = 1_000_000  # bytes
 REMOTE_ASSET = re.compile(
     r"""!\[[^\]]*\]\(\s*https?://"""  # Markdown picture
@@ -148,7 +149,7 @@ def test_exported_page_shows_the_pictures_and_no_live_view(name):
     notebook = read(name)
     views = [o for o in outputs(notebook) if build.LIVE_VIEW in o.get("data", {})]
     assert views == []
-    page, _ = HTMLExporter().from_notebook_node(notebook)
+    page, _ = EXPORTER.from_notebook_node(notebook)
     alts = [attributes.get("alt") for attributes in Pictures(page).found]
     stored = [
         a["alt"]
