@@ -70,7 +70,6 @@ exercises.reveal(
     else "description",
 )
 print(henson)
-print(f"the characters {henson.start} to {henson.end}: {nonsense[henson.start : henson.end]!r}")
 assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson.text
 
 # %% [markdown]
