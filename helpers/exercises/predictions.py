@@ -19,6 +19,7 @@ from helpers.exercises.progress import load, update
 from helpers.widgets import modules
 from helpers.widgets.fallback import StaticFallback
 
+INNER_QUOTES = str.maketrans("“”", "‘’")
 SURE = {"guess": "a guess", "think": "you thought so", "sure": "you were sure"}
 
 
@@ -282,7 +283,8 @@ class Revealed:
             return ""
         answer, sure = self.locked["guess"], SURE[self.locked["confidence"]]
         if self.prediction.options:
-            return f"You predicted “{self._write(answer)}” ({sure})."
+            quoted = self._write(answer).translate(INNER_QUOTES)
+            return f"You predicted “{quoted}” ({sure})."
         return f"You predicted {self._write(answer)} ({sure}), {self._off(answer)}."
 
     def _off(self, answer):
