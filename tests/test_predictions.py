@@ -324,12 +324,12 @@ def test_a_warm_up_asks_three_mixed_questions_from_earlier_lessons(lesson):
     assert progress.load()["warm_ups"] == {}, "looking is no answer"
 
 
-def test_what_a_later_lesson_explains_is_asked_early_only_of_those_who_answered_it():
-    (early,) = warm_ups.NOT_BEFORE
-    assert early in warm_ups._pool(3)
-    assert early not in exercises.warm_up(3).asked
+@pytest.mark.parametrize(("early", "first"), warm_ups.NOT_BEFORE.items())
+def test_what_belongs_to_a_later_lesson_is_asked_early_only_of_those_who_answered_it(early, first):
+    assert early in warm_ups._pool(first - 1)
+    assert early not in exercises.warm_up(first - 1).asked
     progress.record("questions", early, False)
-    assert exercises.warm_up(3).asked[0] == early
+    assert exercises.warm_up(first - 1).asked[0] == early
 
 
 def test_nothing_comes_before_lesson_01():

@@ -12,8 +12,9 @@ from helpers.widgets.fallback import StaticFallback
 ITEMS = 3
 QUICK = ("single", "multiple", "number", "shape")  # what takes about a minute
 MISSED, GUESSED, NEW, KNOWN = range(4)  # what comes first
-# From a Going deeper, in words that a later lesson explains: not before that lesson, unless answered.
-NOT_BEFORE = {"is_a_transformer_a_cnn": 8}
+# Not before that lesson, unless answered: the first uses words that lesson 08 explains, the second would give away
+# a prediction of lesson 02.
+NOT_BEFORE = {"is_a_transformer_a_cnn": 8, "which_problems_attention_solves": 3}
 SURE = [("It's a guess", "guess"), ("I think so", "think"), ("I'm sure", "sure")]
 
 
