@@ -65,6 +65,7 @@ def bars(names, heights, title):
     ax.set_xticks(range(len(names)), names)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
+    ax.margins(y=0.15)  # room between the highest number and the title
     ax.set_title(title)
     return ax
 
@@ -120,10 +121,12 @@ assert abs(nothing_hidden - 0.82) < 0.01 and most == "river" and without["river"
 assert abs(without["sat"] - nothing_hidden) < 0.005 and no_attention > 0.99
 fig, axes = plt.subplots(figsize=(6.4, 2.9))
 axes.axhline(nothing_hidden, color=plots.GREY, linestyle="--", linewidth=1)
-axes.annotate("nothing hidden", (-0.4, nothing_hidden), xytext=(0, 4), textcoords="offset points")
+axes.annotate("nothing hidden", (4.5, nothing_hidden), xytext=(0, 4), textcoords="offset points",
+              ha="right")  # fmt: skip
 axes.plot(range(len(hideable)), list(without.values()), "o", color=plots.BLUE, markersize=10)
 for place, height in enumerate(without.values()):
-    axes.annotate(f"{height:.2f}", (place, height), xytext=(9, -4), textcoords="offset points")
+    axes.annotate(f"{height:.2f}", (place, height), xytext=(0, 9), textcoords="offset points",
+                  ha="center")  # fmt: skip
 axes.set_xticks(range(len(hideable)), hideable)
 axes.set(xlim=(-0.5, len(hideable) - 0.4), ylim=(0.78, 0.94), title="similarity, one word hidden")
 display(
