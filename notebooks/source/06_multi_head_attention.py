@@ -134,7 +134,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# ## 1. Why not both in one row?
+# ## 1. One row, two words
 #
 # To attend to both words, a single row would need a high score for each.
 
