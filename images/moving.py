@@ -25,7 +25,8 @@ def _trained(french=FRENCH):
 
 def hidden_state_travelling():
     """A film: words enter a recurrent encoder one after the other; the hidden state travels along
-    the chain, ends as the context vector, and the decoder writes from it word by word.
+    the chain and ends as the context vector. The decoder writes word by word, and at every step it
+    gets the context vector and the word just written.
     """
     read, written, _ = _trained()
     toy = toy_models.load_toy("gru")
@@ -47,11 +48,15 @@ def _chain(read, written, states, step):
         box(sheet, x - 28, 100, 56, 34, "h", BLUE if done else PALE)
         if i:
             sheet.arrow(x - gap + 28, 117, x - 30, 117, BLUE if done else PALE, 3 if done else 2)
+    steps = max(0, step - len(read))
     for i, word in enumerate(written):
-        x, done = 50 + (i + 0.4) * gap, i < step - len(read)
+        x, done = 50 + (i + 0.4) * gap, i < steps
         box(sheet, x - 28, 200, 56, 34, "s", ORANGE if done else PALE)
         if i:
             sheet.arrow(x - gap + 28, 217, x - 30, 217, ORANGE if done else PALE, 3 if done else 2)
+        if i and done:  # the word just written goes in
+            side = x - gap / 2
+            elbow(sheet, [(side - 10, 270), (side, 270), (side, 245), (x, 245), (x, 235)], ORANGE)
         if done:
             token(sheet, x, 270, word, ORANGE, gap - 20)
     at = min(step, len(read)) - 1
@@ -59,13 +64,16 @@ def _chain(read, written, states, step):
         x = 50 + (at + 0.4) * gap
         shades = [[min(1.0, abs(v)) for v in states[at].tolist()]]
         cells(sheet, x - 36, 144, [[0] * 4], PURPLE, 18, numbers=False, shades=shades)
-        words = "the context vector: all that the decoder gets" if step >= len(read) else "state"
+        words = "the context vector: it goes into every step" if step >= len(read) else "state"
         anchor = "end" if at > 3 else "start"
         sheet.text(x - 46 if at > 3 else x + 46, 159, words, PURPLE, anchor=anchor)
     if step >= len(read):
-        x = 50 + (len(read) - 0.6) * gap
-        sheet.path([(x, 163), (x, 182), (50 + 0.4 * gap, 182)], PURPLE, 2.5)
-        sheet.arrow(50 + 0.4 * gap, 182, 50 + 0.4 * gap, 198, PURPLE, 2.5)
+        places = [50 + (i + 0.4) * gap for i in range(max(1, steps))]
+        ends = [*places, 50 + (len(read) - 0.6) * gap]
+        sheet.path([(ends[-1], 163), (ends[-1], 182)], PURPLE, 2.5)
+        sheet.path([(min(ends), 182), (max(ends), 182)], PURPLE, 2.5)
+        for x in places:
+            sheet.arrow(x, 182, x, 198, PURPLE, 2.5)
     return sheet
 
 
@@ -187,70 +195,109 @@ def _looking_once(numbers, stage, seen):
     return sheet
 
 
-@paced(1.8)
+@paced(2)
 def noun_and_adjectives():
-    """A film: car collects its adjectives. In a plane of size and redness, car is at (0, 0), small
-    at (-1, 0) and red at (0, 1). The query of car gives 0.47 of its weight to small, 0.47 to red,
-    and 0.02 to each other word. First 0.47 times small moves car to the left, then 0.47 times red
-    moves it up, so that it ends at (-0.47, 0.47).
+    """A film: car collects its adjectives. Its query (0, 3, 0, 0, 0) meets the keys of the, small,
+    red, car and stops one after the other. The dot products are 0, 3, 3, 0, 0, and a softmax makes
+    the weights 0.47 for small and for red and 0.02 for each other word. In a plane of size and
+    redness, 0.47 times the value of small moves car from (0, 0) to the left, then 0.47 times the
+    value of red moves it up, so that it ends at (-0.47, 0.47).
     """
-    scores = torch.tensor([0.0, 3, 3, 0, 0])  # the adjectives match the query of car
-    return [_collecting(scores.softmax(-1).tolist(), stage) for stage in range(5)]
+    return [_collecting(step) for step in range(10)]
 
 
-def _collecting(weights, stage):
-    sheet = Sheet(WIDE, 400)
-    words = ["the", "small", "red", "car", "stops"]
-    share = weights[1]
-    caption = (
-        "The vector of car says nothing about size or colour.",
-        "Its query matches the keys of small and red.",
-        f"So it takes {share:.2f} times the value of small,",
-        f"and {weights[2]:.2f} times the value of red.",
-        "Now car is smallish and reddish.",
-    )[stage]
+_KEYS = {  # noun, adjective, verb, size, redness: the vectors that lesson 03 makes up
+    "the": [0.0, 0, 0, 0, 0],
+    "small": [0, 1, 0, -1, 0],
+    "red": [0, 1, 0, 0, 1],
+    "car": [1, 0, 0, 0, 0],
+    "stops": [0, 0, 1, 0, 0],
+}
+_QUERY = [0.0, 3, 0, 0, 0]  # of car
+_MATCHED, _ON_SIZE, _ON_COLOUR, _MOVED = 6, 7, 8, 9  # the steps after five comparisons
+
+
+def _collecting(step):
+    sheet = Sheet(WIDE, 404)
+    words, keys = list(_KEYS), torch.tensor(list(_KEYS.values()))
+    scores = keys @ torch.tensor(_QUERY)
+    weights = scores.softmax(-1).tolist()
+    newest = step - 1 if 0 < step < _MATCHED else None
+    share = weights[words.index("small")]
+    caption = {
+        0: "The query of car looks for adjectives. It meets one key after the other.",
+        _MATCHED: "A softmax turns the five scores into weights.",
+        _ON_SIZE: f"So car takes {share:.2f} times the value of small,",
+        _ON_COLOUR: f"and {share:.2f} times the value of red.",
+        _MOVED: "Now car is smallish and reddish.",
+    }.get(step)
+    if newest is not None:
+        entries = [number(k, 0) if k >= 0 else f"({number(k, 0)})" for k in keys[newest].tolist()]
+        products = " + ".join(f"{q:.0f}·{k}" for q, k in zip(_QUERY, entries, strict=True))
+        caption = f"query of car · key of {words[newest]} = {products} = {scores[newest]:.0f}"
     sheet.text(20, 28, caption, INK, 18, bold=True)
-    for i, (word, weight) in enumerate(zip(words, weights, strict=True)):
-        y = 96 + 62 * i
-        colour = BLUE if word == "car" else ORANGE if stage and weight > 0.1 else PALE
-        token(sheet, 80, y, word, colour, 110)
-        if stage:
-            sheet.rect(160, y - 12, 300 * weight, 24, PURPLE)
-            sheet.text(170 + 300 * weight, y + 6, f"{weight:.2f}", PURPLE, 16, bold=True)
-    if stage:
-        sheet.text(160, 66, "weights of car", PURPLE)
+    for i, name in enumerate(("noun", "adj.", "verb", "size", "red")):
+        sheet.text(154 + 44 * i, 68, name, GREY, 16, "middle")
+    # The query stands above the key that it meets, and goes down the list.
+    query_row = newest if newest is not None else 0 if step == 0 else len(words)
+    at = 78 + 52 * query_row
+    sheet.text(14, at + 28, "query of car", BLUE, 16, bold=True)
+    cells(sheet, 132, at, [_QUERY], BLUE, 44, digits=0, shades=[[0.15, 0.7, 0.15, 0.15, 0.15]])
+    for i, word in enumerate(words):
+        y = 78 + 52 * (i if i < query_row else i + 1)
+        value = step in (_ON_SIZE, _ON_COLOUR) and words[step - _ON_SIZE + 1] == word
+        matched = step >= _MATCHED and scores[i] > 0
+        key_colour = ORANGE if i == newest or matched else PALE
+        shades = [[0.7 if i == newest and j == 1 else 0.15 for j in range(5)]]
+        token(sheet, 70, y + 22, word, BLUE if word == "car" else key_colour, 96)
+        cells(sheet, 132, y, [keys[i].tolist()], key_colour, 44, digits=0, shades=shades)
+        if value:
+            cells(sheet, 264, y, [keys[i, 3:].tolist()], GREEN, 44, digits=0, shades=[[0.7, 0.7]])
+        if i < step:
+            sheet.text(380, y + 29, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
+        if step >= _MATCHED:
+            sheet.rect(416, y + 10, 90 * weights[i], 24, PURPLE)
+            sheet.text(424 + 90 * weights[i], y + 28, f"{weights[i]:.2f}", PURPLE, 16, bold=True)
+    if step:
+        sheet.text(380, 68, "score", INK, 16, "middle")
+    if step >= _MATCHED:
+        sheet.text(416, 68, "weight", PURPLE)
+    _plane_of_car(sheet, step, share)
+    return sheet
+
+
+def _plane_of_car(sheet, step, share):
+    """Draw where car is in the plane of size and redness, and what moved it there."""
 
     def place(size, redness):
-        return 800 + 260 * size, 340 - 260 * redness
+        return 824 + 230 * size, 344 - 230 * redness
 
     sheet.line(*place(-1.2, 0), *place(0.3, 0), GREY)
     sheet.line(*place(0, -0.12), *place(0, 1.12), GREY)
-    sheet.text(place(-1.2, 0)[0], 366, "small", GREY)
-    sheet.text(place(0.3, 0)[0], 366, "big", GREY, anchor="end")
-    sheet.text(place(0, 0)[0] + 12, 60, "red", GREY)
-    for (size, redness), shown in (((-1, 0), stage in (1, 2)), ((0, 1), stage in (1, 3))):
-        if shown:
-            sheet.arrow(*place(0, 0), *place(size, redness), GREEN, 2)
-            at = place(size, redness)
-            name, beside = ("value of small", (0, -12)) if size else ("value of red", (-14, 24))
-            sheet.text(at[0] + beside[0], at[1] + beside[1], name, GREEN, 16,
-                       "start" if size else "end")  # fmt: skip
-    corner, there = place(-share, 0), place(-share, weights[2])
-    if stage > 1:
+    sheet.text(place(-1.2, 0)[0], 370, "small", GREY)
+    sheet.text(place(0.3, 0)[0], 370, "big", GREY, anchor="end")
+    sheet.text(place(0, 0)[0] + 12, 96, "red", GREY)
+    if step == _ON_SIZE:
+        sheet.arrow(*place(0, 0), *place(-1, 0), GREEN, 2)
+        sheet.text(place(-1, 0)[0] - 14, place(-1, 0)[1] - 12, "value of small", GREEN)
+    if step == _ON_COLOUR:
+        sheet.arrow(*place(0, 0), *place(0, 1), GREEN, 2)
+        sheet.text(place(0, 1)[0] - 14, place(0, 1)[1] + 24, "value of red", GREEN, anchor="end")
+    corner, there = place(-share, 0), place(-share, share)
+    if step >= _ON_SIZE:
         sheet.arrow(*place(0, 0), *corner, PURPLE, 5, head=12)
         sheet.text(
-            corner[0] + 50, corner[1] + 28, f"{share:.2f} · small", PURPLE, 16, "middle", True
+            corner[0] + 46, corner[1] + 28, f"{share:.2f} · small", PURPLE, 16, "middle", True
         )
-    if stage > 2:
+    if step >= _ON_COLOUR:
         sheet.arrow(*corner, *there, PURPLE, 5, head=12)
-        sheet.text(corner[0] - 12, 286, f"{weights[2]:.2f} · red", PURPLE, 16, "end", bold=True)
-    now = (place(0, 0), place(0, 0), corner, there, there)[stage]
-    if stage == 4:
+        sheet.text(corner[0] - 12, 300, f"{share:.2f} · red", PURPLE, 16, "end", bold=True)
+    if step == _MOVED:
         sheet.dot(*place(0, 0), 9, "white", BLUE, 2)
         sheet.line(*place(0, 0), *there, BLUE, 2, dash="6 5")
+    now = place(0, 0) if step < _ON_SIZE else corner if step == _ON_SIZE else there
     sheet.dot(*now, 10, BLUE)
     sheet.text(now[0] + 14, now[1] - 14, "car", BLUE, 18, bold=True)
-    return sheet
 
 
 def decoding_token_by_token():

@@ -255,18 +255,18 @@ def final_linear_softmax():
     return sheet
 
 
-@paced(1.6)
+@paced(2)
 def training_and_inference_decoder():
-    """A film: one sentence, i am a student, trained on and written, side by side. Left, training:
-    all four true tokens go into the decoder at once, shifted right by one, and after a single pass
-    there is a prediction at every position and all four rows of the causal mask have been used.
-    Right, writing: each pass gives one token, which becomes the next input, and uses one more row
-    of the mask, so that the four rows take four passes.
+    """A film: one sentence, i am late and <eos>, trained on and written, side by side. Left,
+    training: all true tokens go into the decoder at once, shifted right by one, and after a single
+    pass there is a prediction at every position and all four rows of the causal mask have been
+    used. Right, writing: each pass gives one token, which becomes the next input, and uses one more
+    row of the mask, so that it takes four passes until <eos> is written.
     """
     return [_race(passes) for passes in range(len(_GIVEN) + 1)]
 
 
-_GIVEN, _WANTED = ["<bos>", "i", "am", "a"], ["i", "am", "a", "student"]
+_GIVEN, _WANTED = ["<bos>", "i", "am", "late"], ["i", "am", "late", "<eos>"]
 
 
 def _race(passes):

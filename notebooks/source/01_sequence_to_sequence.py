@@ -3,9 +3,10 @@
 #
 # *le chat touche le lapin .*
 #
-# A small network reads these words one after the other and writes *the cat touches the rabbit .* It was
-# trained on 20,000 French sentences with their translations, and its vocabulary contains every word that can
-# occur. On sentences this short it's nearly always right.
+# A small network reads these words one after the other, turns them into a single **vector** (a list of 128
+# numbers), and writes *the cat touches the rabbit .* It was trained on 20,000 French sentences with their
+# translations, and its vocabulary contains every word that can occur. On sentences this short it's nearly
+# always right.
 #
 # Now make the sentence longer. Its first five words stay the same, and we only add more words after them.
 
@@ -135,8 +136,9 @@ notebook.tell(
 assert 0.3 < lost < 0.45 and survived[3] < 0.35 * n_known
 
 # %% [markdown]
-# Let's build such a network ourselves and find out where its limits are. By the end of the lesson you'll know its
-# three problems by name. Solving them is what the rest of the course is about.
+# Everything that it wrote had to come from that one vector. Let's build such a network ourselves and find out
+# where its limits are. By the end of the lesson you'll know its three problems by name. Solving them is what the
+# rest of the course is about.
 #
 # ## 1. How does a network read a sentence of any length?
 #
@@ -226,7 +228,8 @@ exercises.quiz("shape_of_states")
 notebook.picture("context_vector")
 
 # %% [markdown]
-# Here's the same thing in motion, with the states of our trained model:
+# Here's the same thing in motion, with four of the numbers in each state of our trained model. Again the context
+# vector and the word just written go into every step of the decoder:
 
 # %% tags=["hide-input"]
 notebook.picture("hidden_state_travelling")

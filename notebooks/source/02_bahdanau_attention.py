@@ -107,7 +107,8 @@ exercises.warm_up(2)
 #
 # In lesson 01 the decoder had to manage with a single vector. Now the encoder keeps all its states, one per
 # source word: $h_1, \dots, h_S$. Before each word that it writes, the decoder gives every one of them a weight.
-# Here's a trained model doing that. The thicker a line, the larger the weight:
+# Here's a trained model doing that, with a simpler score than the one we're about to build. The thicker a line, the
+# larger the weight:
 
 # %% tags=["hide-input"]
 notebook.picture("decoder_looking_back")
@@ -118,8 +119,9 @@ notebook.picture("decoder_looking_back")
 # The decoder has a state as well, $s$. It needs one number per source word, which says how useful that word is
 # *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and one encoder
 # state, and returns one number, the **energy** or **score**. In the film above nearly all the weight is on one
-# word at each step, but it can also be shared. Here's a single step of a model that has written *the* and
-# shares its weight between two words. In it, $W$, $U$ and $v$ are the parameters of the small network:
+# word at each step, but it can also be shared. Here's a single step of the model we're building, which has written
+# *the* and shares its weight between two words. The matrices $W$ and $U$ and the vector $v$ are the parameters of
+# the small network:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")

@@ -8,8 +8,7 @@
 # longer equal: their cosine similarity (1 means the same direction) has dropped from 1 to 0.82. Somewhere on
 # the way, *bank* must have picked up information from the words around it.
 #
-# Which words? We can find out by hiding them, one at a time. If a hidden word was the one that
-# mattered, the *bank* in the first sentence should end up closer to the *bank* in the second.
+# Which words? Hide one of them, and see whether the two vectors of *bank* become more alike again.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -301,21 +300,26 @@ exercises.quiz("what_the_weights_multiply")
 # ## 3. Nobody makes these vectors up
 #
 # We made up `wanted` for *car* alone. A matrix can make it from *car*'s own vector, and then it makes a query for
-# every other word as well. Here one number in the matrix says that a noun looks for adjectives.
+# every other word as well. A second matrix makes the keys. We can still fill both by hand, with a single number
+# each: the first says that a noun looks for adjectives, the second that an adjective can be found as one.
 
 # %%
-by_hand = torch.zeros(5, 5)
-by_hand[0, 1] = 3  # what is a noun (entry 0) asks for adjectives (entry 1)
-queries = x @ by_hand  # (S, D) @ (D, D) -> (S, D): one query per word
+w_q, w_k = torch.zeros(2, 5, 5)  # (D=5, D=5) each
+w_q[0, 1] = 3  # query: what is a noun (entry 0) looks for adjectives (entry 1)
+w_k[1, 1] = 1  # key: what is an adjective (entry 1) is found as an adjective (entry 1)
+queries, keys = x @ w_q, x @ w_k  # (S, D) @ (D, D) -> (S, D): one of each per word
 print("query of car:", queries[3].tolist(), "- wanted was", wanted.tolist())
-print((queries @ x.T).softmax(-1))  # (S, S): row 3 holds the weights of car
+print("key of small:", keys[1].tolist(), "- small is", x[1].tolist())
+print((queries @ keys.T).softmax(-1))  # (S, S): row 3 holds the weights of car
 
 # %% tags=["hide-input"]
 assert torch.equal(queries[3], wanted)
 
 # %% [markdown]
 # Row 3 holds the weights you've already seen. The other words ask for nothing, so their rows are even. With another
-# noun in place of *car*, the same matrix would find that noun's adjectives.
+# noun in place of *car*, the same matrices would find that noun's adjectives. The key of *small* keeps only what
+# it's found by, and its size is left to its value. With one matrix for both roles, query and key would be the same
+# vector, so *red* would score *car* exactly as *car* scores *red*.
 #
 # So three matrices are all that we have to find: each word's embedding $x$ is multiplied by $W_Q$ to get its query, by
 # $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random ones and trains them like any other

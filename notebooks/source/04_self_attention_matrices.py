@@ -259,8 +259,10 @@ notebook.tell("""Without the division, one key takes practically all the weight.
 
 # %% [markdown]
 # The reason is the size of the scores. Each score is a sum of $d$ products. If the entries are independent
-# with mean 0 and variance 1, then each product has mean 0 and variance 1 too. Variances add up, so the score
-# has variance $d$ and is typically about $\sqrt d$ away from zero.
+# with mean 0 and variance 1, then each product has mean 0 too, and its variance is the mean of $q^2 k^2$, which is
+# $1 \cdot 1 = 1$. Variances of independent terms add up, because a product that's above average says nothing
+# about the next one. So the score has variance $d$ and is typically about $\sqrt d$ away from zero, which we can
+# measure:
 
 # %%
 for d_k in (4, 64, 512):

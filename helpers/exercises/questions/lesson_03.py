@@ -199,7 +199,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_word_made_the_difference",
-        "Hide one word of the river sentence, so that no other word can attend to it. Which one brings this *bank* closest to the *bank* of the money sentence?",
+        "Which word of *She sat on the bank of the river* does most to make its *bank* different from the other *bank*?",
         options={
             "sat": (
                 "sat",
