@@ -34,7 +34,7 @@ def hidden_state_travelling():
     with torch.inference_mode():
         states = toy.model.encode(source)[0][0, :, :4]  # four of a state's numbers
     last = len(read) + len(written)
-    return [_chain(read, written, states, step) for step in range(last + 1)]
+    return [_chain(read, written, states, step) for step in range(1, last + 1)]
 
 
 def _chain(read, written, states, step):
@@ -55,18 +55,16 @@ def _chain(read, written, states, step):
         if i:
             sheet.arrow(x - gap + 28, 217, x - 30, 217, ORANGE if done else PALE, 3 if done else 2)
         if i and done:  # the word just written goes in
-            side = x - gap / 2
-            elbow(sheet, [(side - 10, 270), (side, 270), (side, 245), (x, 245), (x, 235)], ORANGE)
+            sheet.arrow(x - gap + 28, 252, x - 30, 229, ORANGE)
         if done:
             token(sheet, x, 270, word, ORANGE, gap - 20)
     at = min(step, len(read)) - 1
-    if at >= 0:
-        x = 50 + (at + 0.4) * gap
-        shades = [[min(1.0, abs(v)) for v in states[at].tolist()]]
-        cells(sheet, x - 36, 144, [[0] * 4], PURPLE, 18, numbers=False, shades=shades)
-        words = "the context vector: it goes into every step" if step >= len(read) else "state"
-        anchor = "end" if at > 3 else "start"
-        sheet.text(x - 46 if at > 3 else x + 46, 159, words, PURPLE, anchor=anchor)
+    x = 50 + (at + 0.4) * gap
+    shades = [[min(1.0, abs(v)) for v in states[at].tolist()]]
+    cells(sheet, x - 36, 144, [[0] * 4], PURPLE, 18, numbers=False, shades=shades)
+    words = "the context vector: it goes into every step" if step >= len(read) else "state"
+    anchor = "end" if at > 3 else "start"
+    sheet.text(x - 46 if at > 3 else x + 46, 159, words, PURPLE, anchor=anchor)
     if step >= len(read):
         places = [50 + (i + 0.4) * gap for i in range(max(1, steps))]
         ends = [*places, 50 + (len(read) - 0.6) * gap]
