@@ -240,17 +240,17 @@ def _collecting(step):
     query_row = newest if newest is not None else 0 if step == 0 else len(words)
     at = 78 + 52 * query_row
     sheet.text(14, at + 28, "query of car", BLUE, 16, bold=True)
-    cells(sheet, 132, at, [_QUERY], BLUE, 44, digits=0, shades=[[0.15, 0.7, 0.15, 0.15, 0.15]])
+    cells(sheet, 132, at, [_QUERY], BLUE, 44, digits=0, shades=[[0.15, 0.9, 0.15, 0.15, 0.15]])
     for i, word in enumerate(words):
         y = 78 + 52 * (i if i < query_row else i + 1)
         value = step in (_ON_SIZE, _ON_COLOUR) and words[step - _ON_SIZE + 1] == word
         matched = step >= _MATCHED and scores[i] > 0
         key_colour = ORANGE if i == newest or matched else PALE
-        shades = [[0.7 if i == newest and j == 1 else 0.15 for j in range(5)]]
+        shades = [[0.9 if i == newest and j == 1 else 0.15 for j in range(5)]]
         token(sheet, 70, y + 22, word, BLUE if word == "car" else key_colour, 96)
         cells(sheet, 132, y, [keys[i].tolist()], key_colour, 44, digits=0, shades=shades)
         if value:
-            cells(sheet, 264, y, [keys[i, 3:].tolist()], GREEN, 44, digits=0, shades=[[0.7, 0.7]])
+            cells(sheet, 264, y, [keys[i, 3:].tolist()], GREEN, 44, digits=0, shades=[[0.9, 0.9]])
         if i < step:
             sheet.text(380, y + 29, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
         if step >= _MATCHED:
