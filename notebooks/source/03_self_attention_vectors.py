@@ -247,8 +247,8 @@ print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).
 # The other two vectors have names as well, and you'll meet them in every paper from here on. What *car* is
 # looking for is its **query**. The vector that a query is compared with is a **key**, and here the keys were
 # the whole vectors `x`. So attention scores every key against the query, turns the scores into weights with a
-# softmax, and uses the weights to mix the values. Here's what that does to *car*, in the
-# plane of size and redness:
+# softmax, and uses the weights to mix the values. In the film, the query of *car* meets one key after the
+# other, and then the values move *car* in the plane of size and redness:
 
 # %% tags=["hide-input"]
 notebook.picture("noun_and_adjectives")
