@@ -23,6 +23,7 @@ import statistics
 import time
 from textwrap import fill
 
+from IPython.display import display
 import torch
 from matplotlib import pyplot
 from torch import nn
@@ -587,18 +588,20 @@ print(
 assert shares["MiniLM: [CLS]"][1:].min() > 10 * 100 / n_bert
 assert shares["MiniLM: [SEP]"].max() < 5
 assert shares["story model: first token"].max() < even_story
+display(
+    notebook.figure(
+        axes,
+        alt="Share of attention by layer. For [CLS] in MiniLM it's near zero in the first layer and between 15 and 35% "
+        "in the others. For [SEP], and for the first token of the story model, it stays near zero.",
+        width=640,
+    )
+)
 tell(
     """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even
     share. In the original BERT the sink is [SEP], as Clark et al. found. In our story
     model the first token gets less than an even share on average over the heads, so it's no sink. Gu et al. (2024) find that sinks appear
     in language models only after enough training on enough text, and our model has read ten million tokens. That's
     a likely reason, but we haven't tested it."""
-)
-notebook.figure(
-    axes,
-    alt="Share of attention by layer. For [CLS] in MiniLM it's near zero in the first layer and between 15 and 35% "
-    "in the others. For [SEP], and for the first token of the story model, it stays near zero.",
-    width=640,
 )
 
 # %% [markdown]
