@@ -87,6 +87,8 @@ def run(stage):
         How many tests "passed", "failed", were "skipped" or in "error", as pytest says it.
     """
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    # Where nothing compiled is kept, every worker and every kernel compiles the package anew.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     with warm_kernels.ready(env) if stage.kernels else contextlib.nullcontext(env) as env:
         return _run(stage.commands, env)
 
