@@ -403,6 +403,10 @@ def trial(machine, n_learners, say):
 
         refused = stuck.web.get(f"{machine.address}/services/class-view/data", timeout=PATIENCE)
         assert refused.status_code == 403, f"a learner sees the class view: {refused.status_code}"
+        another = f"{machine.address}/user/{others[0].name}/api/contents"
+        refused = stuck.web.get(another, timeout=PATIENCE)
+        assert refused.status_code == 403, f"a learner is in another's: {refused.status_code}"
+        assert others[0].web.get(another, timeout=PATIENCE).status_code == 200
         part = counted(seen(teacher))
         assert (part["passed"], part["trying"]) == (len(others), 1), part
         assert part["mistake"], part
