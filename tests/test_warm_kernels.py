@@ -1,9 +1,9 @@
 """A forked kernel is a kernel like any other, but for what is imported already."""
 
 import os
-import select
 import sys
 
+import psutil
 import pytest
 import warm_kernels
 from jupyter_client.manager import start_new_kernel
@@ -67,6 +67,7 @@ def test_it_ends_when_its_front_end_lets_go(kernel):
     manager, client, _ = kernel
     said, _ = run(client, "import os\nprint(os.getpid())")
     number = next(int(content["text"]) for content in said if "text" in content)
-    ended = os.pidfd_open(number)
+    forked = psutil.Process(number)
     manager.shutdown_kernel(now=True)
-    assert select.select([ended], [], [], 30)[0]
+    gone, _ = psutil.wait_procs([forked], timeout=30)
+    assert gone == [forked]
