@@ -151,6 +151,17 @@ from jupyter_client.kernelspec import KernelSpecManager
 assert KernelSpecManager().find_kernel_specs()
 """
 
+WHO_MAY_OPEN = """
+import jupyterhub.handlers
+from jupyterhub.services.auth import check_scopes
+def may(scope):
+    return bool(check_scopes({"access:servers!server=ada/"}, {scope}))
+for scope in ("access:servers!server=ada/", "access:servers!user=ada", "access:servers"):
+    assert may(scope), scope
+for scope in ("access:servers!server=bo/", "access:servers!user=bo", "access:services"):
+    assert not may(scope), scope
+"""
+
 
 def leave_out(work):
     return subprocess.run(
@@ -169,6 +180,12 @@ needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (
 @pytest.mark.slow
 def test_a_learners_server_does_without_the_hubs_database():
     done = leave_out(THE_SERVER)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_hub
+def test_without_the_database_nobody_gets_into_anothers_server():
+    done = leave_out(WHO_MAY_OPEN)
     assert done.returncode == 0, done.stderr
 
 

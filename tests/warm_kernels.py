@@ -43,9 +43,11 @@ def ready(env):
         return
     with tempfile.TemporaryDirectory(prefix="warm-kernels-") as folder:
         address = f"{folder}/socket"
-        command = [sys.executable, __file__]
-        spec = {"argv": [sys.executable, "-S", *command[1:], address, "{connection_file}"]}
-        spec |= {"display_name": "Python 3 (ipykernel)", "language": "python"}
+        spec = {
+            "argv": [sys.executable, "-S", __file__, address, "{connection_file}"],
+            "display_name": "Python 3 (ipykernel)",
+            "language": "python",
+        }
         path = Path(folder, "kernels", "python3", "kernel.json")
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(spec), encoding="utf-8")
@@ -54,7 +56,7 @@ def ready(env):
             listener.listen(64)
             number = listener.fileno()
             waiting = subprocess.Popen(
-                [*command, str(number)],
+                [sys.executable, __file__, str(number)],
                 env=env | {"MPLBACKEND": INLINE},  # read when matplotlib is imported
                 stdin=subprocess.PIPE,
                 pass_fds=[number],
