@@ -23,6 +23,8 @@ translator = load_translator()
 model_map(translator.trace("Un chien noir court dans la neige avec un bâton."), tour="00")
 
 # %% tags=["hide-input"]
+from collections import Counter
+
 from IPython.display import display
 import torch
 
@@ -30,15 +32,18 @@ from helpers import exercises, plots
 from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]
-# **12 minutes**: 5 for the map and its tour, 4 for *red coat*, 3 for how a lesson works and the
-# installation. The find-the-bug exercise takes another eight minutes and can be done at home.
+# **20 minutes**: 5 for the map and its tour, 2 for where the numbers are, 4 for *red coat*, 6 for the four odd
+# sentences, 3 for how a lesson works and the installation. The find-the-bug exercise takes another eight
+# minutes and can be done at home.
 #
 # Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
 # do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
 #
-# Take a vote on the prediction before you run the cell after it. People tend to read rows and columns the
-# wrong way round, so say explicitly that each row is a written token that attends to the columns.
+# Take a vote on each prediction before you run the cell after it. In the attention map, people tend to read
+# rows and columns the wrong way round, so say explicitly that each row is a written token that attends to the
+# columns. The four odd sentences work best as a game: a point for every right vote, and the last round is a
+# sentence from the class.
 
 # %% [markdown]
 # ## What did you just see?
@@ -49,7 +54,21 @@ from helpers.widgets.attention_view import attention_view
 # only continues a text, like GPT), or as both, like the one above. It was invented for translation. Since
 # then the same stack has been trained on program code, on pictures cut into patches, on speech and on
 # proteins, so it's worth understanding properly.
-#
+
+# %%
+exercises.predict("share_of_attention")
+
+# %% tags=["hide-input"]
+numbers = Counter()
+for name, parameter in translator.model.named_parameters():
+    kinds = ("attention", "feed_forward", "embedding")
+    numbers[next((kind for kind in kinds if kind in name), "norms")] += parameter.numel()
+share = numbers["attention"] / numbers.total()
+exercises.reveal("share_of_attention", measured=round(100 * share, 1))
+print("  ".join(f"{kind.replace('_', '-')} {n:,}" for kind, n in numbers.most_common()))
+assert [round(100 * n / numbers.total()) for _, n in numbers.most_common(3)] == [48, 32, 21]
+
+# %% [markdown]
 # ## Where does it look?
 #
 # Let's give the translator a sentence in which the word order has to change.
@@ -109,20 +128,11 @@ notebook.tell(
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
-# Now it's your turn: put a French sentence of your own between the quotes, and run the cell again. The model has
-# only read about people, dogs and bicycles in photographs. If you give it a sentence about politics, it will turn
-# that into a photo caption too.
-
-# %%
-yours = "Deux hommes mangent une pizza dans la rue."
-print(translator.translate(yours))
-
-# %% [markdown]
 # ## How a lesson works
 #
-# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's
-# a guess, because you'll remember the result better once you've committed to an answer. The cell after the
-# question then shows the measured result next to yours.
+# **Predict.** Before a result that matters, the lesson asks what you expect, as it has just done twice. Lock
+# in an answer, even if it's a guess, because you'll remember the result better once you've committed to one.
+# The cell after the question then shows the measured result next to yours.
 #
 # **Your turn.** Every few minutes there's a small piece of code to write, and a check that tells you not only
 # *whether* it's right but *what* went wrong. Here's one to try.
@@ -154,6 +164,83 @@ exercises.check("attention_context", attention_context)
 # Each lesson has a **core** of 45 to 50 minutes, a **practice** part to do at home, and a part called **Going
 # deeper** that nothing later depends on.
 #
+# ## Can you trick it?
+#
+# Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
+# 29,000 captions of photos, about people, dogs and bicycles. If you give it a sentence about politics, it will
+# turn that into a caption too.
+
+# %%
+yours = "Deux hommes mangent une pizza dans la rue."
+print(translator.translate(yours))
+
+# %% [markdown]
+# Here are four odd sentences. Can you foresee what the model makes of them?
+
+# %%
+exercises.predict("a_word_is_missing")
+
+# %% tags=["hide-input"]
+odd = "Un court dans la neige avec un bâton."
+found = translator.translate(odd)
+people = {"man", "woman", "person", "boy", "girl", "child", "skier"}
+who = set(found.split()) & {"dog", *people}
+exercises.reveal(
+    "a_word_is_missing", measured="dog" if "dog" in who else "man" if who else "literal"
+)
+print(odd, "->", found)
+likeliest = translator.trace(odd).candidates[1][:4]  # after "A"
+print("after A:", "  ".join(f"{c.token.strip('▁')} {c.probability:.0%}" for c in likeliest))
+assert likeliest[0].token == "▁dog" and likeliest[0].probability < 0.25
+
+# %%
+exercises.predict("a_pizza_that_eats")
+
+# %% tags=["hide-input"]
+odd = "La pizza mange le chien."
+found = translator.translate(odd)
+eats, _, eaten = found.partition("eating")
+exercises.reveal(
+    "a_pizza_that_eats",
+    measured="pizza" if "pizza" in eats else "dog" if "pizza" in eaten else "neither",
+)
+print(odd, "->", found)
+assert found == "The pizza is eating the dog."
+
+# %%
+exercises.predict("a_man_who_does_not_eat")
+
+# %% tags=["hide-input"]
+odd = "L'homme ne mange pas de pizza."
+found = translator.translate(odd)
+negated = any(word in found for word in ("not", "n't", "no "))
+exercises.reveal(
+    "a_man_who_does_not_eat",
+    measured="not" if negated else "pizza" if "pizza" in found else "other",
+)
+print(odd, "->", found)
+assert found == "The man is eating pizza."
+
+# %%
+exercises.predict("a_word_that_does_not_exist")
+
+# %% tags=["hide-input"]
+odd = "Une femme mange un blorf."
+found = translator.translate(odd)
+food = found.removeprefix("A woman is eating a ").strip(".")
+exercises.reveal(
+    "a_word_that_does_not_exist",
+    measured="copied" if food == "blorf" else "invented" if "bl" in food else "known",
+)
+print(odd, "->", found)
+assert food == "blorforf"
+notebook.tell(
+    """You've just met four topics of this course: how a decoder guesses the next word (lesson 08), how positions
+    keep the order (lesson 05), what a model learns from its data (lesson 09), and where its pieces come from
+    (lesson 11)."""
+)
+
+# %% [markdown]
 # ## The course
 #
 # | | Lesson | The question it answers |

@@ -16,7 +16,7 @@
 # - use the encoder alone, for something that isn't text.
 #
 # You need lessons 03 to 08. The extension at the end, a classifier of tones, also needs lesson 09. The ten
-# parts take 66 minutes, the comparison 10, the tones 24 and the questions 20.
+# parts take 68 minutes, the comparison 14, the tones 22 and the questions 16.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -41,6 +41,7 @@ from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
 from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS, PAD
+from helpers.transformer import Transformer
 
 layer_norm = exercises.reference("layer_norm")  # lesson 07's
 
@@ -244,6 +245,33 @@ build_feed_forward = own_or_tested("build_feed_forward", build_feed_forward)
 print(f"D = {D} -> F = {len(first['feed_forward.linear_1.weight'])} -> D = {D}")
 assert build_feed_forward(x, under(first, "feed_forward.")).shape == x.shape
 
+# %%
+exercises.predict("zeros_after_relu")
+
+
+# %% tags=["hide-input"]
+def share_of_zeros(model):
+    """Count what ReLU sets to 0 in the encoder, at the real tokens of our twenty captions."""
+    found = []
+    hooks = [
+        layer.feed_forward.linear_1.register_forward_hook(lambda *call: found.append(call[-1] <= 0))
+        for layer in model.encoder_layers
+    ]
+    ids = translator.encode([source for source, _ in CAPTIONS])
+    with torch.inference_mode():
+        model.encode(ids)
+    for hook in hooks:
+        hook.remove()
+    return torch.stack([zero[ids != PAD] for zero in found]).float().mean().item()
+
+
+notebook.set_seed(0)
+zeros = share_of_zeros(translator.model)
+untrained = share_of_zeros(Transformer(translator.model.config).eval())
+exercises.reveal("zeros_after_relu", measured=round(100 * zeros, 1))
+print(f"the same model before training: {untrained:.0%}")
+assert zeros > 0.94 and 0.45 < untrained < 0.55
+
 # %% [markdown]
 # ## 5. The residual path
 #
@@ -324,7 +352,7 @@ torch.testing.assert_close(memory[1:, :n], shorter, atol=1e-4, rtol=1e-4)
 print("a sentence gives the same memory alone and beside a longer one")
 
 # %% [markdown] tags=["notes"]
-# **22 minutes** for parts 4 to 7. Groups that are running late can skip part 4, which they know from lesson
+# **23 minutes** for parts 4 to 7. Groups that are running late can skip part 4, which they know from lesson
 # 07. After part 6, ask: *what would change if the lambda used x instead of its h?* (The norm would be
 # computed and then ignored, and every shape would still fit.)
 
@@ -388,11 +416,40 @@ print(
     tokenizer.tokens(logits[:, -1].argmax(-1).tolist()),
 )
 
+# %%
+exercises.predict("memory_last_first")
+
+# %% tags=["hide-input"]
+tested_decoder = own_transformer.build_decoder
+
+
+def last_first(tgt_ids, memory, memory_mask, *rest):
+    """Read the memory from its last row to its first, and its mask likewise."""
+    return tested_decoder(tgt_ids, memory.flip(1), memory_mask.flip(-1), *rest)
+
+
+with torch.inference_mode():
+    usual, flipped = (
+        [
+            tokenizer.decode(row)
+            for row in own_transformer.translate_with(wrong, translator, french).tolist()
+        ]
+        for wrong in ({}, {"build_decoder": last_first})
+    )
+same_words = [sorted(a.split()) for a in usual] == [sorted(b.split()) for b in flipped]
+exercises.reveal(
+    "memory_last_first",
+    measured="same" if flipped == usual else "order" if same_words else "nonsense",
+)
+print("as usual:  ", *usual)
+print("last first:", *flipped)
+assert flipped == usual
+
 # %% [markdown]
 # ## 10. Writing
 #
 # Your decoder predicts one token. To get a sentence, take the likeliest token, append it and repeat. In
-# lesson 08 you did so for one sentence. Here it's a batch, in which some sentences end before others.
+# lesson 08 you did this for one sentence. Here it's a batch, in which some sentences end before others.
 
 # %%
 exercises.heading("build_greedy")
@@ -421,7 +478,7 @@ for row in written.tolist():
     print(tokenizer.decode(row))
 
 # %% [markdown] tags=["notes"]
-# **27 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
+# **28 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
 # right and the causal mask hides it?* (Real positions don't need it. The mask only changes the outputs at the
 # padding, and we keep it because the course's model has it.) With padding on the left, neither our mask nor
 # our positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
@@ -464,6 +521,68 @@ assert yours == ours
 # %% [markdown]
 # ### Break it
 #
+# In part 9 you made a mask that hides later positions. Training depends on it (lesson 08). But these weights
+# are already trained, and now the model only has to write. So suppose somebody leaves the causal mask out.
+
+# %%
+exercises.predict("writing_without_the_mask")
+
+
+# %% tags=["hide-input"]
+def same_as_ours(wrong):
+    """Translate with something replaced; return how many sentences are as ours, and all of them."""
+    with torch.inference_mode():
+        rows = own_transformer.translate_with(wrong, translator, french).tolist()
+    texts = [tokenizer.decode(row) for row in rows]
+    return sum(text == our for text, our in zip(texts, ours)), texts
+
+
+def nothing_hidden(length):
+    return torch.ones(length, length, dtype=torch.bool)
+
+
+kept, texts = same_as_ours({"causal_mask": nothing_hidden})
+exercises.reveal("writing_without_the_mask", measured=kept)
+changed = next((our, text) for our, text in zip(ours, texts) if our != text)
+print("one that changed:", *changed, sep="\n   ")
+assert 12 <= kept < 20
+
+# %% [markdown]
+# Your encoder and your decoder call `layers_of`, which returns the three layers in order, from the first to
+# the last. Suppose it returned them in reverse order, but only to one of the two.
+
+# %%
+exercises.predict("layers_last_first")
+
+
+# %% tags=["hide-input"]
+def in_order(stack, order):
+    """Make a `layers_of` that gives one stack, "encoder" or "decoder", its layers in this order."""
+
+    def ordered(weights, prefix):
+        layers = layers_of(weights, prefix)
+        return [layers[i] for i in order] if prefix.startswith(stack) else layers
+
+    return ordered
+
+
+kept, lines = {}, []
+for stack, order in (("encoder", (2, 1, 0)), ("decoder", (2, 1, 0)), ("decoder", (0, 2, 1))):
+    kept[stack, order], texts = same_as_ours({"layers_of": in_order(stack, order)})
+    numbers = ", ".join(str(i + 1) for i in order)
+    lines += [f"{stack} layers {numbers}: {kept[stack, order]} of {len(french)} sentences as ours; "
+              f"the first: {texts[0][:50]}"]  # fmt: skip
+encoder, decoder, last_two = kept.values()
+exercises.reveal(
+    "layers_last_first",
+    measured={(True, True): "both", (True, False): "encoder", (False, True): "decoder"}.get(
+        (encoder > 10, decoder > 10), "neither"
+    ),
+)
+print("\n".join(lines))
+assert encoder > 12 and decoder < 3 and last_two > 10
+
+# %% [markdown]
 # Here are four mistakes that people make. The first builds a post-norm sublayer, although the weights were
 # trained with pre-norm. The second forgets the factor $\sqrt{D}$. The third has a feed-forward network with
 # GELU, which is a smoother ReLU. The fourth counts the positions from one. In each of them every shape fits,
@@ -497,13 +616,11 @@ for name, wrong in [
     ("build_sublayer", post_norm), ("build_embedding", unscaled),
     ("build_feed_forward", with_gelu), ("build_embedding", from_one),
 ]:  # fmt: skip
-    with torch.inference_mode():
-        rows = own_transformer.translate_with({name: wrong}, translator, french).tolist()
-    equal[wrong] = sum(tokenizer.decode(row) == o for row, o in zip(rows, ours))
+    equal[wrong], texts = same_as_ours({name: wrong})
     found = own_transformer.compare_with_course({**parts, name: wrong}, translator, french[:3])
     assert found.part == name
     lines += [f"{wrong.__name__}: {equal[wrong]} of {len(french)} sentences as ours; "
-              f"the first: {tokenizer.decode(rows[0])[:56]}",
+              f"the first: {texts[0][:56]}",
               f"   comparison: {found.message.split('. ')[0]}"]  # fmt: skip
 shows = [wrong for wrong in equal if equal[wrong] < 10]  # half of the sentences are wrong, or more
 exercises.reveal(
@@ -524,7 +641,7 @@ notebook.tell(
 # "build_encoder": mine}, translator, french[:3])`.
 
 # %% [markdown] tags=["notes"]
-# **10 minutes.** What people should remember: *compare stage by stage with something that's known to be
+# **14 minutes.** What people should remember: *compare stage by stage with something that's known to be
 # right, and give each stage correct inputs.* Reading the translations only tells you that something is wrong,
 # and not even that every time. Let each pair plant one mistake, swap places with another pair, and find the
 # other pair's mistake.
@@ -713,8 +830,8 @@ notebook.tell(
 # encoder doesn't need words. Let each pair make a different change and report the result in one sentence.
 
 # %% [markdown] tags=["notes"]
-# **18 minutes** for the questions. Do the two open ones in pairs, five minutes each. For every wrong answer,
-# ask: *which cell of this lesson contradicts it?*
+# **12 minutes** for the questions. Do the two open ones in pairs, five minutes each, and leave the others for
+# home. For every wrong answer, ask: *which cell of this lesson contradicts it?*
 
 # %% [markdown]
 # ## Questions
@@ -787,4 +904,6 @@ exercises.quiz("what_the_decoder_would_lack")
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762.
 # - Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745.
 # - Press, Wolf (2017), "Using the Output Embedding to Improve Language Models", arXiv:1608.05859.
+# - Li et al. (2022), "The Lazy Neuron Phenomenon: On Emergence of Activation Sparsity in Transformers",
+#   arXiv:2210.06313.
 # - Gong, Chung, Glass (2021), "AST: Audio Spectrogram Transformer", arXiv:2104.01778.

@@ -227,19 +227,19 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_the_noun_looks",
-        "The model has just written *red*, and next comes the noun. Where is the largest weight in the noun's row, compared with the row of *red*?",
+        "The model has just written *red*, and next comes the noun. Its encoder reads the source in both directions, so the state at each French word depends on the whole sentence. Where is the largest weight in the noun's row, compared with the row of *red*?",
         options={
             "on": (
-                "one place further to the right, on the next French word",
-                "That's right where both languages have the same order. Here French has the two words in the opposite order.",
+                "one place to the right: the decoder moves on through the source",
+                "That's right where both languages have the same order. Here the word that's needed next comes earlier in the French sentence.",
             ),
             "same": (
-                "in the same place, because the query hasn't yet read *red*",
-                "It hasn't, but it has read the context from which *red* was written, so it can ask for the next word.",
+                "in the same place: the state there already depends on both words",
+                "It does, but each state says most about its own word. So training made the decoder attend to the state at the noun.",
             ),
             "back": (
-                "one place back to the left",
-                "Yes: the French noun comes before its adjective.",
+                "one place to the left: the decoder goes back for a word",
+                "Yes: in French the noun comes before this adjective. The state at the noun says most about it, although other states depend on it too.",
             ),
         },
     ),

@@ -225,16 +225,16 @@ PREDICTIONS = [
         "The same trained model reads the same English sentence twice: first all twelve prefixes in a single pass, then each prefix in a pass of its own. How do the two sets of logits compare?",
         options={
             "same": (
-                "the same everywhere, up to rounding",
-                "Yes. With the mask, nothing at a position depends on what comes after it.",
+                "they're the same everywhere, except for rounding",
+                "Yes. The mask is in every layer, so at no depth does a position depend on what comes after it.",
             ),
             "early": (
-                "they differ at the early positions, where the single pass also contains the later words",
-                "The later words are in the same tensor, but the mask keeps every earlier position from attending to them. Feed-forward layers and norms work on each position by itself.",
+                "they differ at early positions, which from layer 2 on read vectors made from later words",
+                "The vectors that an early position reads aren't made from later words. Layer 1 is masked too, so at position 3 its output depends on tokens 1 to 3 only, and so does every layer above it.",
             ),
             "late": (
-                "they differ more and more towards the end, because the small differences add up",
-                "There are no differences to add up: each pass gets the true words as its prefix, not its own.",
+                "they differ at late positions, whose prefixes twelve passes compute over and over again",
+                "Computing a prefix again gives the same vectors, because nothing that they depend on has changed. It only costs time.",
             ),
         },
         ask_why=True,

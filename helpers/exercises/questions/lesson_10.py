@@ -163,6 +163,69 @@ QUESTIONS = [
 
 PREDICTIONS = [
     Prediction(
+        "zeros_after_relu",
+        "Twenty captions go through the translator's encoder. In each feed-forward network, linear layer 1 turns a token's vector into 512 numbers, and ReLU sets the negative ones to 0. What share of them becomes 0, over all tokens and the three layers?",
+        explain="So on average only about 20 of a token's 512 numbers are left for linear layer 2. Li et al. (2022) found the same in far larger Transformers.",
+        too_high="ReLU zeroes nearly everything, but what's left is all that the feed-forward network can contribute.",
+        too_low="Before training it's about a half, because a sum of random numbers is negative as often as positive. Training made most of the sums negative.",
+        unit="%",
+        low=0,
+        high=100,
+        slider=True,
+    ),
+    Prediction(
+        "memory_last_first",
+        "Just before the decoder reads the memory, we reverse its rows, so that the last token's vector comes first. The padding mask is reversed with it. What happens to the two translations?",
+        options={
+            "order": (
+                "Their words come in another order, because the source is now read backwards.",
+                "Nothing reads the memory from left to right. A position was added to each token's vector before the encoder, and that's the only place that says where a word stood.",
+            ),
+            "same": (
+                "They don't change, because the decoder attends to a row by its content.",
+                "Yes. Each query scores every key separately, and the weighted values are added up. A sum doesn't depend on the order of its terms, so to cross-attention the memory is a set.",
+            ),
+            "nonsense": (
+                "They become nonsense, because no memory looked like this in training.",
+                "That would be so if the decoder could see a difference. But each query scores every key separately, and a sum of values doesn't depend on the order of its terms.",
+            ),
+        },
+        recall="scores_of_cross_attention",
+    ),
+    Prediction(
+        "writing_without_the_mask",
+        "Without the causal mask, every position in the decoder is allowed to attend to everything that has been written so far. How many of the twenty translations stay the same, word for word?",
+        explain="The newest position has nothing after it. But the earlier ones now attend to later tokens, which never happened in training, so their vectors change. From the second layer on, the newest position reads these changed vectors.",
+        too_high="It looks as if the mask couldn't matter here, because what comes later isn't written yet.",
+        too_low="The weights learned with the mask, and without it most changes are too small to move the argmax.",
+        unit="translations",
+        low=0,
+        high=20,
+        slider=True,
+    ),
+    Prediction(
+        "layers_last_first",
+        "With which stack reversed does the model still write most of the twenty translations exactly as before?",
+        options={
+            "neither": (
+                "with neither: each layer only fits the output of the layer before it",
+                "That's how the decoder behaves, whose later layers build on its first one. But the encoder's layers hardly depend on one another: they all add to the same residual stream.",
+            ),
+            "encoder": (
+                "only with the encoder reversed: the decoder's order matters more",
+                "Yes. The encoder's layers all add to the same residual stream and hardly depend on one another. In the decoder, the later layers build on the first: if only the last two change places, most translations stay.",
+            ),
+            "decoder": (
+                "only with the decoder reversed: the encoder's order matters more",
+                "It's the other way round. The decoder's later layers build on its first one. The encoder's layers hardly depend on one another, because they all add to the same residual stream.",
+            ),
+            "both": (
+                "with both: each layer only adds something to the residual stream",
+                "That's how the encoder behaves. But the decoder's later layers build on its first one: if only the last two change places, most translations stay.",
+            ),
+        },
+    ),
+    Prediction(
         "mistakes_that_show",
         "You read the twenty translations of each of the four models. Which mistakes would you notice?",
         options={
