@@ -18,19 +18,19 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_it_looks_for_red",
-        "The model has written *A little girl in a* and is about to write *red*. Which French word gets the most weight? (Averaged over the heads of the last layer.)",
+        "The model has written *A little girl in a* and is choosing the next word. Which French words get the weight? (Averaged over the heads of the last layer.)",
         options={
             "manteau": (
-                "*manteau* (coat), the next French word to be translated",
-                "That would be the next word from left to right. Attention doesn't have to go from left to right.",
+                "mostly *manteau* (coat), which comes next in the French sentence",
+                "It does come next from left to right, but attention doesn't have to follow that order.",
             ),
             "rouge": (
-                "*rouge* (red), although *manteau* comes first",
+                "mostly *rouge* (red), although *manteau* comes first",
                 "Yes: the model skips *manteau* here and comes back to it for the next word, *coat*.",
             ),
-            "joue": (
-                "*joue* (plays), the only verb of the sentence",
-                "The model hasn't reached the verb yet. It needs the word that tells it what to write next.",
+            "both": (
+                "*manteau* and *rouge* about equally, because they belong together",
+                "They do belong together, but the model writes one word at a time. It attends to *rouge* when it chooses *red*, and to *manteau* one step later.",
             ),
         },
     ),
