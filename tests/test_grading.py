@@ -139,7 +139,8 @@ for _ in range(2_000):
     except OSError:
         break
 """,
-    "too much memory": "hoard = [bytearray(10**9) for _ in range(50)]",
+    # Asked for and never touched, so that the machine needn't fill gigabytes with zeros.
+    "too much memory": "import numpy\nhoard = [numpy.empty(10**9, 'u1') for _ in range(50)]",
     "faked progress": "open('progress.json', 'w').write('{}')",
     "faked checks": """
 from helpers.exercises import checking

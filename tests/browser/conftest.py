@@ -89,47 +89,85 @@ def chromium():
         browser.close()
 
 
+class Desk:
+    """One page of JupyterLab on which one notebook after the other is opened.
+
+    JupyterLab itself takes several seconds to load, a further notebook hardly any.
+    """
+
+    def __init__(self, chromium, lab):
+        self.chromium, (self.address, self.token, self.folder) = chromium, lab
+        self.page, self.asked = None, []
+
+    def open(self, name):
+        """Open a notebook and return the page."""
+        if self.page is None:
+            self.page = self.chromium.new_page()
+            self.page.set_default_timeout(PATIENCE)
+            self.page.on("request", lambda request: _note(request.url, self.address, self.asked))
+            self.page.goto(f"{self.address}/doc/tree/{name}?token={self.token}")
+        else:
+            self.page.evaluate(OPEN, name)
+        self.page.wait_for_function(
+            """path => window.jupyterapp?.shell.currentWidget?.context?.path === path
+                    && document.querySelector('.jp-Notebook')""",
+            arg=name,
+        )
+        return self.page
+
+    def tidy(self):
+        """Close all notebooks with their kernels; a page on which that fails is left."""
+        try:
+            self.page.mouse.move(0, 0)
+            self.page.evaluate(CLOSE_ALL)
+        except Exception:  # whatever a failed test has made of the page
+            self.page.close()
+            self.page = None
+
+
+# In braces: what the command returns, the whole widget, would be sent over here.
+OPEN = "path => { jupyterapp.commands.execute('docmanager:open', { path }); }"
+# Disposed of rather than closed: nobody is there to say whether to save.
+CLOSE_ALL = """async () => {
+  for (const widget of [...jupyterapp.shell.widgets('main')]) {
+    await widget.sessionContext?.shutdown();
+    widget.dispose();
+  }
+}"""
+
+
 @pytest.fixture(scope="session")
-def window(chromium):
-    """Keep one profile for all notebooks: the second no longer waits for JupyterLab's own code."""
-    context = chromium.new_context()
-    yield context
-    context.close()
+def desk(lab, chromium):
+    """Keep one page for all notebooks of a run."""
+    return Desk(chromium, lab)
 
 
 @pytest.fixture
-def open_notebook(lab, window):
+def open_notebook(desk):
     """Give a function that runs cells in JupyterLab and returns the page.
 
     ``open_notebook(["code", …], dark=False, size=(1280, 720))`` writes a notebook, opens it, runs
-    it and waits until the kernel rests. ``page.asked_elsewhere`` lists requests to other machines;
-    the test fails if there was one.
+    it and waits until the kernel rests. The test fails if the page asked another machine.
     """
-    address, token, folder = lab
-    pages, asked = [], []
 
     def open_(cells, dark=False, size=(1280, 720)):
         name = f"test_{secrets.token_hex(4)}.ipynb"
         written = [nbformat.v4.new_code_cell(cell) for cell in cells]
         written = nbformat.v4.new_notebook(cells=written, metadata={"kernelspec": KERNEL})
-        nbformat.write(written, folder / name)
-        page = window.new_page()
-        pages.append(page)
+        nbformat.write(written, desk.folder / name)
+        page = desk.open(name)
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.set_default_timeout(PATIENCE)
-        page.on("request", lambda request: _note(request.url, address, asked))
-        page.goto(f"{address}/doc/tree/{name}?token={token}")
-        page.wait_for_function("() => window.jupyterapp && document.querySelector('.jp-Notebook')")
-        if dark:
-            page.evaluate(
-                "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-            )
+        theme = f"JupyterLab {'Dark' if dark else 'Light'}"
+        page.evaluate(
+            "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })", theme
+        )
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
         _run_all(page)
         return page
 
     yield open_
-    for page in pages:
-        page.close()
+    desk.tidy()
+    asked, desk.asked[:] = list(desk.asked), []
     assert not asked, f"the page asked other machines for {asked}"
 
 

@@ -35,10 +35,6 @@ CELL = ".av-field canvas"
 def page(open_notebook):
     page = open_notebook([FORETOLD, REPORT], size=(1280, 1000))
     page.wait_for_selector(".av-stage[data-painted]")
-    page.evaluate(
-        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})"
-    )
-    page.wait_for_selector(".av[data-theme=light]")
     return page
 
 
@@ -250,10 +246,6 @@ def test_the_dark_theme_paints_dark(page):
     )
     paper = page.locator(".av").evaluate("el => getComputedStyle(el).backgroundColor")
     assert paper == "rgb(18, 24, 31)"
-    page.evaluate(
-        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})"
-    )
-    page.wait_for_selector(".av[data-theme=light]")
 
 
 @pytest.mark.parametrize("n", [2, 40, 200])
