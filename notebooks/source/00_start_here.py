@@ -29,6 +29,7 @@ from IPython.display import display
 import torch
 
 from helpers import exercises, plots
+from helpers.tokenization import BOS
 from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]
@@ -223,7 +224,12 @@ exercises.reveal(
     measured="not" if negated else "pizza" if "pizza" in found else "other",
 )
 print(odd, "->", found)
-assert found == "The man is eating pizza."
+given = torch.tensor([[BOS, *translator.tokenizer.encode("The man is")]])
+with torch.inference_mode():
+    shares = translator.model(translator.encode([odd]), given)[0, -1].softmax(-1)
+words = {word: shares[translator.tokenizer.encode(word)[0]] for word in ("eating", "not")}
+print("after The man is:", "  ".join(f"{word} {share:.2%}" for word, share in words.items()))
+assert found == "The man is eating pizza." and words["eating"] > 0.9 and words["not"] < 0.001
 
 # %%
 exercises.predict("a_word_that_does_not_exist")

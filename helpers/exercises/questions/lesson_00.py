@@ -18,7 +18,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_it_looks_for_red",
-        "The model has written *A little girl in a* and is choosing the next word. Which French words get the weight? (Averaged over the heads of the last layer.)",
+        "The model has written *A little girl in a* and is choosing the next word. Which French words get most of the weight? (Averaged over the heads of the last layer.)",
         options={
             "manteau": (
                 "mostly *manteau* (coat), which comes next in the French sentence",
@@ -76,15 +76,15 @@ PREDICTIONS = [
         options={
             "not": (
                 "that the man isn't eating pizza",
-                "It kept every word of the last sentence, but it knew those words well. A photo shows what's there, so fewer than one training caption in 500 contains *ne … pas*.",
+                "The pizza that eats was translated faithfully, but here the captions win. A photo shows what's there, so fewer than one English caption in 500 contains *not*, and the model gives it next to no probability.",
             ),
             "pizza": (
                 "that the man is eating pizza",
-                "Yes. A photo shows what's there, so fewer than one training caption in 500 contains *ne … pas*. The model has hardly learned what these two words do.",
+                "Yes. A photo shows what's there, so fewer than one English caption in 500 contains *not*, and the model gives it next to no probability.",
             ),
             "other": (
                 "that the man is eating something else",
-                "The word *pizza* is in the sentence, and the model keeps it. It's *ne … pas* that disappears: fewer than one training caption in 500 contains it.",
+                "The word *pizza* is in the sentence, and the model keeps it. It's the *not* that disappears. A photo shows what's there, so fewer than one English caption in 500 contains *not*.",
             ),
         },
     ),
