@@ -79,7 +79,7 @@ def bars(names, heights, title):
 #
 # **Votes**: take every prediction by a show of hands before you run the cell below it. There's time for half a
 # minute of discussion and a second vote in three of them: the hidden word at the start, the shiny car in
-# section 2, and the shuffled words in section 4. The reveals have a sentence for every wrong answer.
+# section 2, and the shuffled words in section 4. The cells that reveal the results also explain every wrong answer.
 #
 # **Ask**
 #
@@ -93,8 +93,8 @@ def bars(names, heights, title):
 #
 # - *Queries, keys and values are the input vectors.* Only in section 4's version, which has no matrices. Point at
 #   `w_q`, `w_k` and `w_v` in section 3's `one_head`.
-# - *The weights multiply the keys.* They multiply the values. The key says that *red* is an adjective, which is no use to
-#   *car*. The value holds the colour.
+# - *The weights multiply the keys.* They multiply the values. The key says that *red* is an adjective, which is
+#   no use to *car*. The value holds the colour.
 # - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
 #   section 5.
 # - *The score in section 5 is 1.* Then the vector of *cat* was used as it is, without $W_K$. If the answer has
@@ -300,8 +300,8 @@ exercises.quiz("what_the_weights_multiply")
 # ## 3. Nobody makes these vectors up
 #
 # We made up `wanted` for *car* alone. A matrix can make it from *car*'s own vector, and then it makes a query for
-# every other word as well. A second matrix makes the keys. We can still fill both by hand, with a single number
-# each: the first says that a noun looks for adjectives, the second that an adjective can be found as one.
+# every other word as well. A second matrix makes the keys. We can still fill in both by hand, with a single number
+# each. The first makes every noun look for adjectives, and the second makes every adjective recognisable as one.
 
 # %%
 w_q, w_k = torch.zeros(2, 5, 5)  # (D=5, D=5) each
@@ -316,18 +316,19 @@ print((queries @ keys.T).softmax(-1))  # (S, S): row 3 holds the weights of car
 assert torch.equal(queries[3], wanted)
 
 # %% [markdown]
-# Row 3 holds the weights you've already seen. The other words ask for nothing, so their rows are even. With another
-# noun in place of *car*, the same matrices would find that noun's adjectives. The key of *small* keeps only what
-# it's found by, and its size is left to its value. With one matrix for both roles, query and key would be the same
-# vector, so *red* would score *car* exactly as *car* scores *red*.
+# Row 3 holds the weights you've already seen. The queries of the other words are all zeros, so each of those
+# words spreads its weight evenly. Put another noun in place of *car*, and the same matrices will find that
+# noun's adjectives. The key of *small* says only that it's an adjective, because its size is something for the
+# value to pass on. And with a single matrix for both roles, a word's query and key would be the same vector, so
+# *red* would score *car* exactly as *car* scores *red*.
 #
-# So three matrices are all that we have to find: each word's embedding $x$ is multiplied by $W_Q$ to get its query, by
-# $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random ones and trains them like any other
-# weights.
+# So all we have to find is three matrices. Each word's embedding $x$ is multiplied by $W_Q$ to get its query,
+# by $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random matrices and trains them
+# like any other weights.
 #
-# Let's watch that happen. The cell below makes up sentences like ours from sixteen words with random
-# embeddings, and asks for the size and colour of the noun. The model has to answer from the context vector of
-# that noun alone. Nothing tells the model where to look.
+# Let's watch that happen. The cell below makes up sentences like ours from sixteen words, which start with
+# random embeddings. It then asks the model for the size and colour of the noun. The model has to answer from
+# the context vector of that noun alone, and nothing tells it where to look.
 
 
 # %%
@@ -452,9 +453,9 @@ display(
     )
 )
 notebook.tell(
-    """The model is right less than half the time, and the picture shows why. *car* gives the far colour as
-    much weight as the near one, and the far size as much as the near one, because nothing in the vector of
-    *red* says that it's next to *car*. The vectors contain no positions, which lesson 05 will change."""
+    """The model is right less than half the time, and the picture shows why. *car* gives the distant colour as
+    much weight as the nearby one, and the same goes for the sizes, because nothing in the vector of *red* says
+    that it's next to *car*. The vectors contain no positions, which lesson 05 will change."""
 )
 
 # %% [markdown]
@@ -521,7 +522,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# With matrices that changes, because then the query and the key of a word are two different vectors. In
+# With matrices, a word no longer has to favour itself, because its query and its key are two different vectors. In
 # MiniLM, the model that read our two sentences, a word of the river sentence gives about 5% of its weight to
 # itself, averaged over all layers and heads. An even spread over the 11 tokens would be 9%.
 
@@ -766,9 +767,9 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# All fourteen banks find a neighbour of their own sense. *Seal* splits as clearly as *bank*, but the
-# other five nouns hardly split at all. This model was trained to represent whole *sentences*, so how clearly the senses of a single noun separate
-# depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
+# All fourteen banks find a neighbour of their own sense. *Seal* splits as clearly as *bank*, but the other five
+# nouns hardly split at all. This model was trained to represent whole *sentences*, so how clearly the senses of
+# a single noun separate depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
 #
 # ## A soft dictionary, and a hard one
 #
@@ -803,9 +804,9 @@ exercises.quiz("temperature_to_zero")
 # %% [markdown]
 # ## The same idea in 1964
 #
-# In 1964 Nadaraya and Watson, independently of each other, estimated the height of a curve at a new point
-# $x$. They averaged the known heights $y_j$ at known points $x_j$, with more weight on the points near $x$.
-# Here $x$ is the query:
+# In 1964 Nadaraya and Watson, independently of each other, found a way to estimate the height of a curve at a
+# new point $x$. They averaged the heights $y_j$ at the known points $x_j$, with more weight on the points near
+# $x$. Here $x$ is the query:
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #

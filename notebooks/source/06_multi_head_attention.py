@@ -42,33 +42,34 @@ from helpers.widgets.model_map import model_map
 # side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
 # trained heads turn out to do.
 #
-# **Show** in section 2, on the board: six rows of eight numbers, with a vertical line after the fourth column. Point
-# at the two halves whenever somebody says "head". Say before sections 3 and 4 which model comes next: the numbers
-# in sections 3 and 5 are the translator's, those at the start and in section 4 are MiniLM's, and the heads of other
-# models do different things.
+# **Show** in section 2, on the board: six rows of eight numbers, with a vertical line after the fourth column.
+# Point at the two halves whenever somebody says "head". Say before sections 3 and 4 which model comes next: the
+# numbers in sections 3 and 5 are the translator's, those at the start and in section 4 are MiniLM's, and the
+# heads of other models do different things.
 #
 # **Ask**
 #
-# - After section 1: "Could a deeper network do it with one head per layer?" (Yes, one question after the other; heads
-#   let one layer ask several at once.)
-# - After the quiz on $W_O$ in section 2: "16 heads of width 64 in a model of width 512: what is the shape of $W_O$?"
-#   (1024 × 512; only with $K = D/H$ does the parameter count stay the same.)
-# - Before section 5: "What would convince you that a head matters?" ("A sharp map" is the usual answer. Ask what you'd
-#   have to *do* with the head to be sure, and leave the question open, because section 5 answers it.)
+# - After section 1: "Could a deeper network do it with one head per layer?" (Yes, one question after the other;
+#   heads let one layer ask several at once.)
+# - After the quiz on $W_O$ in section 2: "16 heads of width 64 in a model of width 512: what is the shape of
+#   $W_O$?" (1024 × 512; only with $K = D/H$ does the parameter count stay the same.)
+# - Before section 5: "What would convince you that a head matters?" ("A sharp map" is the usual answer. Ask
+#   what you'd have to *do* with the head to be sure, and leave the question open, because section 5 answers
+#   it.)
 #
 # **Mistakes to expect, and what to say**
 #
 # - People cut up the embedding instead of the projection. Ask which of a word's eight numbers enter its
 #   query in the first head. (All of them.)
-# - They reshape without transposing, or forget the transpose on the way back. Either way the shape is still right, so
-#   ask what is in the second head, and let them count on the board.
+# - They reshape without transposing, or forget the transpose on the way back. Either way the shape is still
+#   right, so ask what is in the second head, and let them count on the board.
 # - They divide by the root of the model's width. Each head has keys of width $K$, so it's $\sqrt K$.
 #
-# For the answers to the predictions, see the reveals.
+# The answers to the predictions are discussed in the cells that reveal them.
 #
-# **If you're running late** at the end of section 1 (minute 12), set section 2's find-the-bug exercise as homework, which
-# saves about five minutes. In section 4, skip the part that sorts the heads by distance, and in section 5 the search with
-# the buttons, about two minutes each. Nothing later in the lesson needs them.
+# **If you're running late** at the end of section 1 (minute 12), set section 2's find-the-bug exercise as
+# homework, which saves about five minutes. In section 4, skip the part that sorts the heads by distance, and in
+# section 5 the search with the buttons, about two minutes each. Nothing later in the lesson needs them.
 
 # %%
 exercises.warm_up(6)
@@ -168,8 +169,8 @@ exercises.check("one_unit_each", one_unit_each)
 # %% [markdown]
 # A blend isn't always a loss. In lesson 03, a single row mixed a size and a colour, and the model could still
 # read off both. A blend does lose something when it matters *which value came from where*: *mary gave susan
-# roses* doesn't mean *susan gave mary roses*. Suppose that *gave* attends to the two people. Their values are
-# listed with the giver first and the receiver second.
+# roses* doesn't mean *susan gave mary roses*. Suppose that *gave* attends to the two people. In the code below,
+# the first row of `values` is the giver's and the second the receiver's.
 
 # %%
 people = {"mary": torch.tensor([1.0, 0.0]), "susan": torch.tensor([0.0, 1.0])}
@@ -188,10 +189,11 @@ assert torch.equal(one_row @ values, one_row @ swapped_values)
 assert (two_rows @ values - two_rows @ swapped_values).abs().min() > 0.9
 
 # %% [markdown]
-# One even row gives the same mixture for both sentences, but two rows side by side tell them apart. Could a model
-# with a single row find a way round this, perhaps with uneven weights? Let's train both. One model has a single
-# row, and the other has two rows, each of half the width. They read sentences like these, with 24 names and with
-# the positions added, and have to tell from the context of *gave* who gives and who receives.
+# A row that weights both people equally gives the same mixture for both sentences, but two rows side by side
+# tell them apart. Could a model with a single row find a way round this, perhaps with uneven weights? Let's
+# train one model with a single row and another with two rows, each of half the width. Both read sentences like
+# these, made from 24 names, with a position vector added to each word. From the context of *gave* alone they
+# have to work out who gives and who receives.
 
 # %%
 exercises.predict("one_row_or_two")
@@ -271,16 +273,17 @@ display(
     )
 )
 notebook.tell(
-    """A single row gets about six sentences in seven right, and when it's wrong, it nearly always swaps the two
-    people. On average it shares its weight evenly between giver and receiver. But some names get far more weight
-    than others, and every value also contains its word's position. So the mixture shows in which place the name
-    with more weight is, and most of the time that's enough. Two rows don't need this trick. Each has taken one
-    question, *who gives?* or *who receives?*, although nobody told the model to divide them like this."""
+    """A single row gets about six sentences in seven right, and when it's wrong, it nearly always swaps the
+    two people. On average it splits its weight evenly between giver and receiver. But some names get far more
+    weight than others, and every value also contains its word's position. So the mixture gives away where the
+    name with more weight stands, and most of the time that's enough. Two rows don't need this trick. Each has
+    taken on one question, *who gives?* or *who receives?*, although nobody told the model to share out the work
+    like this."""
 )
 
 # %% [markdown]
-# A row comes from one query, so it can ask one question well. That's why a Transformer layer runs several small
-# attentions side by side, called **heads**, and asks several questions in the same layer.
+# A row comes from one query, so it can really ask only one question. That's why a Transformer layer runs
+# several small attentions side by side, called **heads**, and so asks several questions at once.
 #
 # ## 2. How do several heads fit into one layer?
 #
@@ -869,10 +872,10 @@ assert max(overlaps) < 0.25 and min(overlaps) > 0.05
 #
 # ## Antecedents, counted
 #
-# The noun that a pronoun refers to is called its **antecedent**. One pair of sentences proves little, so here
-# are 288 of the same form, with other animals, places and reasons. The reason decides which noun is meant,
-# because an animal can be *hungry* and a road can't. For each head we count how often *it* gives more weight to
-# the right noun than to the wrong one. By chance, that would be half the time.
+# The noun that a pronoun refers to is called its **antecedent**. One pair of sentences proves little, so we
+# make 288 sentences of the same form, with other animals, places and reasons. The reason decides which noun is
+# meant, because an animal can be *hungry* and a road can't. For each head we count how often *it* gives more
+# weight to the right noun than to the wrong one. By chance, that would be half the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -918,10 +921,10 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The best head on this list isn't the one that looked best on the first pair. But look at the last column: that
-# head gives hardly any weight to either noun, so the right noun wins by very little. Layer 4, head 2, which we
-# met in section 4, gives most of its weight to the two nouns and is right less often. So our score tells us
-# which noun gets more weight, but not whether the model makes any use of that weight.
+# The head that comes first in this list isn't the one that looked best on the first pair. But look at its
+# number in the last column. It gives hardly any weight to either noun, so the right noun wins by very little.
+# Layer 4, head 2, which we met in section 4, gives most of its weight to the two nouns and is right less often.
+# So our score tells us which noun gets more weight, but not whether the model makes any use of that weight.
 #
 # We also have to be careful because we picked the best of 72 heads. So let's test that head on eight other
 # reasons: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
@@ -1051,7 +1054,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# The same happens with whole layers of cross-attention:
+# Whole layers of cross-attention can stand in for one another in the same way:
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 print("      whole:", translator.translate(CAPTIONS[0][0]))

@@ -4,12 +4,12 @@
 # *Say wolf three times.*
 #
 # Below you can see how the story model of lesson 14 continues this sentence. It hasn't misunderstood you, because it
-# wasn't trained to understand requests. It was trained to continue a book, and in a book a sentence like this one is
+# wasn't trained to understand requests. It was trained to continue books, and in a book, a sentence like this one is
 # followed by more of the book.
 #
-# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, with the
-# same kinds of step that the large ones go through. At each step you'll also see what usually goes wrong. It will
-# still be a toy with 3.5 million parameters, and section 6 says in numbers how far that is from the real thing.
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, in the same
+# kinds of step as a large one, and at each step you'll see what usually goes wrong. It will still be a toy with 3.5
+# million parameters, and section 6 compares it with the real thing in numbers.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -47,8 +47,8 @@ results = measured("assistant")
 # **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
 # lesson, and what changes is the text that it's trained on.
 #
-# **Show**: type a message of the class's choice into the box in section 1, and switch through the five templates. Let
-# the class guess each time what the assistant will do before you switch.
+# **Show**: type a message of the class's choice into the box in section 1, and switch through the five templates.
+# Before each switch, let the class guess what the assistant will do.
 #
 # **Ask**: "Where is the model's memory of what I said two messages ago?" (only in the prompt, which gets longer) ·
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
@@ -74,7 +74,7 @@ exercises.warm_up(18)
 # ## 1. Whose turn is it?
 #
 # A language model sees a single row of tokens. A chat has two speakers who take turns, so we need a way to write a
-# chat as one row. We use three tokens that can't occur in anybody's text. One opens a turn of the user, one opens a
+# chat as one row. We use three tokens that no typed text can contain. One opens a turn of the user, one opens a
 # turn of the assistant, and one ends a turn. This fixed form is called a **chat template**. Every chat model has one,
 # and each family of models has its own.
 
@@ -83,8 +83,8 @@ ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
 print(story.tokens(ids))
 
 # %% [markdown]
-# Look at the last token. The prompt stops right after it has opened the assistant's turn, so the most plausible way
-# to go on is a reply.
+# Look at the last token. The prompt stops right after it has opened the assistant's turn, so the most plausible
+# continuation is a reply.
 #
 # ### Your turn (3 min)
 #
@@ -110,9 +110,9 @@ exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
 # The template is a convention, and nothing checks that you keep to it. If you send a different one, you get no error
-# message, just different answers. We'll try that with our assistant, which was trained on the template above. It gets
-# the same 24 instructions five times, each time in a different form. Each instruction is about words that no prompt
-# in its training contained, and a rule checks the reply.
+# message, just different answers. Let's try that with our assistant, which was trained on the template above. It gets
+# the same 24 instructions five times, each time in a different form, and a rule checks the replies. The instructions
+# are about words that no training prompt contained.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -159,11 +159,11 @@ notebook.tell(
 assert followed["the whole template"] > max(list(followed.values())[1:])
 
 # %% [markdown]
-# A large model has read dialogues in many forms, so with a wrong template its answers often get only somewhat worse.
+# A large model has read dialogues in many forms, so a wrong template often makes its answers only slightly worse.
 # That makes the mistake harder to notice.
 #
-# Try it yourself. Type a message, and choose a template. Our assistant and the story model read the same tokens. Each
-# continues with the likeliest token until it writes an end token or has written 24 tokens.
+# Try it yourself: type a message and choose a template. Our assistant and the story model read the same tokens, and
+# each adds the likeliest next token until it writes the end token or has written 24.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -176,9 +176,9 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant has been trained on about half a million instructions with their answers. A small program made them
-# all, from the words and sentences of the fairy tales and from little texts about villages that don't exist. Nearly
-# all of them were of the seven kinds below. At the very end it was also trained on some 14,000 of its own answers,
-# which a rule had marked as right.
+# all, from the words and sentences of the fairy tales and from short texts about invented villages. Nearly all of
+# them were of the seven kinds below. At the very end it was also trained on some 14,000 of its own answers, which a
+# rule had marked as right.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -213,9 +213,9 @@ exercises.check("masked_targets", masked_targets)
 exercises.quiz("how_many_targets")
 
 # %% [markdown]
-# Now let's train. The story model is frozen and gets LoRA adapters of rank 16, as in lesson 12, so that 9% of all
-# parameters are trained. In Llama 3 8B, adapters of the same rank would be about half a percent. We give it 20 batches
-# of 16 pairs.
+# Now let's train an assistant ourselves, which we'll call the **student**. It's the story model, frozen, with LoRA
+# adapters of rank 16 as in lesson 12, so only 9% of its parameters are trained. In Llama 3 8B, adapters of the same
+# rank would be about half a percent. The student learns from 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -246,8 +246,8 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# We count two things in our student's replies to 48 unseen instructions: how many *end*, which means that the model
-# writes the end token within 48 tokens, and how many are *right* according to the rule for their kind.
+# In its replies to 48 unseen instructions we count how many *end*, which means that the student writes the end token
+# within 48 tokens, and how many are *right* by the rule for their kind.
 
 # %%
 exercises.predict("form_or_content")
@@ -275,14 +275,15 @@ notebook.table(
 )
 notebook.tell(
     f"""
-    After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right} {"is" if right == 1 else "are"}
-    right. In large models people have found that the form of an answer takes few examples, while the knowledge comes
-    from the pretraining. Zhou et al. (2023) call this the superficial alignment hypothesis. Here most of the wrong
-    replies fail at *copying* words from the instruction. A head that finds an earlier occurrence of a token and copies
-    what came after it is called an induction head. The story model has none (lesson 14, *Going deeper*), so its
-    pretraining has hardly taught it to copy.
-    The bundled assistant had to learn it from about 1,500 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%}
-    of the unseen instructions in the end. Of the instructions that it was trained on, it follows {results["instructed"]["followed_seen"]["all"]:.0%}.
+    After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right}
+    {"is" if right == 1 else "are"} right. In large models people have found that the form of an answer takes few
+    examples, while the knowledge comes from the pretraining. Zhou et al. (2023) call this the superficial alignment
+    hypothesis. Here most of the wrong replies fail at *copying* words from the instruction. A head that finds an
+    earlier occurrence of a token and copies what came after it is called an induction head. The story model has none
+    (lesson 14, *Going deeper*), so its pretraining has hardly taught it to copy. The bundled assistant had to learn
+    it from about 1,500 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%} of the unseen
+    instructions in the end. Of the instructions that it was trained on, it follows
+    {results["instructed"]["followed_seen"]["all"]:.0%}.
     """
 )
 assert ended > 0.7 * len(asked) and ended > right
@@ -314,10 +315,11 @@ exercises.reveal(
 print("loss on the answers:", *(f"{name} {loss:.2f}" for name, loss in answer_losses.items()))
 notebook.tell(
     f"""
-    The difference is {abs(gap):.2f} nats per token after one short training run, with one seed and one learning rate. The
-    second student has spent part of its training on how instructions are worded, although it will never have to
+    The difference is {abs(gap):.2f} nats per token after one short training run, with one seed and one learning rate.
+    The second student has spent part of its training on how instructions are worded, although it will never have to
     write one. Shi et al. (2024) found the opposite in some cases where prompts are long, answers short and pairs few.
-    Ours are few as well, and here the {"mask has won" if gap > 0.03 else "mask has lost" if gap < -0.03 else "two are equal"}.
+    Ours are few as well, and here the
+    {"mask has won" if gap > 0.03 else "mask has lost" if gap < -0.03 else "two are equal"}.
     """
 )
 
@@ -345,8 +347,9 @@ exercises.quiz("no_end_in_training")
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
 #
-# Here $\pi$ is the policy, $\pi_0$ the reference and $\sigma$ the sigmoid. The loss is small when the margin is
-# large, and $\beta$ says how quickly. This is **direct preference optimisation**, or DPO (Rafailov et al. 2023).
+# Here $\pi$ is the policy, $\pi_0$ the reference and $\sigma$ the sigmoid. The larger the margin, the smaller the
+# loss, and $\beta$ sets how quickly it falls. This is **direct preference optimisation**, or DPO (Rafailov et al.
+# 2023).
 #
 # **Pencil (2 min).**
 
@@ -373,9 +376,9 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
 exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
-# Let's see what this loss does to our assistant. The rule has made pairs from stories that the assistant itself told.
-# We take 48 of them, in batches of 8. The reference's log-probabilities never change, so we compute them once, before
-# the training.
+# Let's see what this loss does to our assistant. Each pair consists of two stories that the assistant itself told,
+# marked by the rule. We take 48 pairs, in batches of 8. The reference's log-probabilities never change, so we compute
+# them once, before the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -438,10 +441,10 @@ print(
 notebook.tell(
     f"""
     On the pairs that the model was trained on, the better answers have {"gained" if gain_better > 0 else "lost"}, and
-    the worse ones have {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands it. If both gains had been 20 nats lower, the
-    loss would have been the same, because only their difference counts. In longer training runs, and where the two
-    answers are much alike, the better answers often become less likely than they were (Pal et al. 2024). So people
-    who train with DPO watch both log-probabilities and not just the loss.
+    the worse ones have {"gained" if gain_worse > 0 else "lost"}. Nothing in the loss demands that. If both gains had
+    been 20 nats lower, the loss would have been the same, because only their difference counts. In longer training
+    runs, and where the two answers are much alike, the better answers often become less likely than they were (Pal et
+    al. 2024). So people who train with DPO watch both log-probabilities and not just the loss.
     """
 )
 assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
@@ -449,10 +452,10 @@ assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
 # %% [markdown]
 # ### Your turn: find the bug (4 min)
 #
-# To see a whole DPO training run at a glance, take a policy with only four possible answers. It consists of just four
-# logits. The derivative of the loss says that each step raises the better answer's logit and lowers the worse one's by
-# the same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The code below has
-# two mistakes. Its margins show that something is wrong.
+# To see a whole DPO training run at a glance, take a policy with only four possible answers, so that it consists of
+# just four logits. The derivative of the loss says that each step raises the better answer's logit and lowers the
+# worse one's by the same amount, rate · β · σ(−β · margin). As the margin grows, the steps should become smaller. The
+# code below has two mistakes. Its margins show that something is wrong.
 
 # %% tags=["hide-input"]
 exercises.heading("prefer")
@@ -487,12 +490,11 @@ exercises.quiz("stuck_at_log_two")
 # %% [markdown]
 # ### Did it help, and what did it cost?
 #
-# The bundled adapter *preferred* was trained in this way for longer. We give the same unseen requests to the
+# The bundled adapter *preferred* was trained in the same way, but for longer. We give the same unseen requests to the
 # assistant with this adapter and to the one that we started from, and count how often the rule prefers the new
-# answer. This is the **win rate**. A second number says how far the model has moved. At each token that it writes we
-# compare its distribution with the reference's by the **KL divergence**,
-# $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$. It's 0 if the two are equal. Its average is the **drift**, in nats
-# per token.
+# answer. This is the **win rate**. A second number says how far the model has moved. At each token that it writes,
+# the **KL divergence** $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's,
+# and is 0 if the two are equal. Its average is the **drift**, in nats per token.
 
 # %%
 exercises.predict("length_after_dpo")
@@ -525,8 +527,8 @@ assert dpo["win_rate"] > 0.6 and after < before
 #
 # Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
 # *kind* and *beautiful* in the story. A second assistant went through four rounds of DPO with this reward. In each
-# round it told new stories, and those with more friendly words were marked as better. The reference was the model as
-# it was at the start of that round.
+# round it told new stories, and those with more friendly words were marked as better. Each round's reference was the
+# model at the start of that round.
 
 # %%
 exercises.predict("paid_for_friendly_words")
@@ -569,21 +571,22 @@ display(
 )
 notebook.tell(
     f"""
-    In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of the
-    stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made answers with a higher score
-    likelier, and the score never asked for a story. The score even rises with a story's length. The figure shows two things that help in practice. One is to
-    measure something that isn't part of the reward and to stop when it falls. The other is to watch the drift, because
-    the further a model is from its start, the less you know about it.
+    In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of
+    the stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made
+    answers with a higher score likelier, and the score never asked for a story. The score even rises with a story's
+    length. The figure shows two things that help in practice. One is to measure something that isn't part of the
+    reward and to stop when it falls. The other is to watch the drift, because the further a model is from its start,
+    the less you know about it.
     """
 )
 
 # %% [markdown]
 # ## 5. What it doesn't know and what it can't do
 #
-# *Who is the knight of Birchton?* An assistant can answer that only if the answer was in its training data or is in its
-# prompt. So a program can look for the right text first, as in lesson 13, and put it in front of the question. This is
-# called **retrieval-augmented generation**. We have 100 short texts about 100 villages with a question about each, and
-# BM25 as the finder. The villages and all the names in them are new to the assistant.
+# *Who is the knight of Birchton?* An assistant can answer that only if the answer was in its training data or is in
+# its prompt. So a program can look for the right text first, as in lesson 13, and put it in front of the question.
+# This is called **retrieval-augmented generation**. We have 100 short texts about 100 villages, with a question about
+# each, and let BM25 find the text. The villages and all the names are new to the assistant.
 
 # %%
 exercises.predict("with_the_text")
@@ -607,10 +610,10 @@ notebook.table(
 notebook.tell(
     f"""
     BM25 finds the right text for {known_facts["finder"]:.0%} of the questions, because each question contains the
-    village's name. So the mistakes that are left belong to the generator. Look at the first row, too. Without the
-    text there's nothing to copy, so the reply is made up. Early in its training the model saw some texts
-    where the right answer was *I do not know*, but it hardly learned that, and later there were none. With the text
-    of another village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
+    village's name. So the remaining mistakes are the generator's. Look at the first row, too. Without the text
+    there's nothing to copy, so the reply is made up. Early in its training *I do not know* was sometimes the right
+    answer, but the model hardly learned to give it, and later there were no such texts. With the text of another
+    village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
     """
 )
 assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
@@ -620,8 +623,8 @@ assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] +
 #
 # Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
 # often the weakest part. And our assistant knows nothing that could contradict the text. A large model has read about
-# many things, so it sometimes answers from memory and ignores the text. It can also say that the text has no answer,
-# although you can't rely on it.
+# many things, so it sometimes answers from memory and ignores the text. It might also say that the text has no
+# answer, but you can't rely on that.
 #
 # </details>
 #
@@ -691,9 +694,10 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The targets inside the prompt are masked, but the end
 #   token is a target.
-# - A few hundred examples teach a model to stop. Being right takes far more of them if, as here, pretraining hasn't taught the skill.
+# - A few hundred examples teach a model to stop. If pretraining hasn't taught it the skill, as here, it needs far
+#   more examples to be right.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
-# - Training improves what the reward measures. Look at something else, too, and at how far the model has drifted.
+# - Training improves what the reward measures, so also measure something else, and how far the model has drifted.
 # - What isn't in the weights can be put into the prompt, by retrieval or by a tool.
 #
 # $$\mathcal L_{\text{DPO}} = -\log \sigma\Big(\beta \log\frac{\pi(y_+ \mid x)}{\pi_0(y_+ \mid x)} - \beta \log\frac{\pi(y_- \mid x)}{\pi_0(y_- \mid x)}\Big)$$
@@ -742,13 +746,13 @@ notebook.table(
 )
 notebook.tell(
     """
-    The model is the same in both columns. With the working it writes more tokens before it answers, and each of them is
-    another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in the
-    text, where attention can read them. Nye et al. (2021) trained models in this way. Getting such steps from a
-    large model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison is tilted. The training data had
-    9,000 sums with their working and only 1,500 without, and when it answers at once, the model does no better than if
-    it always gave the commonest total. So you see that working can be learned from these examples, but not how much of the gain comes from
-    the extra passes.
+    The model is the same in both columns. With the working it writes more tokens before it answers, and each of them
+    is another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in
+    the text, where attention can read them. Nye et al. (2021) trained models in this way. Getting such steps from a
+    large model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison isn't quite
+    fair. The training data had 9,000 sums with their working and only 1,500 without, and when it answers at once, the
+    model does no better than if it always gave the commonest total. So you see that working can be learned from these
+    examples, but not how much of the gain comes from the extra passes.
     """
 )
 assert all(one["greedy"] > one["at_once"] for one in by_terms.values())
@@ -757,8 +761,8 @@ assert all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.val
 # %% [markdown]
 # Instead of asking once, we can sample several answers at a temperature of 1 and decide between them. There are two
 # ways to decide. We can take the answer that occurs most often. That's called **self-consistency** (Wang et al.
-# 2023), and it needs nothing else. Or we can take the sample that a checker scores highest, which is **best of n**.
-# Write both.
+# 2023), and it needs nothing but the answers. Or we can take the sample that a checker scores highest, which is
+# **best of n**. Write both.
 
 # %% tags=["hide-input"]
 exercises.heading("majority")
@@ -829,14 +833,15 @@ display(
 )
 notebook.tell(
     f"""
-    With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the {six["n"]} sums. The checker finds most of
-    these. It has been given the solution, which hardly any real checker has, and still it misses samples with a right
-    total and a wrong step. The vote knows nothing, and reaches {six["vote"][-1]:.0%}, up from {six["vote"][0]:.0%} for a
-    single sample. But look at the dashed line. A single answer without any sampling is right for {six["greedy"]:.0%}. At a
-    temperature of 1, {six["samples"][-1]} votes don't make up for what sampling costs this model. Taking the likeliest
-    of the samples gets {six["likeliest"][-1]:.0%} right without any checker (the orange line). Wang et al. sampled at lower temperatures
-    and found that voting did beat the greedy answer. {six["samples"][-1]} samples are {six["samples"][-1]} times as many tokens,
-    although in one batch they don't take {six["samples"][-1]} times as long.
+    With {six["samples"][-1]} samples, at least one is right for {six["any"][-1]:.0%} of the {six["n"]} sums. The
+    checker finds most of these. It has been given the solution, which hardly any real checker has, and still it
+    misses samples with a right total and a wrong step. The vote has no such help, and reaches {six["vote"][-1]:.0%},
+    up from {six["vote"][0]:.0%} for a single sample. But look at the dashed line. A single answer without any
+    sampling is right for {six["greedy"]:.0%}. At a temperature of 1, {six["samples"][-1]} votes don't make up for
+    what sampling costs this model. Taking the likeliest of the samples gets {six["likeliest"][-1]:.0%} right without
+    any checker (the orange line). Wang et al. sampled at lower temperatures and found that voting did beat the greedy
+    answer. {six["samples"][-1]} samples are {six["samples"][-1]} times as many tokens, although in one batch they
+    don't take {six["samples"][-1]} times as long.
     """
 )
 
@@ -931,8 +936,9 @@ assert bits["story model"] < min(value for name, value in bits.items() if name !
 # %% [markdown]
 # ## Tokens that had never been trained
 #
-# The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories contain none of them.
-# Let's see what the pretraining has made of their embeddings, and which other tokens have a similar vector.
+# The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories
+# contain none of them. Let's see what the pretraining has made of their embeddings, and which other tokens have a
+# similar vector.
 
 # %%
 vectors = F.normalize(load_storyteller().model.embedding.weight.detach(), dim=-1)  # (V, D)

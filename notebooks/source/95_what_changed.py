@@ -7,8 +7,8 @@
 #
 # On this page we rebuild a modern block from the one of lesson 07, one switch at a time, and measure what each switch
 # does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8
-# bits, and a way to write the same text in fewer steps. Before each measurement, lock in what you expect. Some of the
-# results aren't what the papers would lead you to expect, and then the page says why.
+# bits, and a way to write the same text in fewer steps. Before each measurement, lock in what you expect. Where a
+# result isn't what the papers would lead you to expect, the page says why.
 #
 # Allow **30 minutes**. Lessons 07 and 14 come first.
 
@@ -46,9 +46,9 @@ story, validation = load_storyteller(), stories("validation")
 # **30 minutes**, or ten minutes for sections 1, 2 and 5 alone. **Say**: all of these are changes to a block that
 # everybody in the room can already write down. **Show** the two columns of the figure, then cover the right one and
 # let the class list what they remember. **Ask** before section 2: "Which change would you make first, and how would
-# you find out that it helps?" (train both, several seeds, equally many parameters, equally much time). **Ask** before
-# section 5: "How can a worse model make a better one faster without making it worse?" **If you're running late**:
-# skip sections 4 and 6.
+# you find out that it helps?" (train both blocks with several seeds, the same number of parameters and the same
+# amount of time). **Ask** before section 5: "How can a worse model make a better one faster without making it worse?"
+# **If you're running late**: skip sections 4 and 6.
 
 # %% [markdown]
 # ## 1. Which parts are still the same?
@@ -127,7 +127,7 @@ notebook.show_source(RMSNorm.forward)
 notebook.show_source(SwiGLU.forward)
 
 # %% [markdown]
-# All other changes are switches that our `GPT` has now. Lesson 07 explained pre-norm, lesson 05 rotary positions and
+# Our `GPT` has a switch for each of the other changes. Lesson 07 explained pre-norm, lesson 05 rotary positions and
 # lesson 16 grouped heads. The **output layer** was tied in 2017, which means that the matrix of the embedding was used
 # a second time to compute the logits. Most large models have two separate matrices.
 #
@@ -157,26 +157,28 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 #
 # A test of this course copies random weights of our model with all switches on into `LlamaForCausalLM` of the
 # Transformers library. The logits agree to ten decimal places, with and without a cache. We had to take care of two
-# things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours, so
-# the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits whatever the
-# weights are, so we replaced both for the comparison in 64 bits. With all switches off, the weights fit into the
-# library's version of the first GPT (2018). Llama also has no biases in its attention. Ours has them, and the test
-# uses the library's option for them.
+# things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours,
+# so the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits whatever
+# the weights are, so we replaced both for the comparison in 64 bits. With all switches off, the weights fit into the
+# library's version of the first GPT (2018). Llama's attention also has no biases. Ours does, so the test switches
+# them on in the library's model.
 #
 # </details>
 #
 # ## 2. What does each change bring?
 #
 # To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
-# all changes together. We try to be fair in three ways. All models have the same number of parameters, because the
-# width of the feed-forward network makes up for what a change adds or saves. All of them use the same learning rate,
-# the best of five that we tried with *2017's block* in shorter runs, with one seed. The best two tied, so the choice
-# is a rough one. And every model is trained with three seeds, because with one seed you can't tell an effect from
-# luck. The optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the story model.
+# all changes together. We try to be fair in three ways. All models have the same number of parameters, because we
+# widen or narrow the feed-forward network to make up for what a change saves or adds. All of them use the same
+# learning rate, the best of five that we tried with *2017's block* in shorter runs, with one seed. The best two tied,
+# so the choice is a rough one. And every model is trained with three seeds, because with one seed you can't tell an
+# effect from luck. The optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the
+# story model.
 #
-# Equal time is harder, because the machine has other work to do as well. So we measured the processor time of a
-# training step, taking the blocks in turn, and converted equal time into a number of steps. In the figure, open
-# circles show equal steps and filled circles equal time. The grey band spans the three seeds of 2017's block.
+# It's harder to give every block the same time, because the machine has other work to do as well. So we measured the
+# processor time of a training step, taking the blocks in turn, and worked out how many steps each block gets in the
+# same time. In the figure, open circles show equal steps and filled circles equal time. The grey band spans the three
+# seeds of 2017's block.
 
 # %%
 exercises.predict("most_helpful_change")
@@ -264,11 +266,12 @@ lead = results["longer"]["2017"] - results["longer"]["rotary positions"]
 assert 0.8 < lead / (old["equal_steps"][0] - blocks["rotary positions"]["equal_steps"][0]) < 1.25
 assert "untied output" in seconds["better"]
 tell(
-    f"""**Rotary positions** alone bring {distance * share:.2f} bits per byte, of the {distance:.2f} that all changes bring
-    together. (The gains don't add up exactly.) The token just before says most about the next one, so a model has to
-    find its neighbours first. With a table of positions it must learn for each position separately which vector belongs
-    to the one before. With rotation the distance is in the scores from the beginning. With one seed and six times as
-    many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short training run.
+    f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, and all changes together save
+    {distance:.2f}, although the single gains don't add up exactly. The nearest tokens say most about the next one, so
+    the first thing that a model has to learn is where its neighbours are. With a table of positions it must learn
+    that separately for each position. With rotation the distance is in the scores from the beginning. With one seed
+    and six times as many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short
+    training run.
 
     **An untied output layer** helps as well, although it takes half of the feed-forward network's parameters. Don't
     carry that over to other sizes. In this model the output matrix is a quarter of all parameters; in Llama 3
@@ -312,7 +315,7 @@ for config, heads in ((then, 4), (now, 2)):
 # %% [markdown]
 # Only keys and values are cached, so fewer query heads would have changed nothing. In a model of this size, you
 # needn't worry about the cache in either case. So let's put the published sizes of real models into the same formula,
-# for a text of 8,192 tokens in 16-bit numbers. The column before the weights is what the cache would be if every query
+# for a text of 8,192 tokens in 16-bit numbers. The middle column shows how large the cache would be if every query
 # head had keys of its own.
 
 # %% tags=["hide-input"]
@@ -330,18 +333,19 @@ for name, (layers, queries, keys, width, billions) in published.items():
 
 # %% [markdown]
 # For the same number of tokens, Llama 3 8B needs 1 GB and Llama 2 7B needs four. A server that answers many people at
-# a time has the weights in memory once, but it needs a cache per person. That's why grouped heads are so common,
-# although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of full
-# attention. In section 2, where the saved parameters were moved to the feed-forward network, the two differ by less
-# than the seeds do. The sizes come from the papers. GPT-3 was built for 2,048 tokens and Llama 2 for 4,096, so their
-# rows are hypothetical.
+# a time holds the weights in memory only once, but it needs one cache per person. That's why grouped heads are so
+# common, although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of
+# full attention. In section 2, where the saved parameters went into the feed-forward network, grouped and full
+# attention differ by less than the seeds do. The sizes come from the papers. GPT-3 was built for 2,048 tokens and
+# Llama 2 for 4,096, so their rows are hypothetical.
 #
 # ## 4. How many bits does a weight need?
 #
 # Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
 # weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
 # bits. How much worse does the model then predict an unseen story? And what if we go down to 4 bits, where only the
-# numbers from −7 to 7 are left? Only the weights are rounded. What the model computes with them stays in floats.
+# numbers from −7 to 7 are left? Only the weights are rounded, and everything that the model computes with them is
+# still in floats.
 
 # %%
 exercises.predict("four_bits")
@@ -375,20 +379,19 @@ assert abs(worse[8]) < 0.003
 assert worse[3] > worse[4] > 10 * abs(worse[8])
 tell(
     f"""Eight bits cost {100 * worse[8]:.2f}% here, which no reader would notice, and the weights shrink from
-    {n_bytes(full_model) / 1e6:.1f} to {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model predicts
-    {100 * worse[4]:.1f}% worse, and with 3 bits {100 * worse[3]:.0f}%.
-    (The first size is with 32 bits. From the 16-bit file to 8 bits, the weights shrink by half.) In large models one scale per row is often too coarse at 4
-    bits, because a single large weight makes the steps coarse for the whole row. So 4 bits are used with scales for
-    small groups of weights, and with methods that round more cleverly than to the nearest number (GPTQ, Frantar et
-    al. 2022)."""
+    {n_bytes(full_model) / 1e6:.1f} MB in 32-bit floats, or half of that in the 16-bit file, to
+    {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model predicts {100 * worse[4]:.1f}% worse, and with 3 bits
+    {100 * worse[3]:.0f}%. In large models one scale per row is often too coarse at 4 bits, because a single large
+    weight makes the steps coarse for the whole row. So people who use 4 bits give every small group of weights a
+    scale of its own, or round more cleverly than to the nearest number (GPTQ, Frantar et al. 2022)."""
 )
 
 # %% [markdown]
-# Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only lose.
+# Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only be slower.
 # PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. Its
-# input vector has to be in 16-bit floats, so we also time a matrix of 16-bit floats. All of these are timed on one
-# large matrix, because the matrices of our small model fit into the processor's own memory, where reading is quick
-# anyway.
+# input vector has to be in 16-bit floats, so we also time a matrix of 16-bit floats. We time all of these on one
+# large matrix, because the matrices of our small model fit into the processor's own fast memory, where reading is
+# quick anyway.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -473,8 +476,8 @@ ids = story.encode("Once upon a time there was a")
 print(story.tokens(draft(ids.tolist(), 5)))
 
 # %% [markdown]
-# Let's write with and without the draft, first greedily and then with tokens drawn at a temperature of 0.8. Both
-# draw with the same random numbers, and the draft makes two guesses per pass.
+# Let's write the same stories with and without the draft, first greedily and then with tokens drawn at a temperature
+# of 0.8. Both ways of writing use the same random numbers, and the draft makes two guesses per pass.
 
 # %%
 exercises.predict("guesses_accepted")
@@ -531,7 +534,7 @@ assert races["greedy"][2] > 1.6
 assert 1.1 < races["drawn at 0.8"][2] < 2
 
 # %% [markdown]
-# The text is the same with and without the draft, token for token, which the cell above asserts. Greedy decoding gains
+# The text is the same with and without the draft, token for token, as the cell above has checked. Greedy decoding gains
 # a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a
 # temperature of 0.8 we gain next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass
 # over three tokens takes about a fifth longer than a pass over one, because reading the weights isn't what costs the
@@ -540,18 +543,18 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # drafts, Leviathan et al. (2023) report two to three times the speed.
 #
 # If the draft gives probabilities, there's a better rule for sampling than "equal or not". The model accepts a guess
-# with probability $\min(1, p/q)$, where $p$ is the model's probability of the token and $q$ the draft's, and otherwise
-# it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft has no
-# doubts, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model equals the guess with the
-# same probability, so the simpler way loses nothing.
+# with probability $\min(1, p/q)$, where $p$ is the model's probability of the token and $q$ the draft's, and
+# otherwise it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft is
+# always certain of its guess, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model
+# equals the guess just as often, so our simpler method loses nothing.
 #
 # ## 6. Where does attention go when there's nothing to find?
 #
 # A row of attention weights sums to 1, even if no token is worth attending to. Where does the weight go then? In
-# trained models much of it often goes to the first token or to a separator, whatever its meaning. Xiao et al. (2023)
-# call such a token an **attention sink**. Sinks matter in practice: a large model that keeps only the latest tokens
-# in its cache (lesson 16's sliding window) breaks down as soon as the first tokens leave that window, unless a few of
-# them are kept.
+# trained models, much of it often goes to the first token or to a separator, whatever those tokens happen to mean.
+# Xiao et al. (2023) call such a token an **attention sink**. Sinks matter in practice: a large model that keeps only
+# the latest tokens in its cache (lesson 16's sliding window) breaks down as soon as the first tokens leave that
+# window, unless a few of them are kept.
 #
 # Let's look for sinks in the two models we have, the story model and MiniLM.
 
@@ -597,11 +600,11 @@ display(
     )
 )
 tell(
-    """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even
-    share. In the original BERT the sink is [SEP], as Clark et al. found. In our story
-    model the first token gets less than an even share on average over the heads, so it's no sink. Gu et al. (2024) find that sinks appear
-    in language models only after enough training on enough text, and our model has read ten million tokens. That's
-    a likely reason, but we haven't tested it."""
+    """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even share. In
+    the original BERT the sink is [SEP], as Clark et al. found. In our story model the first token gets less than an
+    even share on average over the heads, so it's no sink. Gu et al. (2024) find that sinks appear in language models
+    only after enough training on enough text, and our model has read ten million tokens. That's a likely reason, but
+    we haven't tested it."""
 )
 
 # %% [markdown]
@@ -637,9 +640,9 @@ tell(
 # - Narang et al. (2021), "Do Transformer Modifications Transfer Across Implementations and Applications?",
 #   arXiv:2102.11972, which tried many changes. Few helped, but RMSNorm and gated networks were among them.
 # - Dettmers et al. (2022), "LLM.int8()", arXiv:2208.07339. Frantar et al. (2022), "GPTQ", arXiv:2210.17323.
-# - Leviathan et al. (2023), "Fast Inference from Transformers via Speculative Decoding", arXiv:2211.17192. Chen et al. (2023),
-#   "Accelerating Large Language Model Decoding with Speculative Sampling", arXiv:2302.01318. Saxena (2023), "Prompt
-#   Lookup Decoding".
+# - Leviathan et al. (2023), "Fast Inference from Transformers via Speculative Decoding", arXiv:2211.17192. Chen et
+#   al. (2023), "Accelerating Large Language Model Decoding with Speculative Sampling", arXiv:2302.01318. Saxena
+#   (2023), "Prompt Lookup Decoding".
 # - Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks", arXiv:2309.17453. Gu et al. (2024),
 #   "When Attention Sink Emerges in Language Models", arXiv:2410.10781. Clark et al. (2019), "What Does BERT Look At?",
 #   arXiv:1906.04341, for the weight on [SEP].

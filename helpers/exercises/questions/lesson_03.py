@@ -130,14 +130,14 @@ QUESTIONS = [
         [
             right(
                 "So that its query can differ from its key.",
-                "True: a verb can look for its subject without looking like one.",
+                "True: a verb can search for its subject without resembling one.",
             ),
             right(
                 "So that a word doesn't have to attend mostly to itself.",
                 "True: with a single long vector in all three roles, the diagonal dominates, since a vector's dot product with itself is its squared length.",
             ),
             right(
-                "So that what it passes on can differ from what queries match it on.",
+                "So that what it passes on can differ from what it's matched on.",
                 "True: the weights multiply the values, which don't even have to be as wide as the keys.",
             ),
             wrong(
@@ -207,7 +207,7 @@ PREDICTIONS = [
             ),
             "of": (
                 "of",
-                "Not a bad guess: *the bank of* is a pattern, and hiding *of* does move the vector, more than any other word except one. The noun after *of* matters more.",
+                "Not a bad guess: *the bank of* is a pattern, and hiding *of* does move the vector. The only word that moves it more is the noun after *of*.",
             ),
             "river": ("river", "Yes: no other word says as much about this *bank*."),
             "several": (
@@ -257,11 +257,11 @@ PREDICTIONS = [
                 "Both are needed, so it's a reasonable guess. But one of the two questions is harder.",
             ),
             "colour": (
-                "mostly on the two, with clearly more on the colour",
+                "mostly on size and colour, with clearly more on the colour",
                 "Yes: four colours are harder to tell apart than two sizes.",
             ),
             "size": (
-                "mostly on the two, with clearly more on the size",
+                "mostly on size and colour, with clearly more on the size",
                 "Two sizes are easier to tell apart than four colours, so less weight on the size is enough.",
             ),
             "even": (
@@ -284,7 +284,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "weight_on_itself",
-        "In a thousand sentences of about 20 words, an embedding's dot product with itself is about 2.5, and with another word's embedding about 0. How much of its weight does a word give to itself in this version? Repetitions of the word count as itself.",
+        "In a thousand sentences of about 20 words, an embedding's dot product with itself is about 2.5, and with another word's embedding about 0. In this version, how much of its weight does a word give to itself, including any repetitions of the word?",
         slider=True,
         low=0,
         high=100,

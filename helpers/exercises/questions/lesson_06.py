@@ -160,14 +160,14 @@ PREDICTIONS = [
     ),
     Prediction(
         "one_row_or_two",
-        "Each model is trained five times. With two rows, every run gets practically all sentences right. Sort the five runs with a single row by how well they do, and take the middle one. In how many sentences are both names right? (A model that knew the two people but not who gives would be right in 50%.)",
+        "We train each model five times. With two rows, every run gets practically all sentences right. With a single row the runs differ, so take the one that comes third of five. In what percentage of the sentences does it get both names right? A model that knew the two people but had to guess who gives would reach 50%.",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.07,
-        too_low="An even row would be right in at most half of them. But the weights can depend on the names, and every value contains its word's position, so the two orders can give different mixtures.",
-        too_high="Weight for the giver is weight that the receiver can't have, so a single row has to make do with a mixture, and now and then it takes one person for the other.",
+        too_low="With equal weights it could be right in at most half of them. But the weights can depend on the names, and every value contains its word's position, so the two orders can give different mixtures.",
+        too_high="Any weight that the giver gets is weight that the receiver can't have. So a single row has to make do with a mixture, and now and then it mistakes one person for the other.",
     ),
     Prediction(
         "torn_split",

@@ -223,7 +223,7 @@ QUESTIONS = [
         "your_own_reward",
         "You want an assistant that explains this course well, and you can afford one automatic reward. Suggest one, and describe how a model could score high on it and still be useless.",
         "open",
-        answer="An example: the reward is the share of quiz questions that a second model answers correctly after reading the explanation. A policy could put the answers to likely quiz questions into every text, without explaining anything, or write in a way that only that second model can follow. Other rewards have other gaps: similarity to a model answer rewards copying its words, length rewards padding, thumbs up reward flattery. Three things help in practice. Keep the policy near its start, so that it can't get far into the gap. Measure something that you don't train on, and stop when the two part company. And read samples yourself, because a number doesn't say how it was reached.",
+        answer="An example: the reward is the share of quiz questions that a second model answers correctly after reading the explanation. A policy could put the answers to likely quiz questions into every text, without explaining anything, or write in a way that only that second model can follow. Other rewards have other gaps: similarity to a model answer rewards copying its words, length rewards padding, thumbs up reward flattery. Three things help in practice. Keep the policy near its start, so that it can't exploit the gap very far. Measure something that you don't train on, and stop when the two measures move apart. And read samples yourself, because a number doesn't say how it was reached.",
     ),
 ]
 
@@ -286,7 +286,7 @@ PREDICTIONS = [
             ),
             "equal": (
                 "there's hardly any difference",
-                "Both see the same answers with the same targets. But in one of the students most of the loss comes from other tokens.",
+                "Both see the same answers with the same targets. But for one of the students, most of the loss comes from the prompts.",
             ),
         },
         recall="how_many_targets",
@@ -297,7 +297,7 @@ PREDICTIONS = [
         options={
             "rises": (
                 "it has risen",
-                "That's one way to get a margin. The better answers have something in common, here that they're short and about their subject, and such answers have become likelier.",
+                "That's one way to get a margin. Most of the better answers are short and about their subject, and answers of that kind have become likelier.",
             ),
             "stays": (
                 "it has hardly changed, because that of the worse answers has fallen",
@@ -337,7 +337,7 @@ PREDICTIONS = [
             ),
             "heaps": (
                 "hardly any is about its subject, and they are full of friendly words",
-                "Whatever the reward doesn't ask for can be given up for what it does ask for.",
+                "The reward asks for nothing but friendly words, so everything else about a story can be given up for more of them.",
             ),
             "same": (
                 "nearly as before, because such words are rare in the stories to begin with",
@@ -356,7 +356,7 @@ PREDICTIONS = [
         unit="%",
         close=0.1,
         too_low="The name of the village is in the question, so the finder has an easy task, and the assistant was trained on texts of this form.",
-        too_high="Finding the text isn't enough. The assistant also has to copy the right one of several names, which it has never seen before and which consists of several pieces.",
+        too_high="Finding the text isn't enough. The assistant also has to pick the right one of several names and copy it piece by piece, although it has never seen that name before.",
         recall="who_runs_the_tool",
     ),
     Prediction(
