@@ -60,7 +60,7 @@ def story_letters():
     letters : Letters
     train, validation : integer Tensors of shape (N,)
     """
-    train, validation = stories("train")[:N_TRAIN], stories("validation")[:N_VALIDATION]
+    train, validation = stories("train", N_TRAIN), stories("validation", N_VALIDATION)
     letters = Letters(train + validation)
     return letters, letters.encode(train), letters.encode(validation)
 

@@ -4,6 +4,7 @@ What the files are, where they come from and what was changed: ``real/NOTICES.md
 """
 
 import bz2
+import functools
 from pathlib import Path
 
 FILES = {
@@ -13,7 +14,8 @@ FILES = {
 }
 
 
-def stories(part):
+@functools.lru_cache(maxsize=1)  # several functions read the same text one after the other
+def stories(part, n_letters=None):
     """Read one of the bundled texts, one paragraph a line.
 
     Parameters
@@ -21,6 +23,8 @@ def stories(part):
     part : {"train", "validation", "holmes"}
         Fairy tales to train on (7.1 MB), their last pages for validation (0.1 MB), or Sherlock
         Holmes (0.6 MB).
+    n_letters : int, default=None
+        Read no further than this, which is quicker; None reads all of it.
 
     Returns
     -------
@@ -34,4 +38,5 @@ def stories(part):
     if part not in FILES:
         raise ValueError(f"the parts are {', '.join(FILES)}; got {part!r}.")
     path = Path(__file__).parent / "real" / FILES[part]
-    return bz2.decompress(path.read_bytes()).decode("utf-8")
+    with bz2.open(path, "rt", encoding="utf-8", newline="") as file:
+        return file.read(n_letters)

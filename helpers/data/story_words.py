@@ -101,6 +101,12 @@ def runs_about():
 
 
 @functools.cache
+def _counted():
+    """Count the words of the fairy tales that are in small letters, the commonest first."""
+    return Counter(re.findall(r"\b[a-z]{3,10}\b", stories("train"))).most_common()
+
+
+@functools.cache
 def vocabulary(part="all"):
     """List the words that the fairy tales use at least eight times in small letters.
 
@@ -115,8 +121,7 @@ def vocabulary(part="all"):
     words : list of str
         Three to ten letters each, the hundred commonest left out.
     """
-    counts = Counter(re.findall(r"\b[a-z]{3,10}\b", stories("train")))
-    words = [word for word, n in counts.most_common() if n >= 8][100:]
+    words = [word for word, n in _counted() if n >= 8][100:]
     unseen = {word for name in CATEGORIES for word in category(name, "unseen")}
     seen = {word for name in CATEGORIES for word in category(name, "train")}
     unseen |= set(words[EVERY - 1 :: EVERY]) - seen

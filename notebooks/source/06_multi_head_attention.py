@@ -211,43 +211,58 @@ def sentences(n, generator):
     return torch.stack([giver, gave, receiver, roses + 1], dim=1)
 
 
-def learn_who_gives(n_rows, seed, width=16, n_steps=300):
-    """Train; share with both names right, of the others share swapped, weights of gave per name."""
-    notebook.set_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
+def learn_who_gives(n_rows, n_runs=5, width=16, n_steps=300):
+    """Train runs side by side; of each the share with both names right, of the others the share
+    swapped, the mean weights of gave, and those of the giver by its name."""
     shapes = [(N_NAMES + 2, width), (4, width), *[(width, width)] * 3, (width, 2 * N_NAMES)]
-    parameters = [nn.Parameter(torch.randn(shape) / 4) for shape in shapes]
+    generators = [torch.Generator().manual_seed(run) for run in range(n_runs)]
+    parameters = [  # the first dimension is that of the runs, which share nothing
+        nn.Parameter(torch.stack([torch.randn(shape, generator=g) / 4 for g in generators]))
+        for shape in shapes
+    ]
     words, places, w_q, w_k, w_v, answer = parameters
+    runs = torch.arange(n_runs)[:, None, None]
+
+    def draw(n):
+        """Sentences (runs, n, 4), other ones for every run."""
+        return torch.stack([sentences(n, g) for g in generators])
 
     def read(ids):
-        """Answers (n, 2, names) of gave, and its weights (n, n_rows, 4)."""
-        x = words[ids] + places
+        """Answers (runs, n, 2, names) of gave, and its weights (runs, n, n_rows, 4)."""
+        x = words[runs, ids] + places[:, None]
         q, k, v = (
-            (y @ w).unflatten(-1, (n_rows, -1)).transpose(1, 2)
-            for y, w in [(x[:, 1:2], w_q), (x, w_k), (x, w_v)]
+            (y.flatten(1, 2) @ w).view(*y.shape[:3], n_rows, -1).transpose(2, 3)
+            for y, w in [(x[:, :, 1:2], w_q), (x, w_k), (x, w_v)]
         )
         context, weights = scaled_dot_product_attention(q, k, v)
-        return (context[:, :, 0].flatten(1) @ answer).unflatten(-1, (2, -1)), weights[:, :, 0]
+        answers = context[..., 0, :].flatten(2) @ answer
+        return answers.unflatten(-1, (2, -1)), weights[..., 0, :]
 
     optimizer = torch.optim.Adam(parameters, lr=0.02)
     for _ in range(n_steps):
-        ids = sentences(64, generator)
-        loss = nn.functional.cross_entropy(read(ids)[0].flatten(0, 1), ids[:, ROLES].flatten())
+        ids = draw(64)
+        answers = read(ids)[0].flatten(0, 2)
+        # the mean of each run's loss, and the sum of those: no run changes another one's gradient
+        loss = n_runs * nn.functional.cross_entropy(answers, ids[..., ROLES].flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    ids = sentences(2000, generator)
+    ids = draw(2000)
     with torch.no_grad():
         answers, weights = read(ids)
-    said, right = answers.argmax(-1), ids[:, ROLES]
-    good, swapped = (said == right).all(1), (said == right.flip(1)).any(1)
-    share_swapped = (swapped & ~good).sum() / (~good).sum().clamp(min=1)
-    by_name = torch.stack([weights[ids[:, 0] == name, 0, 0].mean() for name in range(N_NAMES)])
-    return good.float().mean().item(), share_swapped.item(), weights.mean(0), by_name
+    said, right = answers.argmax(-1), ids[..., ROLES]
+    good, swapped = (said == right).all(-1), (said == right.flip(-1)).any(-1)
+    by_name = [
+        torch.stack([weights[run, ids[run, :, 0] == name, 0, 0].mean() for name in range(N_NAMES)])
+        for run in range(n_runs)
+    ]
+    share_swapped = (swapped & ~good).sum(-1) / (~good).sum(-1).clamp(min=1)
+    shares = good.float().mean(-1).tolist(), share_swapped.tolist()
+    return list(zip(*shares, weights.mean(1), by_name))
 
 
 def middle_run(n_rows):
-    found = sorted((learn_who_gives(n_rows, seed) for seed in range(5)), key=lambda run: run[0])
+    found = sorted(learn_who_gives(n_rows), key=lambda run: run[0])
     print(f"both names right, rows: {n_rows}:", *[f"{run[0]:.0%}" for run in found])
     return found[2]
 
@@ -966,11 +981,12 @@ toy = load_toy("transformer")
 swapped = {"il": "elle", "elle": "il"}
 
 
-def toy_maps(words):
-    ids = torch.tensor([toy.source.encode(words, eos=True)])
+def toy_maps(sentences):
+    """The encoder's weights, (sentences, layers, heads, S, S)."""
+    ids = torch.tensor([toy.source.encode(words, eos=True) for words in sentences])
     with torch.inference_mode(), recorded_weights(toy.model) as maps:
         toy.model.encode(ids)
-    return torch.stack([m[0] for m in maps])  # (layers, heads, S, S)
+    return torch.stack(maps, dim=1)
 
 
 found, moved, total, by_chance = torch.zeros(2, 4), torch.zeros(2, 4), 0, 0.0
@@ -978,11 +994,11 @@ for pair in toy_data().test[:600]:
     nouns = [i for side, i in pair.nouns if side == "source"]
     for side, pronoun, noun in pair.antecedents:
         if side == "source":
-            words = list(pair.source)
-            row = toy_maps(words)[:, :, pronoun]
-            words[pronoun] = swapped[words[pronoun]]
+            other = list(pair.source)
+            other[pronoun] = swapped[other[pronoun]]
+            row, other_row = toy_maps([pair.source, other])[:, :, :, pronoun]
             found += row[..., nouns].argmax(-1) == nouns.index(noun)
-            moved += (row - toy_maps(words)[:, :, pronoun])[..., noun]
+            moved += (row - other_row)[..., noun]
             total, by_chance = total + 1, by_chance + 1 / len(nouns)
 print(f"{total} pronouns; a noun picked at random is right in {by_chance / total:.0%}")
 print(f"the best of the 8 encoder heads: {(found / total).max():.0%}")

@@ -17,6 +17,8 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
+import random
+
 from IPython.display import display
 import torch
 import torch.nn.functional as F
@@ -40,8 +42,8 @@ results = measured("assistant")
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 the template 7 · 2 learning from answers 13 · 3 learning from comparisons 18
-# · 4 another reward 2 · 5 what it doesn't know, what it can't do 4 · 6 how far from the real thing, map and summary
+# **48 minutes.** Hook and warm-up 4 · 1 the template 7 · 2 learning from answers 13 · 3 learning from comparisons 17
+# · 4 another reward 2 · 5 what it doesn't know, what it can't do 3 · 6 how far from the real thing, map and summary
 # 2.
 #
 # **Say first**: nothing in the model changes today. It's the same Transformer with the same loss for most of the
@@ -55,7 +57,7 @@ results = measured("assistant")
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
 # **If you're running late**: skip the find-the-bug exercise in section 3 (six minutes), and let section 5 be homework
-# (four).
+# (three).
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
 # another kind) · "the reward is what we want" (it is what we measure). The answers to the predictions are discussed
@@ -134,14 +136,18 @@ def continued(model, prompts, most=48):
     return written
 
 
+forms = {
+    name: [change(helper.prompt_ids(one.prompt)) for one in asked[:24]]
+    for name, change in TEMPLATES.items()
+}
+written = iter(continued(helper.model, sum(forms.values(), [])))  # all five forms together
 followed = {}
-for name, change in TEMPLATES.items():
-    prompts = [change(helper.prompt_ids(one.prompt)) for one in asked[:24]]
-    texts = [
-        story.decode([i for i in ids if i != assistant.MARKS.end])
-        for ids in continued(helper.model, prompts)
+for name, prompts in forms.items():
+    replies = [
+        story.decode([i for i in next(written) if i != assistant.MARKS.end]) for _ in prompts
     ]
-    followed[name] = sum(one.followed_by(text) for one, text in zip(asked, texts)) / len(texts)
+    right = [one.followed_by(reply) for one, reply in zip(asked, replies)]
+    followed[name] = sum(right) / len(right)
 exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:], key=followed.get))
 notebook.table(
     [[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"]
@@ -215,7 +221,7 @@ exercises.quiz("how_many_targets")
 # %% [markdown]
 # Now let's train an assistant ourselves, which we'll call the **student**. It's the story model, frozen, with LoRA
 # adapters of rank 16 as in lesson 12, so only 9% of its parameters are trained. In Llama 3 8B, adapters of the same
-# rank would be about half a percent. The student learns from 20 batches of 16 pairs.
+# rank would be about half a percent. The student learns from 20 batches of 16 pairs of similar length.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -225,10 +231,26 @@ def adapters(model):
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def batches_of_pairs(student, mask_prompt=True):
-    """Twenty batches (ids, targets) of 16 pairs."""
-    pairs = [student.pair(one.prompt, one.answer, mask_prompt) for one in taught]
+def in_batches(pairs):
+    """Batches (ids, targets) of 16 pairs of about the same length, so that there's little padding."""
+    pairs = sorted(pairs, key=lambda pair: len(pair[0]))
     return [assistant.pad_pairs(pairs[i : i + 16]) for i in range(0, len(pairs), 16)]
+
+
+def batches_of_pairs(student, mask_prompt=True):
+    """Twenty batches (ids, targets) of 16 pairs, shuffled."""
+    batches = in_batches([student.pair(one.prompt, one.answer, mask_prompt) for one in taught])
+    random.Random(1).shuffle(batches)
+    return batches
+
+
+def loss_on_answers(student, unseen):
+    """Nats per token of the answers, as `assistant.answer_loss` counts them."""
+    batches = in_batches([student.pair(one.prompt, one.answer) for one in unseen])
+    n_tokens = sum((targets != assistant.IGNORE).sum() for _, targets in batches)
+    with torch.no_grad():
+        log_probs = [assistant.answer_log_probs(student.model, *batch) for batch in batches]
+    return (-torch.cat(log_probs).sum() / n_tokens).item()
 
 
 # %% tags=["nbval-ignore-output"]
@@ -303,11 +325,9 @@ notebook.set_seed(0)
 on_all = adapt(load_storyteller())
 train(on_all, batches_of_pairs(on_all, mask_prompt=False))
 new = instructions("unseen", 64, seed=6)
-answer_losses = {}
-for name, one in {"masked": student, "all": on_all}.items():
-    ids, targets = assistant.pad_pairs([one.pair(n.prompt, n.answer) for n in new])
-    with torch.no_grad():
-        answer_losses[name] = assistant.answer_loss(one.model(ids), targets).item()
+answer_losses = {
+    name: loss_on_answers(one, new) for name, one in {"masked": student, "all": on_all}.items()
+}
 gap = answer_losses["all"] - answer_losses["masked"]
 exercises.reveal(
     "mask_or_not", measured="masked" if gap > 0.03 else "all" if gap < -0.03 else "equal"
@@ -484,9 +504,6 @@ for n in (1, 2, 4, 8, 16):
 # %% tags=["hide-input"]
 exercises.check("prefer", prefer)
 
-# %%
-exercises.quiz("stuck_at_log_two")
-
 # %% [markdown]
 # ### Did it help, and what did it cost?
 #
@@ -642,9 +659,6 @@ tools = {"add": lambda a, b: a + b}
 for message in assistant.answer_with_tools(adder.reply, tools, "What is 485+337?"):
     print(f"{message['role']:>9}: {message['content']}")
 
-# %%
-exercises.quiz("who_runs_the_tool")
-
 # %% [markdown]
 # ## 6. How far is this from the real thing?
 #
@@ -713,10 +727,16 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # About 35 minutes, easiest first.
 
 # %%
+exercises.quiz("who_runs_the_tool")
+
+# %%
 exercises.quiz("steps_to_an_assistant")
 
 # %%
 exercises.quiz("why_a_reference")
+
+# %%
+exercises.quiz("stuck_at_log_two")
 
 # %%
 exercises.quiz("paid_by_length")
