@@ -936,10 +936,10 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The head that comes first in this list isn't the one that looked best on the first pair. But look at its
-# number in the last column. It gives hardly any weight to either noun, so the right noun wins by very little.
-# Layer 4, head 2, which we met in section 4, gives most of its weight to the two nouns and is right less often.
-# So our score tells us which noun gets more weight, but not whether the model makes any use of that weight.
+# The head that comes first in this list isn't the one that looked best on the first pair. But the last column
+# shows that this head gives hardly any weight to either noun, so the right noun wins by very little. Layer 4,
+# head 2, which we met in section 4, gives most of its weight to the two nouns and is right less often. So our
+# score tells us which noun gets more weight, but not whether the model makes any use of that weight.
 #
 # We also have to be careful because we picked the best of 72 heads. So let's test that head on eight other
 # reasons: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.

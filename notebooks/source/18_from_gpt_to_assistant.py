@@ -56,7 +56,7 @@ results = measured("assistant")
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
-# **If you're running late**: skip the find-the-bug exercise in section 3 (six minutes), and let section 5 be homework
+# **If you're running late**: skip the find-the-bug exercise in section 3 (six minutes), and set section 5 as homework
 # (three).
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
@@ -268,8 +268,8 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# In its replies to 48 unseen instructions we count how many *end*, which means that the student writes the end token
-# within 48 tokens, and how many are *right* by the rule for their kind.
+# We look at its replies to 48 unseen instructions, and count how many *end*, which means that the student writes the
+# end token within 48 tokens, and how many are *right* by the rule for their kind.
 
 # %%
 exercises.predict("form_or_content")
