@@ -119,6 +119,7 @@ class Desk:
         """Close all notebooks with their kernels; a page on which that fails is left."""
         try:
             self.page.mouse.move(0, 0)
+            self.page.emulate_media(reduced_motion="null")
             self.page.evaluate(CLOSE_ALL)
         except Exception:  # whatever a failed test has made of the page
             self.page.close()

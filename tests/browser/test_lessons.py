@@ -59,7 +59,8 @@ def test_lesson_00_runs_and_its_map_answers(open_notebook, map_of_lesson_00):
 
 
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
-    page = open_notebook(code_of("92_widget_gallery"), size=(1280, 2400))
+    page = open_notebook(code_of("92_widget_gallery"), size=(1280, 900))
+    page.emulate_media(reduced_motion="reduce")
     # Make every cell of the long page be drawn, not only those in sight.
     count = page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
     seen, moved = 0, []
@@ -125,6 +126,7 @@ def expect_answer(page, explorer, before, what):
             "([box, before]) => box.getAttribute('data-answered') !== before",
             arg=[explorer.element_handle(), before],
             timeout=15_000,
+            polling=20,
         )
     except TimeoutError:
         pytest.fail(f"no answer to {what} of {explorer.get_attribute('aria-label')}")

@@ -42,25 +42,41 @@ def trace():
     return load_translator().trace(SENTENCE)
 
 
+@pytest.fixture(scope="module")
+def sheet(chromium):
+    """Keep one page for all maps that need nothing special: a new one takes time."""
+    context = chromium.new_context(offline=True)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def offline(chromium, tmp_path):
+def offline(chromium, sheet, tmp_path):
     """Give a function that shows a map in a bare page with the network off."""
-    contexts, errors = [], []
+    contexts, errors, heard = [], [], set()
+
+    def note(error):
+        errors.append(str(error))
 
     def open_(view, size=(1024, 768), **options):
-        path = tmp_path / f"{len(contexts)}.html"
+        path = tmp_path / "map.html"
         path.write_text(f"<meta charset=utf-8>{view.static_html()}", encoding="utf-8")
-        context = chromium.new_context(
-            viewport={"width": size[0], "height": size[1]}, offline=True, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
+        page = sheet
+        if options:
+            contexts.append(chromium.new_context(offline=True, **options))
+            page = contexts[-1].new_page()
+        if page not in heard:
+            page.on("pageerror", note)
+            heard.add(page)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.mouse.move(0, 0)
         page.goto(path.as_uri())
         page.wait_for_selector(".mm-stage[data-painted]")
         return page
 
     yield open_
+    if sheet in heard:
+        sheet.remove_listener("pageerror", note)
     for context in contexts:
         context.close()
     assert not errors
