@@ -30,6 +30,7 @@ LIBRARIES = [
     "matplotlib.backends.backend_agg",
     "torch",
     "torch.nn.functional",
+    "torch._dynamo",  # imported with the first optimiser, for a second
     "safetensors.torch",
 ]
 INLINE = "module://matplotlib_inline.backend_inline"  # a kernel's own choice where none was made
