@@ -83,10 +83,10 @@ def train_genres(
     tables,
     windows,
     rows,
-    epochs=5,
+    epochs=2,
     seed=0,
-    peak_rate=2e-3,
-    batch_size=64,
+    peak_rate=3e-3,
+    batch_size=32,
     missing=0.1,
     progress=True,
 ):
@@ -103,12 +103,12 @@ def train_genres(
     windows : Windows
     rows : integer Tensor of shape (n,)
         Which windows to train on.
-    epochs : int, default=5
+    epochs : int, default=2
         Passes over as many windows as there are.
     seed : int, default=0
-        Of the batches and dropout.
-    peak_rate : float, default=2e-3
-    batch_size : int, default=64
+        Of the batches, the missing strokes and dropout.
+    peak_rate : float, default=3e-3
+    batch_size : int, default=32
     missing : float, default=0.1
         Share of the strokes left out.
     progress : bool, default=True

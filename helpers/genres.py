@@ -177,7 +177,7 @@ class GenreClassifier(nn.Module):
     ----------
     n_tokens : int, default=N_TOKENS
     d_model, n_heads, n_layers, d_ff : int, default=48, 4, 2, 96
-    dropout : float, default=0.2
+    dropout : float, default=0.0
     embed, read : functions, default=timed_tokens, read_genre
         The way in and the way out; others with the same arguments can take their place.
     """
@@ -189,7 +189,7 @@ class GenreClassifier(nn.Module):
         n_heads=4,
         n_layers=2,
         d_ff=96,
-        dropout=0.2,
+        dropout=0.0,
         embed=timed_tokens,
         read=read_genre,
     ):

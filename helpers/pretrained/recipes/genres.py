@@ -1,6 +1,6 @@
 """The recipe of lesson 17's comparison: three ways to split, two models, and poorer tokens.
 
-``python -m helpers.pretrained.recipes.genres`` takes about ten minutes of one core. The lesson
+``python -m helpers.pretrained.recipes.genres`` takes a few minutes of one core. The lesson
 trains one model per way itself, and shows these results beside it.
 """
 
