@@ -781,7 +781,7 @@ exercises.predict("the_sceptics_model")
 from helpers.data.stories import stories
 from helpers.gpt import GPT, GPTConfig
 
-SECONDS, WINDOW = 8, 128
+SECONDS, BATCH, WINDOW = 4, 8, 64
 tales = stories("train")[:1_000_000]
 letters = {letter: i for i, letter in enumerate(sorted(set(tales)))}
 training_ids = torch.tensor([letters[letter] for letter in tales])
@@ -800,7 +800,7 @@ def learn_tales(model, name):
         while (spent := time.process_time() - start) < SECONDS:
             rate = 1e-2 * min(1, (steps + 1) / 20) * max(0.05, 1 - spent / SECONDS)
             optimiser.param_groups[0]["lr"] = rate
-            at = torch.randint(len(training_ids) - WINDOW - 1, (16,), generator=generator)
+            at = torch.randint(len(training_ids) - WINDOW - 1, (BATCH,), generator=generator)
             loss = per_letter(model, torch.stack([training_ids[a : a + WINDOW + 1] for a in at]))
             optimiser.zero_grad()
             loss.backward()
