@@ -124,7 +124,7 @@ def beginning_survives(toy, more):
 
 
 survived = {more: beginning_survives(gru, more)[0] for more in (1, 2, 3)}
-n_known = beginning_survives(gru, 1)[1]
+n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""*rabbit* has turned into *cows*, although we didn't touch that part of the sentence. With a few more words,
@@ -375,16 +375,16 @@ def colleagues_version(target_ids, bos_id):
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 few = gru.encode([p for p in splits.train if len(p.source) <= 8][:1500])
-BOS, N_STEPS = gru.target.ids["<bos>"], 80
+BOS, N_STEPS = gru.target.ids["<bos>"], 60
 
 
 def train_briefly(prepare):
-    """Train 80 steps on short sentences; return the translator and its last loss."""
+    """Train for some steps on short sentences; return the translator and its last loss."""
     toy = toy_models.new_toy("gru", splits)
-    optimizer = torch.optim.Adam(toy.model.train().parameters(), 5e-3)
+    optimizer = torch.optim.Adam(toy.model.train().parameters(), 8e-3)
     for number in range(N_STEPS):
-        start = 64 * number % 1472
-        source, target = pad_batch(few[start : start + 64])
+        start = 32 * number % 1472
+        source, target = pad_batch(few[start : start + 32])
         wanted = target[:, 1:]  # without <bos>
         logits = toy.model(source, prepare(wanted, BOS))
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=0)
@@ -843,8 +843,8 @@ for axes, title, curves in zip(
     heights = {name: sizes.tolist() for name, sizes in curves.items()}
     plots.labelled_lines(range(27), heights, ax=axes, x_label="words back from the last word")
 panels[0].set_ylabel("gradient, relative to the last word")
-reaching = [gradient_by_distance(fresh("lstm", seed))[25].item() for seed in range(3)]
-assert max(reaching) < 1e-3 and untrained["RNN"][25] < 1e-6
+others = [gradient_by_distance(fresh("lstm", seed))[25].item() for seed in (1, 2)]
+assert max(arrives, *others) < 1e-3 and untrained["RNN"][25] < 1e-6
 assert untrained["LSTM, f ≈ 0.95"][25] > 0.5
 assert trained["RNN"][20] < min(trained["GRU"][20], trained["LSTM"][20])
 display(
@@ -1063,7 +1063,7 @@ for name, toy in models:
             longest_ones, toy.translate([test[i].source for i in longest_ones]), strict=True
         )
     )
-    lost[name] = side_effects(toy)["more than 20"][1]
+    lost[name] = (effects if toy is gru else side_effects(toy))["more than 20"][1]
     rows.append(
         (name, f"{n_right / len(longest_ones):.0%}", f"{kept} of {of}", f"{lost[name]:.1f}")
     )

@@ -37,7 +37,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="too_good_a_loss",
-        prompt="After 80 training steps the colleague's loss is 0.00 and ours is about 0.9. Now both translate new sentences by themselves, word by word. What does the colleague's model write?",
+        prompt="After 60 training steps the colleague's loss is 0.00 and ours is about 1.1. Now both translate new sentences by themselves, word by word. What does the colleague's model write?",
         options={
             "better": (
                 "better translations than ours",
@@ -45,7 +45,7 @@ PREDICTIONS = [
             ),
             "same": (
                 "about the same as ours",
-                "The colleague's loss is about two hundred times smaller than ours, so the two models must have learned different things.",
+                "The colleague's loss is several hundred times smaller than ours, so the two models must have learned different things.",
             ),
             "unrelated": (
                 "correct English that has nothing to do with the French",
