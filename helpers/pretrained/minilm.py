@@ -60,7 +60,7 @@ class MiniLM:
         """Show the pieces of one text; `##` marks the continuation of a word."""
         return self.tokenizer.encode(text).tokens
 
-    def sentence_vectors(self, texts, batch_size=16):
+    def sentence_vectors(self, texts, batch_size=8):
         """Turn each text into one vector: the mean over its tokens, divided by its length.
 
         The dot product of two such vectors is their cosine similarity. MiniLM was fine-tuned so
@@ -69,7 +69,7 @@ class MiniLM:
         Parameters
         ----------
         texts : list of str
-        batch_size : int, default=16
+        batch_size : int, default=8
             Texts read together.
 
         Returns

@@ -89,7 +89,7 @@ class Reader:
         n_parameters = sum(p.numel() for p in self.model.parameters())
         return f"Reader({n_parameters:,} parameters)"
 
-    def answer(self, question, text, threshold=0.0, batch_size=16):
+    def answer(self, question, text, threshold=0.0, batch_size=8):
         """Point at the answer to a question in a text.
 
         Parameters
@@ -98,7 +98,7 @@ class Reader:
             Two lists of one length, or a list and one string that goes with each of its items.
         threshold : float, default=0.0
             Answers with a lower score become None. 0 always gives an answer.
-        batch_size : int, default=16
+        batch_size : int, default=8
             Windows read together.
 
         Returns
@@ -116,18 +116,18 @@ class Reader:
         questions, texts = _paired(question, text)
         answers = []
         for windows, whole in zip(self.read(questions, texts, batch_size), texts, strict=True):
-            found = _best(windows, whole)
+            found = best_answer(windows, whole)
             answers.append(found if found.score >= threshold else None)
         return answers
 
-    def read(self, questions, texts, batch_size=16):
+    def read(self, questions, texts, batch_size=8):
         """Compute the logits behind `answer`.
 
         Parameters
         ----------
         questions, texts : list of str
             Of one length.
-        batch_size : int, default=16
+        batch_size : int, default=8
 
         Returns
         -------
@@ -218,8 +218,20 @@ def _window(encoding, start, end):
     )
 
 
-def _best(windows, text):
-    """Choose the best span of all windows; the least sure window speaks for "no answer"."""
+def best_answer(windows, text):
+    """Choose the best span of all windows; the least sure window speaks for "no answer".
+
+    Parameters
+    ----------
+    windows : list of Window
+        What `Reader.read` computed for one question.
+    text : str
+        The text that was read.
+
+    Returns
+    -------
+    answer : Answer
+    """
     spans = [(*best_span(window.start, window.end, LONGEST), window) for window in windows]
     first, last, logit, window = max(spans, key=lambda span: span[2])
     start, end = window.offsets[first][0], window.offsets[last][1]

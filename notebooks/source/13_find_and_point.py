@@ -25,7 +25,7 @@ from helpers import exercises, plots
 from helpers.data.questions import squad, xquad
 from helpers.metrics import answer_exact_match, answer_f1, normalise_answer
 from helpers.pretrained.minilm import load_minilm
-from helpers.pretrained.reader import load_reader
+from helpers.pretrained.reader import best_answer, load_reader
 from helpers.retrieval import bm25, ranks, standardised, word_overlap
 from helpers.widgets.model_map import model_map
 from helpers.widgets.span_explorer import SpanExplorer
@@ -304,55 +304,47 @@ LONGEST = 20  # tokens of an answer
 already = {}
 
 
-def read_pair(number, place):
-    """Return a question's logits over itself and a paragraph; what was read isn't read again."""
-    if (number, place) not in already:
-        pair = minilm.tokenizer.encode(asked[number], texts[place])
-        pair.truncate(512)  # one paragraph is longer than MiniLM's table of positions
-        with torch.inference_mode():
-            start, end = reader.model(torch.tensor([pair.ids]), torch.tensor([pair.type_ids]))
-        special = torch.tensor(pair.special_tokens_mask).bool()
-        in_text = torch.tensor(pair.type_ids).bool() & ~special
-        already[number, place] = start[0], end[0], pair, in_text
-    return already[number, place]
+def read(numbers, places):
+    """Let the reader read questions with a paragraph each; what was read isn't read again."""
+    pairs = list(zip(numbers, places))
+    new = [pair for pair in pairs if pair not in already]
+    found = reader.read([asked[n] for n, _ in new], [texts[place] for _, place in new])
+    already.update(zip(new, found))
+    return [already[pair] for pair in pairs]
 
 
-def words_of(place, pair, first, last):
-    return texts[place][pair.offsets[first][0] : pair.offsets[last][1]]
+def answered(numbers, places):
+    """Return the best valid span per question, with its score beside that of [CLS]."""
+    return [best_answer(w, texts[place]) for w, place in zip(read(numbers, places), places)]
 
 
-def answered(number, place):
-    """Return the words of the best valid span, and its score beside that of [CLS]."""
-    start, end, pair, in_text = read_pair(number, place)
-    first, last = exercises.reference("best_span")(start, end, in_text, LONGEST)
-    margin = start[first] + end[last] - start[0] - end[0]
-    return words_of(place, pair, first, last), margin.sigmoid().item()
+def mean(score, found, numbers):
+    return sum(score(a.text, questions[n].answers) for a, n in zip(found, numbers)) / len(found)
 
 
-naive, careful, invalid = [], [], []
-for number in sample:
-    q, place = questions[number], right[number]
-    start, end, pair, in_text = read_pair(number, place)
-    first, last = (x.masked_fill(~in_text, -math.inf).argmax().item() for x in (start, end))
+places = [right[n] for n in sample]
+careful = answered(sample, places)
+naive, invalid = 0, []
+for number, place, (window, *_) in zip(sample, places, read(sample, places)):
+    first, last = window.start.argmax().item(), window.end.argmax().item()
+    cut = texts[place][window.offsets[first][0] : window.offsets[last][1]]
     if not 0 <= last - first < LONGEST:
-        invalid.append((number, first, last))
-    naive.append(answer_f1(words_of(place, pair, first, last), q.answers))
-    careful.append(answer_f1(answered(number, place)[0], q.answers))
+        invalid.append((number, first, last, window.tokens, cut))
+    naive += answer_f1(cut, questions[number].answers) / len(sample)
 exercises.reveal("two_argmaxes", measured=100 * len(invalid) / len(sample))
 backwards = [row for row in invalid if row[2] < row[1]]
 notebook.tell(
     f"""{len(invalid)} of {len(sample)} pairs aren't an answer at all: {len(backwards)} end before they start, and
     {len(invalid) - len(backwards)} are longer than {LONGEST} tokens. Here's one of them."""
 )
-number, first, last = (backwards or invalid)[0]
-_, _, pair, _ = read_pair(number, right[number])
+number, first, last, tokens, cut = (backwards or invalid)[0]
 print(asked[number])
-print(f"  best start: token {first}, {pair.tokens[first]!r}")
-print(f"  best end:   token {last}, {pair.tokens[last]!r}")
-print(f"  cut out of the text:  {words_of(right[number], pair, first, last)!r}")
-print(f"  the best valid span:  {answered(number, right[number])[0]!r}")
+print(f"  best start: token {first} of the text, {tokens[first]!r}")
+print(f"  best end:   token {last} of the text, {tokens[last]!r}")
+print(f"  cut out of the text:  {cut!r}")
+print(f"  the best valid span:  {careful[sample.index(number)].text!r}")
 assert 0 < len(invalid) < 0.5 * len(sample) and len(backwards) > 0
-assert sum(careful) > sum(naive)
+assert mean(answer_f1, careful, sample) > naive
 
 # %% [markdown]
 # In training, neither classification depends on what the other one chooses. When two parts of the text look
@@ -572,11 +564,10 @@ others[torch.arange(len(right)), right] = -math.inf
 wrong = others.argmax(-1).tolist()
 given = {"right": right, "found": found, "most similar wrong": wrong}
 answers, f1, exact = {}, {}, {}
-for name, places in given.items():
-    answers[name] = [answered(n, places[n]) for n in sample]
-    pairs = [(a, questions[n].answers) for (a, _), n in zip(answers[name], sample)]
-    f1[name] = sum(answer_f1(*p) for p in pairs) / len(pairs)
-    exact[name] = sum(answer_exact_match(*p) for p in pairs) / len(pairs)
+for name, place_of in given.items():
+    answers[name] = answered(sample, [place_of[n] for n in sample])
+    f1[name] = mean(answer_f1, answers[name], sample)
+    exact[name] = mean(answer_exact_match, answers[name], sample)
 exercises.reveal("a_wrong_paragraph", measured=100 * f1["most similar wrong"])
 notebook.table(
     [[name, f"{100 * f1[name]:.1f}", f"{100 * exact[name]:.1f}"] for name in given],
@@ -592,7 +583,7 @@ notebook.tell(
     *Going deeper* lets the reader say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06
-assert f1["most similar wrong"] < 0.25 and all(words for words, _ in answers["most similar wrong"])
+assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most similar wrong"])
 
 # %%
 exercises.quiz("where_it_failed")
@@ -718,7 +709,7 @@ sure, unsure = scores_of(with_answer), scores_of(without)
 told_apart = how_often_higher(sure, unsure)
 exercises.reveal("does_the_score_know", measured=100 * told_apart)
 right_scores, wrong_scores = (
-    torch.tensor([score for _, score in answers[name]]) for name in ("right", "most similar wrong")
+    torch.tensor([a.score for a in answers[name]]) for name in ("right", "most similar wrong")
 )
 easy = how_often_higher(right_scores, wrong_scores)
 thresholds = torch.linspace(0, 0.95, 39)
@@ -768,42 +759,33 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 #
 # Our reader takes up to 384 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
 # the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
-# put the five paragraphs of an article together and ask 30 questions whose answers are in the last one.
+# put the five paragraphs of an article together and ask 20 questions whose answers are in the last one.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 articles = {}
 for number, q in enumerate(questions):
     articles.setdefault(q.article, {}).setdefault(q.text, []).append(number)
 late = [(list(ps), n) for ps in articles.values() for n in list(ps.values())[-1]]
-late = random.Random(2).sample(late, 30)
+late = random.Random(2).sample(late, 20)
 whole = ["\n".join(paragraphs) for paragraphs, _ in late]
-late_asked = [asked[n] for _, n in late]
-windowed = reader.answer(late_asked, whole)
-alone = reader.answer(late_asked, [paragraphs[-1] for paragraphs, _ in late])
-n_windows = [len(w) for w in reader.read(late_asked[:3], whole[:3])]
-start_only = [minilm.tokenizer.encode(t, add_special_tokens=False).offsets for t in whole]
-cut = [t[: offsets[min(200, len(offsets) - 1)][1]] for t, offsets in zip(whole, start_only)]
-truncated = reader.answer(late_asked, cut)
-
-
-def mean_f1(found, numbers):
-    return sum(answer_f1(a.text, questions[n].answers) for a, n in zip(found, numbers)) / len(
-        numbers
-    )
-
-
 late_numbers = [n for _, n in late]
+late_asked = [asked[n] for n in late_numbers]
+windowed = reader.answer(late_asked, whole)
+alone = answered(late_numbers, [right[n] for n in late_numbers])
+offsets = [minilm.tokenizer.encode(t, add_special_tokens=False).offsets for t in whole]
+cut = [t[: o[min(200, len(o) - 1)][1]] for t, o in zip(whole, offsets)]
+truncated = reader.answer(late_asked, cut)
 rows = {
-    "the paragraph alone": mean_f1(alone, late_numbers),
-    "the whole article, in windows": mean_f1(windowed, late_numbers),
-    "the article's first 200 tokens": mean_f1(truncated, late_numbers),
+    "the paragraph alone": mean(answer_f1, alone, late_numbers),
+    "the whole article, in windows": mean(answer_f1, windowed, late_numbers),
+    "the article's first 200 tokens": mean(answer_f1, truncated, late_numbers),
 }
 notebook.table(
     [[name, f"{100 * score:.1f}"] for name, score in rows.items()], ["the reader gets", "F1"]
 )
 assert rows["the paragraph alone"] > rows["the whole article, in windows"]
 assert rows["the whole article, in windows"] > rows["the article's first 200 tokens"] + 0.15
-assert min(n_windows) > 1
+assert min(map(len, offsets)) > 384  # so each takes more than one window
 
 # %% [markdown]
 # If a text is simply cut off, the reader can't find what comes later, while windows keep all of it. But a
@@ -812,40 +794,57 @@ assert min(n_windows) > 1
 #
 # ## Which questions are easy?
 #
-# We compute F1 over all 523 questions, grouped by their question word.
+# We group the questions by their question word and compute F1 per group, over at most 60 questions of each,
+# drawn at random.
 
 # %%
 exercises.predict("the_easiest_word")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-all_answers = [answered(n, right[n])[0] for n in range(len(questions))]
+MOST = 60  # questions read per word
+rest = [n for n in range(len(questions)) if n not in sample]
+random.Random(3).shuffle(rest)
 by_word = {}
-for q, a in zip(questions, all_answers):
-    asks = set(q.question.lower().split()[:3])
+for n in [*sample, *rest]:  # first those that have been read
+    asks = set(asked[n].lower().split()[:3])
     word = next((w for w in ("who", "when", "where", "how", "what") if w in asks), "others")
-    by_word.setdefault(word, []).append(answer_f1(a, q.answers))
-means = {w: sum(s) / len(s) for w, s in by_word.items()}
-candidates = {w: means[w] for w in ("when", "who", "how", "what")}
+    by_word.setdefault(word, []).append(n)
+scores = {}
+for word, numbers in by_word.items():
+    numbers = numbers[:MOST]
+    found = answered(numbers, [right[n] for n in numbers])
+    scores[word] = [mean(score, found, numbers) for score in (answer_f1, answer_exact_match)]
+candidates = {w: scores[w] for w in ("when", "who", "how", "what")}
 exercises.reveal("the_easiest_word", measured=max(candidates, key=candidates.get))
-order = sorted(means, key=means.get, reverse=True)
 notebook.table(
-    [[w, len(by_word[w]), f"{100 * means[w]:.0f}"] for w in order], ["word", "questions", "F1"]
+    [
+        [
+            w,
+            len(by_word[w]),
+            min(len(by_word[w]), MOST),
+            *(f"{100 * score:.0f}" for score in scores[w]),
+        ]
+        for w in sorted(scores, key=scores.get, reverse=True)
+    ],
+    ["word", "questions", "of which read", "F1", "exact match"],
 )
-total = sum(map(sum, by_word.values())) / len(questions)
-total_exact = sum(answer_exact_match(a, q.answers) for a, q in zip(all_answers, questions))
+total, total_exact = (
+    sum(scores[w][i] * len(numbers) for w, numbers in by_word.items()) / len(questions)
+    for i in (0, 1)
+)
 notebook.tell(
-    f"""All together: F1 {100 * total:.1f}, exact match {100 * total_exact / len(questions):.1f}. With so few questions per word, a difference of ten
-    points can be chance."""
+    f"""If every word counts as often as it occurs, all 523 questions together get an F1 of about {100 * total:.0f} and an exact
+    match of about {100 * total_exact:.0f}. With so few questions per word, a difference of ten points can be chance."""
 )
-assert total > 0.55 and means["when"] > means["what"]
+assert total > 0.55 and scores["when"] > scores["what"]
 
 # %% [markdown]
 # ## Where does the question look?
 #
 # Does the question find its answer by attending to it? Per head, we take the weight that the question's
 # tokens give to the tokens of the true answer. We compare it with chance, which is what these tokens would
-# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 20
-# questions and measure it on 20 others.
+# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 12
+# questions and measure it on 12 others.
 
 # %%
 exercises.predict("where_the_question_looks")
@@ -857,10 +856,12 @@ def weight_on_answers(model, numbers):
     """Per layer and head: how many times chance the question's weight on the answer is."""
     ratios = []
     for number in numbers:
-        q, (_, _, pair, in_text) = questions[number], read_pair(number, right[number])
+        q = questions[number]
+        pair = minilm.tokenizer.encode(q.question, q.text)
         begins, after = q.starts[0], q.starts[0] + len(q.answers[0])
-        of_text = in_text.nonzero().flatten().tolist()
-        of_question = list(range(1, of_text[0] - 1))  # between [CLS] and [SEP]
+        of_question, of_text = (
+            [i for i, part in enumerate(pair.sequence_ids) if part == which] for which in (0, 1)
+        )
         of_answer = [
             i for i in of_text if pair.offsets[i][0] < after and pair.offsets[i][1] > begins
         ]
@@ -872,7 +873,7 @@ def weight_on_answers(model, numbers):
     return torch.stack(ratios).mean(0)
 
 
-first_half, second_half = sample[:40:2], sample[1:40:2]
+first_half, second_half = sample[:24:2], sample[1:24:2]
 before, after = (
     [weight_on_answers(model, half) for half in (first_half, second_half)]
     for model in (minilm.model, reader.model.encoder)
