@@ -759,14 +759,14 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 #
 # Our reader takes up to 384 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
 # the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
-# put the five paragraphs of an article together and ask 20 questions whose answers are in the last one.
+# put the five paragraphs of an article together and ask 30 questions whose answers are in the last one.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 articles = {}
 for number, q in enumerate(questions):
     articles.setdefault(q.article, {}).setdefault(q.text, []).append(number)
 late = [(list(ps), n) for ps in articles.values() for n in list(ps.values())[-1]]
-late = random.Random(2).sample(late, 20)
+late = random.Random(2).sample(late, 30)
 whole = ["\n".join(paragraphs) for paragraphs, _ in late]
 late_numbers = [n for _, n in late]
 late_asked = [asked[n] for n in late_numbers]
@@ -843,8 +843,8 @@ assert total > 0.55 and scores["when"] > scores["what"]
 #
 # Does the question find its answer by attending to it? Per head, we take the weight that the question's
 # tokens give to the tokens of the true answer. We compare it with chance, which is what these tokens would
-# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 12
-# questions and measure it on 12 others.
+# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 20
+# questions and measure it on 20 others.
 
 # %%
 exercises.predict("where_the_question_looks")
@@ -873,7 +873,7 @@ def weight_on_answers(model, numbers):
     return torch.stack(ratios).mean(0)
 
 
-first_half, second_half = sample[:24:2], sample[1:24:2]
+first_half, second_half = sample[:40:2], sample[1:40:2]
 before, after = (
     [weight_on_answers(model, half) for half in (first_half, second_half)]
     for model in (minilm.model, reader.model.encoder)
