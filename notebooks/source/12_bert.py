@@ -59,7 +59,7 @@ def average(numbers):
 # once people have guessed.
 #
 # **While it computes**: the small BERT in section 1 trains for about a quarter of a minute, and section 3 reads its
-# 500 reviews in about five seconds. Use the first wait to collect reasons for the votes. The comparisons in sections 2
+# 500 reviews in about ten seconds. Use the first wait to collect reasons for the votes. The comparisons in sections 2
 # to 4 were measured beforehand and appear at once.
 #
 # **Ask**
@@ -456,9 +456,8 @@ def features(reviews):
         return bert.mean_pool(minilm.model(ids), ids)  # (B, D)
 
 
-by_length = sorted(train[:500], key=lambda review: len(review.text))  # so less padding
-known = torch.cat([features(by_length[i : i + 25]) for i in range(0, 500, 25)])
-labels = torch.tensor([review.label for review in by_length])
+known = torch.cat([features(train[i : i + 25]) for i in range(0, 500, 25)])
+labels = torch.tensor([review.label for review in train[:500]])
 head = torch.nn.Linear(384, 2)
 optimiser = torch.optim.Adam(head.parameters(), lr=0.01)
 for _ in tqdm(range(300), desc="fitting"):
@@ -467,7 +466,7 @@ for _ in tqdm(range(300), desc="fitting"):
     optimiser.step()
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-by_length = sorted(test[:200], key=lambda review: len(review.text))
+by_length = sorted(test[:200], key=lambda review: len(review.text))  # so less padding
 answers = torch.tensor([review.label for review in by_length])
 new = torch.cat([features(by_length[i : i + 25]) for i in range(0, 200, 25)])
 live = (head(new).argmax(-1) == answers).float().mean().item()
