@@ -9,7 +9,7 @@ from helpers.interruption import StopBetweenSteps
 
 VOCABULARY, LENGTH = 40, 40
 SHORTEST, LONGEST = 8, 18  # tokens of a passage; it differs, or positions would be enough to copy
-STEPS, RATE, WARMUP = 450, 5e-3, 20
+STEPS, RATE, WARMUP = 300, 1e-2, 20
 
 
 def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
@@ -19,7 +19,7 @@ def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
     ----------
     n : int
         Sequences.
-    period : int
+    period : int or integer Tensor of shape (n, 1)
         Tokens per passage.
     generator : torch.Generator
     length, vocab_size : int, default=40
@@ -28,17 +28,17 @@ def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
     -------
     ids : integer Tensor of shape (n, length)
     """
-    once = torch.randint(vocab_size, (n, period), generator=generator)
-    return once.repeat(1, length // period + 1)[:, :length]
+    once = torch.randint(vocab_size, (n, length), generator=generator)
+    return once.gather(1, (torch.arange(length) % period).expand(n, -1))
 
 
 def train_copier(seed=0, steps=STEPS, progress=True):
-    """Train a GPT of two layers on repeated passages; some 20 seconds.
+    """Train a GPT of two layers on repeated passages; some ten seconds.
 
     Parameters
     ----------
     seed : int, default=0
-    steps : int, default=450
+    steps : int, default=300
     progress : bool, default=True
 
     Returns
@@ -47,8 +47,10 @@ def train_copier(seed=0, steps=STEPS, progress=True):
         Interrupted, it can be used as it is.
     """
     torch.manual_seed(seed)
-    sizes = {"vocab_size": VOCABULARY, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 64}
-    model = GPT(GPTConfig(**sizes, positions="rotary", dropout=0.0, tie_embeddings=False))
+    # Copying takes attention alone. With a narrow feed-forward network it's learned in fewer steps.
+    sizes = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 16}
+    vocabulary = {"vocab_size": VOCABULARY, "max_len": 64, "tie_embeddings": False}
+    model = GPT(GPTConfig(**vocabulary, **sizes, positions="rotary", dropout=0.0))
     named = dict(model.named_parameters())
     inner = sorted(name for name, p in named.items() if p.dim() == 2 and "layers" in name)
     muon = [named.pop(name) for name in inner]
@@ -59,8 +61,8 @@ def train_copier(seed=0, steps=STEPS, progress=True):
     generator = torch.Generator().manual_seed(seed)
     with StopBetweenSteps() as stop:
         for step in tqdm(range(1, steps + 1), desc="training", unit="step", disable=not progress):
-            period = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=generator))
-            ids = repeated(32, period, generator)
+            periods = torch.randint(SHORTEST, LONGEST + 1, (32, 1), generator=generator)
+            ids = repeated(32, periods, generator)
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
             loss.backward()
             for optimizer in optimizers:

@@ -14,7 +14,7 @@ from helpers.layers import inference
 from helpers.masks import causal_mask
 
 WIDTH, WINDOW = 64, 64
-STEPS = 400
+STEPS = 250
 N_TRAIN, N_VALIDATION = 1_200_000, 20_000  # letters of the stories
 
 
@@ -154,7 +154,7 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS):
     n_letters : int
     seed : int, default=0
     progress : bool, default=True
-    steps : int, default=400
+    steps : int, default=250
 
     Returns
     -------
@@ -163,7 +163,7 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS):
     torch.manual_seed(seed)
     model = LetterModel(n_letters, RUNGS[rung]())
     settings = TextTraining(
-        steps=steps, length=WINDOW, peak_rate=1e-2, warmup_steps=20, optimizer="muon", seed=seed
+        steps=steps, length=WINDOW, peak_rate=2e-2, warmup_steps=20, optimizer="muon", seed=seed
     )
     train_on_text(model, ids, settings, progress)
     return model
