@@ -269,7 +269,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         -------
         control : Control
         """
-        return self._add("button", label, label, act, tooltip=tooltip or label)
+        quiet = act == self.reset  # it's the last thing to press, and looks like it
+        return self._add("button", label, label, act, tooltip=tooltip or label, quiet=quiet)
 
     def _add(self, kind, name, label, act=None, **options):
         self.controls[name] = Control(self, kind, name, label, act, **options)

@@ -111,6 +111,23 @@ def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(op
                })"""
         )
         assert max(over) < 1
+    # As narrow as the file browser leaves it at 1024: smaller, still side by side, on one screen.
+    view = page.locator(".av:not(.ex)").first
+    page.locator(".jp-OutputArea-child").evaluate_all(
+        "all => all.forEach(one => (one.style.width = '592px'))"
+    )
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.ex-picture svg')].every(svg =>
+                 svg.getBoundingClientRect().width < 0.75 * svg.viewBox.baseVal.width)"""
+    )
+    tops = page.locator(".ex-picture svg").evaluate_all(
+        "all => all.map(svg => svg.getBoundingClientRect().top)"
+    )
+    assert tops[0] == tops[1]
+    for tab in ("Two", "One"):
+        view.get_by_role("tab", name=tab).click()
+        view.locator(f".av-stage[data-painted^={tab}]").wait_for()
+        assert view.bounding_box()["height"] <= 600
 
 
 def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):

@@ -63,16 +63,19 @@ def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
     page.emulate_media(reduced_motion="reduce")
     # Make every cell of the long page be drawn, not only those in sight.
     count = page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
-    seen, moved = 0, []
+    moved, small = [], {}
     for i in range(count):
         page.evaluate("i => jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')", arg=i)
         page.wait_for_function(DRAWN, arg=i)
         for explorer in page.locator(".course-explorer").all():
             if explorer.evaluate("box => box.dataset.moved || !(box.dataset.moved = 'yes')"):
                 continue
-            seen += 1
             moved += move_everything(page, explorer)
-    assert seen >= 12
+            small[explorer.get_attribute("aria-label")] = explorer.evaluate(NARROW)
+    assert len(small) >= 12
+    # At 1024 × 768 with the file browser open, a whole explorer is on the screen, and legible.
+    assert {name: size for name, size in small.items() if size["height"] > 600} == {}
+    assert {name: size for name, size in small.items() if size["letters"] < 11.9} == {}
     assert len(moved) >= 80
     # A field was given words that it refuses, a handle that runs along a line ignores one arrow,
     # and the endless story's seed holds from the next piece on.
@@ -81,6 +84,22 @@ def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
     assert still.count("input[type=range]") <= 1
     assert still.count(".handle") <= [kind for kind, _ in moved].count(".handle") // 2
 
+
+# The height of an explorer, and its smallest letters, as wide as it is there.
+NARROW = """async box => {
+  const holder = box.parentElement;
+  const frame = () => new Promise(requestAnimationFrame);
+  holder.style.width = '592px';
+  await frame().then(frame);
+  const letters = [...box.querySelectorAll('.ex-picture text')].map(text => {
+    const { a } = text.ownerSVGElement.getScreenCTM();
+    return a * parseFloat(getComputedStyle(text).fontSize);
+  });
+  const found = { height: box.offsetHeight, letters: Math.min(...letters) };
+  holder.style.width = '';
+  await frame().then(frame);
+  return found;
+}"""
 
 # Whether a cell is on the page, and the picture of its widget, if it has one, too.
 DRAWN = """i => {

@@ -20,7 +20,7 @@ function slider(explorer, one) {
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
   input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
-  const play = one.interval ? make("button", { type: "button", class: "ex-button", "aria-pressed": "false", "aria-label": `Play: ${one.label}` }, "Play") : null;
+  const play = one.interval ? make("button", { type: "button", class: "ex-button ex-first", "aria-pressed": "false", "aria-label": `Play: ${one.label}` }, "Play") : null;
   play?.addEventListener("click", () => explorer.play(one, play));
   const show = (now, value) => {
     const [min, max, step] = one.log ? [0, 1000, 1] : [now.min, now.max, now.step];
@@ -95,7 +95,7 @@ function words(explorer, one) {
 }
 
 function button(explorer, one) {
-  const element = make("button", { type: "button", class: "ex-button", title: one.tooltip }, one.label);
+  const element = make("button", { type: "button", class: one.quiet ? "ex-button ex-quiet" : "ex-button", title: one.tooltip }, one.label);
   element.addEventListener("click", () => explorer.ask({ press: one.name }));
   return { row: row(one, element), show: (now) => (element.disabled = Boolean(now.disabled)) };
 }

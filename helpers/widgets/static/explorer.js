@@ -2,9 +2,9 @@
 // goes to Python as {set: {trait: value}}; Python answers with the state and new drawings.
 
 import { control } from "./controls.js";
-import { isDark, make, onTheme, prefersStillness, shieldKeys } from "./page.js";
+import { innerWidth, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys } from "./page.js";
 import { watchPicture } from "./explorer_hand.js";
-import { readDrawing, patch } from "./explorer_picture.js";
+import { fitDrawings, patch, readDrawing } from "./explorer_picture.js";
 
 class Explorer {
   constructor(model, el) {
@@ -20,7 +20,7 @@ class Explorer {
     el.append(this.root);
     const update = () => this.update();
     const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
-    const ends = [shieldKeys(this.root), onTheme(theme), watchPicture(this)];
+    const ends = [shieldKeys(this.root), onTheme(theme), watchPicture(this), onWidth(this.root, () => this.draw())];
     model.on("change:_shown", update);
     theme();
     this.update();
@@ -56,13 +56,7 @@ class Explorer {
     this.sent = Math.max(this.sent, shown.answered);
     this.updateControls(shown.controls);
     this.root.classList.toggle("ex-still", prefersStillness() || Boolean(this.dragging));
-    const drawings = shown.drawings.map(readDrawing);
-    drawings.forEach((drawing, i) => {
-      const now = this.picture.children[i];
-      if (!now) this.picture.append(drawing);
-      else patch(now, drawing);
-    });
-    while (this.picture.children.length > drawings.length) this.picture.lastChild.remove();
+    this.draw();
     this.told.replaceChildren(...shown.told.map((line) => make("div", {}, line)));
     this.told.hidden = !shown.told.length;
     this.picture.setAttribute("aria-label", shown.alt);
@@ -72,6 +66,17 @@ class Explorer {
     this.say(shown.alt);
     this.root.dataset.answered = shown.answered;
     this.flush();
+  }
+
+  draw() {
+    const drawings = this.shown.drawings.map(readDrawing);
+    fitDrawings(this.picture, drawings, innerWidth(this.root));
+    drawings.forEach((drawing, i) => {
+      const now = this.picture.children[i];
+      if (!now) this.picture.append(drawing);
+      else patch(now, drawing);
+    });
+    while (this.picture.children.length > drawings.length) this.picture.lastChild.remove();
   }
 
   updateControls(wanted) {

@@ -1,8 +1,27 @@
 // An explorer's drawing on the page: made from Python's SVG, and changed in place so that what
 // moved can be seen to move and the focus stays where it is.
 
+import { besideScale } from "./scales.js";
+
+const [TEXT, LEAST] = [16, 12]; // pixels that letters are drawn at, and shown at
+
 export function readDrawing(svg) {
   return document.adoptNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement);
+}
+
+// Where the page is narrow, drawings that belong beside each other stay there and become smaller;
+// their letters don't become smaller than LEAST.
+export function fitDrawings(picture, drawings, room) {
+  const sizes = drawings.map((one) => ["width", "height"].map((name) => Number(one.getAttribute(name))));
+  const scale = besideScale(sizes.map(([width]) => width), room);
+  picture.style.setProperty("--scale", scale);
+  drawings.forEach((drawing, i) => {
+    const [width, height] = sizes[i];
+    drawing.setAttribute("width", width * scale);
+    drawing.setAttribute("height", height * scale);
+    const shown = room ? Math.min(scale, room / width) : scale;
+    drawing.setAttribute("font-size", Math.max(TEXT, LEAST / shown));
+  });
 }
 
 // If the two drawings are built alike, change attributes and words (style sheets let them glide);

@@ -36,3 +36,16 @@ export function nearest(places, at, [dx, dy]) {
   });
   return best;
 }
+
+// Drawings of these widths fill rows on a laptop's screen: by how much they shrink so that the same
+// rows fit into a narrower room; 1 where there's room, or too little for that.
+export function besideScale(widths, room) {
+  const [laptop, gap, least] = [818, 16, 2 / 3];
+  let [row, widest] = [0, 1];
+  for (const width of widths) {
+    row = row && row + gap + width <= laptop ? row + gap + width : width;
+    widest = Math.max(widest, row);
+  }
+  const scale = Math.min(1, Math.floor(room) / widest);
+  return scale < least ? 1 : scale;
+}
