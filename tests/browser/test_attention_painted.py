@@ -223,9 +223,9 @@ def test_pictures_are_copied_or_saved(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy picture").click()
     page.wait_for_function(
-        "() => /Copied|Saved as PNG/.test(document.querySelector('.av-bar').innerText)"
+        "() => /Copied|Saved as PNG/.test(document.querySelector('.av-pictures').innerText)"
     )
-    assert "Copied" in page.locator(".av-bar").inner_text()
+    assert "Copied" in page.locator(".av-pictures").inner_text()
     size = page.evaluate(
         """async () => {
           const [item] = await navigator.clipboard.read();

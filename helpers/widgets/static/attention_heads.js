@@ -31,7 +31,7 @@ export function buildHeads(view) {
     span.style.cssText = `height:${pitch}px;line-height:${pitch}px`;
     return span;
   }));
-  const caption = make("div", { class: "av-caption" }, "All heads", make("span", { class: "av-muted" }, "one row per layer"));
+  const caption = make("div", { class: "av-caption" }, "All heads", view.geometry.panel > 180 ? make("span", { class: "av-muted" }, "one row per layer") : null);
   const table = make("div", { class: "av-table", role: "group", "aria-label": "All heads" }, make("span"), across, down, grid);
   view.heads.replaceChildren(caption, make("div", { class: "av-overflow" }, table));
 }

@@ -13,7 +13,8 @@ function addToken(view, side, index, extra = "") {
 }
 
 const HIGH = 376; // most that rows take, so that all of the view is on a laptop's screen
-const panelOf = (width) => clamp(Math.floor(width * 0.34), 190, 340);
+const TALL = 450; // most that rows and the names of the columns take
+const [panelOf, gapOf] = [(width) => (width < 700 ? 164 : clamp(Math.floor(width * 0.34), 190, 340)), (width) => (width < 700 ? 16 : 24)];
 
 function heatGeometry(view) {
   const { map, width } = view;
@@ -31,15 +32,18 @@ function heatGeometry(view) {
     const cell = clamp(Math.floor((room - left) / map.nk), least, most);
     return clamp(Math.floor((room - left - overhang(cell)) / map.nk), least, most);
   };
-  const panel = panelOf(width);
-  const beside = width - panel - 24;
+  const [panel, gap] = [panelOf(width), gapOf(width)];
+  const beside = width - panel - gap;
   let cell = fit(beside);
   const sits = left + map.nk * cell + overhang(cell) <= beside && cell >= 19;
   if (!sits) cell = fit(width - 2);
+  const topOf = (turn) => (turn === 0 ? 40 : turn === 45 ? Math.ceil(keyWidth * 0.71) + 28 : keyWidth + 18);
+  cell = clamp(Math.floor((TALL - topOf(turned(cell))) / map.nq), least, cell);
   const turn = turned(cell);
-  const top = turn === 0 ? 40 : turn === 45 ? Math.ceil(keyWidth * 0.71) + 28 : keyWidth + 18;
+  const top = topOf(turn);
   view.root.dataset.layout = sits ? "beside" : "below";
   view.root.style.setProperty("--panel", `${panel}px`);
+  view.root.style.setProperty("--gap", `${gap}px`);
   return { panel, cell, left, top, turn, pad: overhang(cell), step: Math.ceil(19 / cell) };
 }
 
@@ -79,12 +83,13 @@ export function buildHeatmap(view) {
 export function buildLines(view) {
   const { map, width } = view;
   const [left, right] = [widest(map.queries) + 30, widest(map.keys) + 84];
-  const panel = panelOf(width);
-  const beside = width - panel - 24 >= left + right + 80;
-  const room = (beside ? width - panel - 24 : width) - left - right - 20;
+  const [panel, gap] = [panelOf(width), gapOf(width)];
+  const beside = width - panel - gap >= left + right + 80;
+  const room = (beside ? width - panel - gap : width) - left - right - 20;
   const middle = clamp(room, 60, 420);
   const row = clamp(Math.floor(HIGH / Math.max(map.nq, map.nk)), 24, 34);
   view.root.style.setProperty("--panel", `${panel}px`);
+  view.root.style.setProperty("--gap", `${gap}px`);
   view.geometry = { panel, row, left, middle, right };
   view.root.dataset.layout = beside ? "beside" : "below";
   const lists = ["query", "key"].map((side) => {

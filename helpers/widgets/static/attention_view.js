@@ -13,7 +13,7 @@ import { clamp, digits } from "./text.js";
 import { setRoving, tokenOf } from "./tokens.js";
 
 const TRAITS = ["tab", "layer", "head", "view", "selected", "side"].map((name) => `change:${name}`).join(" ");
-const KEYS = "Keys: arrows between tokens · Enter pins · Esc unpins · H head · L layer (Shift: back) · V view";
+const KEYS = "Keys: arrows · Enter pins · Esc unpins · H head · L layer · V view";
 
 class AttentionView {
   constructor(model, maps, el) {
@@ -103,12 +103,12 @@ class AttentionView {
     this.tip = make("div", { class: "av-tip", "aria-hidden": "true" });
     this.heads = make("div", { class: "av-heads" });
     this.readout = make("div", { class: "av-readout" });
-    this.panel = make("div", { class: "av-panel" }, this.heads, this.readout);
+    this.panel = make("div", { class: "av-panel" }, this.heads, this.readout, make("div", { class: "av-pictures" }, this.copy, this.save));
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     const tabs = this.maps.length > 1 ? this.tabs : null;
-    const bar = make("div", { class: "av-bar" }, tabs, this.views, make("span", { class: "av-space" }), this.copy, this.save);
+    const bar = make("div", { class: "av-bar" }, tabs, this.views);
     const body = make("div", { class: "av-body" }, this.stage, this.panel);
-    const foot = make("div", { class: "av-foot" }, KEYS);
+    const foot = make("div", { class: "av-foot", title: "Shift+H and Shift+L go back" }, KEYS);
     this.root = make("div", { class: "av", role: "group", "aria-label": "Attention view" }, bar, this.sliders, body, foot, this.live);
   }
 
