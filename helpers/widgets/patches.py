@@ -56,11 +56,11 @@ class PatchCutter(Explorer):
         image, side = self.pictures.images[self.picture].numpy(), self.side
         along, gap = SIDE // side, 4 if side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
-        left, right = Sheet(BOX + 20, BOX + 40), Sheet(400, BOX + 40)
+        left, right = Sheet(BOX + 20, BOX + 40), Sheet(474, BOX + 40)
         left.text(10, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
         right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
         per_line = {2: 28, 4: 14, 7: 8, 14: 4}[side]
-        small = 392 / per_line
+        small = right.width / per_line
         # On dark paper, a cut between black patches would not be seen.
         left.rect(10, 28, BOX, BOX, GREY, opacity=0.4)
         for i in range(along**2):

@@ -12,6 +12,7 @@ WORDS = ("the", "cat", "sleeps")
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
+CELL = 70  # pixels of a vector's entry
 STEPS = (
     "1 Project: a query for the word, keys and values for all words.",
     "2 Score: the dot product of the query with every key.",
@@ -113,31 +114,31 @@ class SixSteps(Explorer):
         return [self._draw_scores(), self._draw_mixture()]
 
     def _draw_scores(self):
-        sheet, found = Sheet(420, 300), self.numbers
+        sheet, found = Sheet(480, 300), self.numbers
         self._draw_vector(sheet, 0, 30, f"q of {self.word}", found["query"], BLUE)
         for i, word in enumerate(WORDS):
             y = 106 + 72 * i
             self._draw_vector(sheet, 0, y, f"k of {word}", found["keys"][i], ORANGE)
             if word != self.word:
-                sheet.target(0, y - 26, 170, 62, f"Take {word} as the word", word=word)
+                sheet.target(0, y - 26, 3 * CELL + 2, 62, f"Take {word} as the word", word=word)
             for x, value, step in (
-                (214, number(found["scores"][i], 1), 2),
-                (290, number(found["scores"][i] / 3**0.5), 3),
-                (376, number(found["weights"][i]), 4),
+                (256, number(found["scores"][i], 1), 2),
+                (342, number(found["scores"][i] / 3**0.5), 3),
+                (432, number(found["weights"][i]), 4),
             ):
                 colour = PURPLE if step == 4 else INK
                 words = value if self.step >= step else ""
                 sheet.text(x, y + 24, words, colour, 18, "middle", bold=step == 4)
             weight = float(found["weights"][i]) if self.step >= 4 else 0
-            sheet.rect(336, y + 34, 80, 8, PALE)
-            sheet.rect(336, y + 34, 80 * weight, 8, PURPLE)
-        for x, head, step in ((214, "q · k", 2), (290, "/ √3", 3), (376, "weight", 4)):
+            sheet.rect(390, y + 34, 84, 8, PALE)
+            sheet.rect(390, y + 34, 84 * weight, 8, PURPLE)
+        for x, head, step in ((256, "q · k", 2), (342, "/ √3", 3), (432, "weight", 4)):
             sheet.text(x, 70, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
             sheet.target(x - 40, 50, 80, 28, f"Go to step {step}", step=step)
         return sheet
 
     def _draw_mixture(self):
-        sheet, found = Sheet(380, 300), self.numbers
+        sheet, found = Sheet(320, 300), self.numbers
         weighed = self.step >= 5
         for i, word in enumerate(WORDS):
             y, weight = 106 + 72 * i, found["weights"][i]
@@ -154,6 +155,6 @@ class SixSteps(Explorer):
     def _draw_vector(self, sheet, x, y, name, values, colour):
         sheet.text(x, y - 8, name, colour)
         for j, value in enumerate(values.tolist()):
-            sheet.rect(x + 56 * j, y, 56, 34, "white", colour)
+            sheet.rect(x + CELL * j, y, CELL, 34, "white", colour)
             digits = 0 if float(value).is_integer() else 2
-            sheet.text(x + 56 * j + 28, y + 23, number(value, digits), INK, anchor="middle")
+            sheet.text(x + CELL * (j + 0.5), y + 23, number(value, digits), INK, anchor="middle")

@@ -7,7 +7,7 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet, number
 
 MOST_WORDS = 12
-ROW, LEFT, WIDE = 26, 190, 300  # pixels: from row to row, where the bars begin, how long they are
+ROW, LEFT, WIDE = 26, 190, 560  # pixels: from row to row, where the bars begin, how long they are
 
 
 class WordFlipper(SentenceExplorer):
@@ -64,7 +64,7 @@ class WordFlipper(SentenceExplorer):
     def draw(self):
         """Draw one bar for the whole review and one per word that is left out."""
         words, positive = self.numbers["words"], self.numbers["positive"]
-        sheet = Sheet(620, 60 + ROW * len(positive))
+        sheet = Sheet(LEFT + WIDE + 60, 60 + ROW * len(positive))
         chosen = self.left_out if self.left_out <= len(words) else 0
         kept = [word for i, word in enumerate(words, 1) if i != chosen]
         sheet.text(0, 18, " ".join(kept), INK, bold=True)
@@ -80,6 +80,6 @@ class WordFlipper(SentenceExplorer):
             sheet.rect(min(middle, end), y, abs(end - middle), 18, colour, round=2)
             sheet.text(LEFT - 10, y + 14, label, INK, anchor="end", bold=i == chosen)
             sheet.text(LEFT + WIDE + 10, y + 14, f"{chance:.2f}", colour, bold=i == chosen)
-            sheet.target(0, y - 3, 620, ROW - 2, f"Show {label}", left_out=i)
+            sheet.target(0, y - 3, sheet.width, ROW - 2, f"Show {label}", left_out=i)
         sheet.line(middle, 48, middle, 52 + ROW * len(positive), GREY)
         return sheet
