@@ -21,7 +21,13 @@ from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.patches import PatchCutter
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
-from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature, scale_measurements
+from helpers.widgets.softmax_scale import (
+    EVEN,
+    ScaleExplorer,
+    SoftmaxTemperature,
+    random_vectors,
+    scale_measurements,
+)
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
 
 CHANGES = {
@@ -29,7 +35,7 @@ CHANGES = {
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
                          "fourth": 3.0, "fifth": 3.0},
-    ScaleExplorer: {"power": 2, "divide": True},
+    ScaleExplorer: {"power": 2.0, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
     MaskBuilder: {"causal": False, "padding": 3, "cross": True, "query": 5,
                   "flipped": (7, 8)},
     SixSteps: {"step": 2, "word": "cat", "the": "2 2 2", "cat": "1 1 1", "sleeps": "0 0 1"},
@@ -193,10 +199,32 @@ def test_temperature_ends_in_a_look_up_and_in_a_mixture():
 
 
 def test_variance_is_the_width_and_scaling_keeps_it_at_one():
-    for width in (4, 64, 256):
-        assert scale_measurements(width, False)[0] == pytest.approx(width, rel=0.15)
-        assert scale_measurements(width, True)[0] == pytest.approx(1, rel=0.15)
-    assert scale_measurements(256, False)[2] < 0.3 * scale_measurements(256, True)[2]
+    query, keys = random_vectors()
+    for power in (2, 6, 8):
+        width = 2**power
+        widget = ScaleExplorer(power=power, draw_number=3)
+        wanted = keys[2, :, :width] @ query[2, 0, :width]
+        torch.testing.assert_close(widget.numbers["scores"], wanted, rtol=1e-4, atol=1e-4)
+        raw = widget.numbers["mean of 200"]
+        widget.divide = True
+        scaled = widget.numbers["mean of 200"]
+        assert raw["variance"] == pytest.approx(width, rel=0.15)
+        assert scaled["variance"] == pytest.approx(1, rel=0.15)
+    assert raw["gradient"] < 0.3 * scaled["gradient"]
+
+
+def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
+    scores = torch.randn(16, generator=torch.Generator().manual_seed(1)).mul(3)
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    found = scale_measurements(scores)["gradient"]
+    assert found == pytest.approx(jacobian.diagonal().mean().item() / EVEN, rel=1e-5)
+    assert scale_measurements(torch.zeros(16))["gradient"] == pytest.approx(1)
+    widget = ScaleExplorer(divide=True)
+    drawn = widget.numbers["drawn"]
+    send(widget, set={"key": 4, "push": 3.0}, number=1)
+    pushed = drawn + 3 * torch.eye(16)[3]
+    torch.testing.assert_close(widget.numbers["weights"], pushed.softmax(-1))
+    assert "You moved key 4" in widget.tell()[1]
 
 
 @pytest.mark.parametrize("shift", [0, 1, 13, 32])

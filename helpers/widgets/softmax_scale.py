@@ -6,12 +6,14 @@ import torch
 import traitlets
 
 from helpers.metrics import attention_entropy
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SIGNED
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Plot, Sheet, number, track
+from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, track
 
-WIDTHS = tuple(2**i for i in range(10))  # 1 to 512
-N_KEYS = 16
+N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
+# Where the curves are measured: at powers of 2 whose widths are whole numbers.
+STOPS = sorted({math.log2(round(2 ** (i / 4))) for i in range(4 * MOST_POWER + 1)})
+EVEN = (1 - 1 / N_KEYS) / N_KEYS  # gradient of a weight by its own score where all are equal
 SCORES = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -82,103 +84,211 @@ class SoftmaxTemperature(Explorer):
         return sheet
 
 
-def scale_measurements(width, divide, n_draws=400, seed=0):
-    """Measure scores of random queries and keys of a width, and what a softmax makes of them.
+def random_vectors(n_draws=N_DRAWS, seed=0):
+    """Draw queries and keys whose entries are independent, with mean 0 and variance 1.
 
     Parameters
     ----------
-    width : int
-        Of queries and keys, whose components are independent with variance 1.
-    divide : bool
-        Divide the scores by the root of the width.
-    n_draws : int, default=400
+    n_draws : int, default=200
     seed : int, default=0
 
     Returns
     -------
-    variance, entropy, gradient : float
-        Of the scores; of a row of 16 weights, in nats; the mean size of the derivative of a
-        weight with respect to its own score.
+    query : Tensor of shape (n_draws, 1, 512)
+    keys : Tensor of shape (n_draws, 16, 512)
+    """
+    generator = torch.Generator().manual_seed(seed)
+    shape = n_draws, N_KEYS + 1, 2**MOST_POWER
+    return torch.randn(shape, generator=generator).split((1, N_KEYS), dim=1)
+
+
+def scale_measurements(scores):
+    """Measure rows of scores, and what a softmax makes of them.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., 16)
+
+    Returns
+    -------
+    found : dict of str to float
+        `variance` of the scores; `entropy` of the weights, in nats; `strongest`, the largest
+        weight; `gradient`, the derivative of a weight with respect to its own score, as a share of
+        what it is where all weights are equal. All are means.
 
     Source
     ------
     Vaswani et al. (2017), "Attention Is All You Need", section 3.2.1, footnote 4.
     """
-    generator = torch.Generator().manual_seed(seed)
-    query = torch.randn(n_draws, width, generator=generator)
-    keys = torch.randn(n_draws, N_KEYS, width, generator=generator)
-    scores = (keys @ query[..., None]).squeeze(-1)
-    if divide:
-        scores = scores / math.sqrt(width)
     weights = scores.softmax(-1)
-    gradient = (weights * (1 - weights)).mean()
-    return scores.var().item(), attention_entropy(weights).mean().item(), gradient.item()
+    return {
+        "variance": scores.var().item(),
+        "entropy": attention_entropy(weights).mean().item(),
+        "strongest": weights.amax(-1).mean().item(),
+        "gradient": (weights * (1 - weights)).mean().item() / EVEN,
+    }
 
 
 class ScaleExplorer(Explorer):
-    """The width of the keys moves three measurements at once: variance, entropy, gradient.
+    """Pull random vectors longer, divide by √d_k or don't, and feel where the softmax saturates.
 
     Parameters
     ----------
     **state : traits
-        `power` (0 to 9: the width is 2 to this power) and `divide` (bool: by the root of it).
+        `power` (0 to 9: the width is 2 to this power), `divide` (bool: by the root of the width),
+        `draw_number` (1 to 200: which random vectors), `key` (1 to 16: whose score is moved) and
+        `push` (by how much).
     """
 
-    power = traitlets.Int(6, min=0, max=9).tag(state=True)
+    power = traitlets.Float(6.0, min=0.0, max=float(MOST_POWER)).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
+    draw_number = traitlets.Int(1, min=1, max=N_DRAWS).tag(state=True)
+    key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
+    push = traitlets.Float(0.0, min=-200.0, max=200.0).tag(state=True)
 
     def build(self):
-        """Make the controls."""
+        """Draw the vectors, measure them at every width, and make the controls."""
+        self._query, self._keys = random_vectors()
+        self._products = (self._query * self._keys).cumsum(-1)  # at each width, the dot products
         self._curves = {
-            divide: [scale_measurements(width, divide) for width in WIDTHS]
+            divide: [scale_measurements(self._scores(p, divide))["gradient"] for p in STOPS]
             for divide in (False, True)
         }
-        self.slider("power", "Width of a key, d_k = 2 to the power of")
+        self.play("draw_number", "Random vectors", interval=500)
         self.switch("divide", "Divide the scores by √d_k")
         self.button("Start again", self.reset)
 
+    def _scores(self, power, divide):
+        width = round(2**power)
+        return self._products[..., width - 1] / (math.sqrt(width) if divide else 1)
+
     def compute(self):
-        """Look up the measurements of this width."""
-        variance, entropy, gradient = self._curves[self.divide][self.power]
-        width = WIDTHS[self.power]
-        return {"width": width, "variance": variance, "entropy": entropy, "gradient": gradient}
+        """Score this draw's keys, move one score, and measure this draw and all of them."""
+        every = self._scores(self.power, self.divide)
+        drawn = every[self.draw_number - 1]
+        scores = drawn + self.push * torch.eye(N_KEYS)[self.key - 1]
+        return {
+            "width": round(2**self.power),
+            "drawn": drawn,
+            "scores": scores,
+            "weights": scores.softmax(-1),
+            "this draw": scale_measurements(scores),
+            f"mean of {N_DRAWS}": scale_measurements(every),
+        }
+
+    def tell(self):
+        """Say what this width does on average, and what the moved score did."""
+        found = self.numbers
+        mean = found[f"mean of {N_DRAWS}"]
+        how = "divided" if self.divide else "not divided"
+        headline = (
+            f"d_k = {found['width']}, {how}: the top key gets {mean['strongest']:.0%} on average, "
+            f"and {mean['gradient']:.0%} of the gradient is left."
+        )
+        if not self.push:
+            return headline, "Pull the vectors' end, or drag any dot: does its weight follow?"
+        i = self.key - 1
+        before = found["drawn"].softmax(-1)[i]
+        return headline, (
+            f"You moved key {self.key} from {number(found['drawn'][i], 1)} to "
+            f"{number(found['scores'][i], 1)}. Its weight went from {number(before, 3)} to "
+            f"{number(found['weights'][i], 3)}."
+        )
 
     def describe(self):
         """Say in words what the picture shows."""
         found = self.numbers
-        how = "divided by the root of the width" if self.divide else "not divided"
         return (
-            f"Three curves over the width of a key, scores {how}. At width {found['width']}: "
-            f"variance {number(found['variance'])}, entropy {number(found['entropy'])} nats, "
-            f"gradient {number(found['gradient'], 4)}."
+            f"{' '.join(self.tell())} Random vectors {self.draw_number}: {N_KEYS} scores with "
+            f"variance {number(found['this draw']['variance'])}, largest weight "
+            f"{number(found['weights'].max())}."
         )
 
     def draw(self):
-        """Draw three curves side by side, the chosen width marked; it can be dragged in each."""
-        panels = (
-            ("Variance of the scores", "variance", (0.4, 700), True, ORANGE, (1, 10, 100)),
-            (f"Entropy of {N_KEYS} weights, nats", "entropy", (0, 2.9), False, BLUE, (0, 1, 2)),
-            ("Gradient: weight by its score", "gradient", (0, 0.06), False, GREEN, (0, 0.03)),
-        )
-        return [self._draw_curve(n, *panel) for n, panel in enumerate(panels)]
+        """Draw vectors, scores and weights, and beside them the gradient at every width."""
+        return [self._draw_keys(), self._draw_gradient()]
 
-    def _draw_curve(self, n, title, name, limits, log, colour, ticks):
-        sheet, width = Sheet(262, 290), self.numbers["width"]
-        value = number(self.numbers[name], 4 if name == "gradient" else 2)
-        sheet.text(0, 18, title, colour, bold=True)
-        sheet.text(0, 44, f"{value} at d_k = {width}", colour)
-        plot = Plot(sheet, 46, 58, 200, 170, (0.9, 600), limits, log_x=True, log_y=log)
-        plot.ticks(across=(1, 8, 64, 512), up=ticks)
+    def _draw_keys(self):
+        sheet, found = Sheet(400, 374), self.numbers
+        width, i = found["width"], self.key - 1
+        end = 24 + 350 * self.power / MOST_POWER
+        title = "entry" if width == 1 else "entries"
+        sheet.text(0, 18, f"A query and key {i + 1}: {width} {title} each", BLUE, bold=True)
+        vectors = (self._query, 0), (self._keys, i)
+        for row, (drawn, which) in enumerate(vectors):
+            values = drawn[self.draw_number - 1, which, None, :width]
+            sheet.pixels(0, 28 + 18 * row, end, 15, values, SIGNED, -3, 3)
+        sheet.rect(end, 24, 12, 41, "white", BLUE, 3, round=5)
+        across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=0.25)
+        sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
+        self._draw_scores(sheet)
+        sheet.text(44, 294, "Weights", PURPLE, bold=True)
+        largest = f"largest {number(found['weights'].max())}"
+        sheet.text(396, 294, largest, PURPLE, anchor="end")
+        for i, weight in enumerate(found["weights"].tolist()):
+            x = 44 + 22 * i
+            sheet.rect(x, 302, 20, 70, PALE)
+            sheet.rect(x, 372 - 70 * weight, 20, 70 * weight, PURPLE)
+        return sheet
+
+    def _draw_scores(self, sheet):
+        """Draw a dot per key on a line from −60 to 60; each can be dragged."""
+        found, top, bottom, most = self.numbers, 96, 272, 60
+        middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
+        typical = 1 if self.divide else math.sqrt(found["width"])
+        formula = "q · k / √d_k" if self.divide else "q · k"
+        sheet.text(44, 88, f"Scores {formula}", ORANGE, bold=True)
+        sheet.text(396, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
+        for value in (most, 0, -most):
+            sheet.text(36, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
+        for i in range(N_KEYS):
+            sheet.rect(44 + 22 * i, top, 20, bottom - top, PALE)
+        sheet.rect(44, middle - unit * typical, 350, 2 * unit * typical, ORANGE, opacity=0.2)
+        pairs = zip(found["drawn"].tolist(), found["scores"].tolist(), strict=True)
+        for i, (drawn, score) in enumerate(pairs, 1):
+            x, on = 32 + 22 * i, i == self.key
+            sheet.rect(x - 10, middle - unit * drawn - 1, 20, 2 if on else 0, INK)
+            y = middle - unit * max(-most, min(most, score))
+            sheet.dot(x, y, 8, ORANGE, INK if on else "white", 3 if on else 1.5)
+            limits = -most - drawn, most - drawn
+            pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0, step=0.5)
+            words = f"{number(score, 1)}, weight {number(found['weights'][i - 1])}"
+            sheet.handle(x - 11, top, 22, bottom - top, f"Score of key {i}", words, pull, key=i)
+
+    def _draw_gradient(self):
+        sheet, found = Sheet(400, 374), self.numbers
+        sheet.text(0, 18, "Gradient left (100%: equal weights)", GREEN, bold=True)
+        plot = Plot(sheet, 56, 34, 336, 196, (0, MOST_POWER), (0, 1.05))
+        widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 3)]
+        plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
+        sheet.rect(56, plot.y(0.1), 336, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
+        sheet.text(64, plot.y(0) - 4, "saturated: under 10%", BAD)
         for divide in (True, False):
-            heights = [row[n] for row in self._curves[divide]]
             on = divide == self.divide
-            plot.curve(WIDTHS, heights, colour if on else GREY, 2.5, None if on else "5 5")
-        x = plot.x(width)
-        sheet.line(x, 58, x, 228, colour, 1.5, "2 4")
-        plot.dot(width, self.numbers[name], 8, colour)
-        ends = plot.x(WIDTHS[0]), plot.x(WIDTHS[-1])
-        drag = track("x", "power", ends, (0, len(WIDTHS) - 1), self.power, step=1)
-        sheet.handle(46, 58, 200, 170, f"{title}: width of a key", str(width), drag)
-        other = "not divided" if self.divide else "divided by √d_k"
-        sheet.text(0, 282, f"- - {other}", GREY)
+            colour = GREEN if on else GREY
+            plot.curve(STOPS, self._curves[divide], colour, 2.5, None if on else "5 5")
+        sheet.text(plot.x(5.7), plot.y(0.8), "divided by √d_k", GREEN if self.divide else GREY,
+                   anchor="end", bold=self.divide)  # fmt: skip
+        sheet.text(plot.x(4.6), plot.y(0.28), "not divided", GREY if self.divide else GREEN,
+                   anchor="end", bold=not self.divide)  # fmt: skip
+        names = "this draw", f"mean of {N_DRAWS}"
+        own, mean = (found[name] for name in names)
+        at = math.log2(found["width"])
+        plot.dot(at, min(own["gradient"], 1.05), 5, ORANGE)
+        plot.dot(at, mean["gradient"], 8, GREEN)
+        across = track("x", "power", (56, 392), (0, MOST_POWER), self.power, step=0.25)
+        sheet.handle(56, 34, 336, 196, "Entries per vector, along the curve", str(found["width"]),
+                     across)  # fmt: skip
+        for x, name, colour in ((266, names[0], ORANGE), (396, names[1], GREEN)):
+            sheet.text(x, 286, name, colour, anchor="end", bold=True)
+        rows = (
+            ("variance of the scores", "variance", "{:.3g}"),
+            ("strongest weight", "strongest", "{:.0%}"),
+            ("gradient left", "gradient", "{:.0%}"),
+        )
+        for i, (words, name, form) in enumerate(rows):
+            y = 314 + 26 * i
+            sheet.text(0, y, words)
+            sheet.text(266, y, form.format(own[name]), anchor="end")
+            sheet.text(396, y, form.format(mean[name]), anchor="end", bold=True)
         return sheet

@@ -18,6 +18,7 @@ from helpers.widgets.readable import xml_text
 TEXT = 16  # pixels, 12 points
 LAPTOP = 818  # pixels: what drawings side by side have on a laptop, beside the file browser
 RULE = "#dde2e7"  # thin lines behind everything
+BAD = "#b3261e"  # what doesn't work
 PALE = "#f1f4f7"  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
@@ -103,7 +104,7 @@ class Sheet:
             f'aria-label="{xml_text(label)}" data-set="{xml_text(json.dumps(changes))}"/>'
         )
 
-    def handle(self, x, y, width, height, label, value, *tracks):
+    def handle(self, x, y, width, height, label, value, *tracks, **also):
         """Make a place that can be dragged, or moved by arrow keys.
 
         Parameters
@@ -115,15 +116,18 @@ class Sheet:
             Where it stands, in words.
         *tracks : dict
             One or two of `track`: along which axis which trait goes.
+        **also : traits and the values they get as soon as it's moved
+            Which of several handles it is, where they share a trait.
         """
         first = tracks[0]
+        also = f' data-also="{xml_text(json.dumps(also))}"' if also else ""
         self.shapes.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
             f'class="handle" fill="white" fill-opacity="0" role="slider" tabindex="0" '
             f'aria-label="{xml_text(label)}" aria-valuetext="{xml_text(value)}" '
             f'aria-valuemin="{min(first["low"], first["high"]):g}" '
             f'aria-valuemax="{max(first["low"], first["high"]):g}" '
-            f'aria-valuenow="{first["now"]:g}" data-drag="{xml_text(json.dumps(tracks))}"/>'
+            f'aria-valuenow="{first["now"]:g}" data-drag="{xml_text(json.dumps(tracks))}"{also}/>'
         )
 
     # Shapes -----------------------------------------------------------------------------------

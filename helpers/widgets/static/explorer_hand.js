@@ -2,7 +2,8 @@
 // clicked, by mouse, finger, pen and keys alike.
 //
 // data-set='{"trait": value}' is set by a click or Enter; data-drag holds one or two tracks, each
-// {axis, trait, from, to, low, high, step}: the trait follows the pointer along its axis.
+// {axis, trait, from, to, low, high, step}: the trait follows the pointer along its axis; what
+// data-also holds is set with it.
 
 import { nearest, stepped, valueAt } from "./scales.js";
 
@@ -31,12 +32,15 @@ function setFrom(explorer, target) {
   explorer.ask({ set: JSON.parse(target.dataset.set) });
 }
 
+const alsoSet = (handle) => JSON.parse(handle.dataset.also || "{}");
+
 function startDrag(explorer, event) {
   const handle = event.target.closest("[data-drag]");
   if (!handle || event.button) return;
   event.preventDefault();
   handle.focus({ preventScroll: true });
   const tracks = JSON.parse(handle.dataset.drag);
+  const also = alsoSet(handle);
   explorer.dragging = handle;
   const svg = handle.ownerSVGElement;
   const index = [...explorer.picture.children].indexOf(svg);
@@ -45,7 +49,7 @@ function startDrag(explorer, event) {
     const drawing = explorer.picture.children[index];
     const point = new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM().inverse());
     const set = Object.fromEntries(tracks.map((track) => [track.trait, valueAt(point[track.axis], track)]));
-    explorer.ask({ set });
+    explorer.ask({ set: { ...also, ...set } });
   };
   const end = () => {
     for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, end);
@@ -65,7 +69,10 @@ function onKey(explorer, event) {
     const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
     const size = event.shiftKey ? 10 : 1;
     const steps = size * (arrow[0] - arrow[1]); // right and up are more
-    explorer.ask({ set: { [along.trait]: stepped(explorer.state[along.trait], steps, along) } });
+    const also = alsoSet(target);
+    const held = Object.entries(also).every(([name, value]) => explorer.state[name] === value);
+    const now = held ? explorer.state[along.trait] : along.now; // the trait was another handle's
+    explorer.ask({ set: { ...also, [along.trait]: stepped(now, steps, along) } });
     return true;
   }
   if (!target.matches("[data-set]")) return false;
