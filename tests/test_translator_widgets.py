@@ -16,11 +16,12 @@ from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS, PAD
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
 from helpers.widgets.head_switches import HeadSwitches, attention_layers, pairs_loss
-from helpers.widgets.shape_tracer import N_STAGES, ShapeTracer, stages
+from helpers.widgets.shape_steps import N_STAGES, stages, try_line
+from helpers.widgets.shape_tracer import ShapeTracer
 
 CHANGES = {
     HeadSwitches: {"silent": ("cross 3.1", "cross 2.2"), "alone": True},
-    ShapeTracer: {"step": 7, "sentence": "Un chat dort."},
+    ShapeTracer: {"step": 7, "sentence": "Un chat dort.", "lit": "D", "line": "tensor([[1]])"},
     DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam", "forced": (9,)},
 }
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
@@ -175,6 +176,90 @@ def test_first_layers_are_the_models_own(translator):
                "F": 512, "V": 4000}  # fmt: skip
     for stage in found:
         assert tuple(stage.tensor.shape) == tuple(letters[one] for one in stage.letters.split())
+
+
+def test_every_line_makes_its_tensor_and_every_slip_does_not(make):
+    found = make(ShapeTracer).numbers["stages"]
+    for stage in found:
+        own = try_line(stage.line, stage.names, stage.tensor.shape)
+        torch.testing.assert_close(own.tensor, stage.tensor)
+        if stage.slip:
+            broken = try_line(stage.slip, stage.names, stage.tensor.shape)
+            assert broken.tensor is None or not broken.tensor.equal(stage.tensor), stage.slip
+            assert broken.tensor is not None or broken.why or broken.said, stage.slip
+    assert sum(bool(stage.slip) for stage in found) == N_STAGES - 2  # all but the ids
+
+
+SIZES = {"q": (1, 4, 11, 64), "k": (1, 4, 11, 64), "x": (1, 11, 256), "memory": (1, 13, 256),
+         "weights": (1, 4, 11, 11), "E": (4000, 256)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "clash"),
+    [
+        ("(q @ k / 8).softmax(-1)", [("q", {3}), ("k", {2})]),
+        ("x = x + memory", [("x", {1}), ("memory", {1})]),
+        ("x @ E", [("x", {2}), ("E", {0})]),
+        ("x * weights", [("x", {2}), ("weights", {3})]),
+        ("2 * (weights @ q[:, :3])", [("weights", {1}), ("q[:, :3]", {1})]),
+        ("layer(q.flatten(2))", [("q.flatten(2)", {2})]),
+    ],
+)
+def test_a_broken_line_shows_pytorchs_error_and_the_dimensions_that_clash(line, clash):
+    names = {name: torch.zeros(size) for name, size in SIZES.items()}
+    trial = try_line(line, {**names, "layer": torch.nn.Linear(256, 8)}, (1, 11, 8))
+    assert [(words, bad) for words, _, bad in trial.operands] == clash
+    sizes = [str(shape[i]) for _, shape, bad in trial.operands for i in bad]
+    assert all(size in trial.why for size in sizes)
+    with pytest.raises(RuntimeError) as raised:
+        eval(line.removeprefix("x = "), {**names, "layer": torch.nn.Linear(256, 8)})
+    assert str(raised.value).startswith(trial.said)
+    assert trial.said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x = y +", "can't read"),
+        ("import os", "can't read"),
+        ("x = 1; y = 2", "can't read"),
+        ("shape = x.shape", "of type Size, not a tensor"),
+        ("x = z", "no z at this step. The tensors here: E, k, memory"),
+        ("x = open('file')", "no open at this step"),
+        ("x = x.transpose(1, 2)", "can't use a tensor of this shape"),
+    ],
+)
+def test_a_line_that_gives_nothing_useful_is_answered_in_words(line, said):
+    trial = try_line(line, {n: torch.zeros(size) for n, size in SIZES.items()}, (1, 11, 256))
+    assert trial.tensor is None
+    assert said in trial.why
+
+
+def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
+    widget = make(ShapeTracer, step=7)
+    own = widget.line
+    assert "q @ k.transpose" in own
+    widget.controls["Break it"].click()
+    assert "64 isn't 11" in widget.describe()
+    assert widget.controls["Break it"].hidden
+    widget.controls["Mend it"].click()
+    assert widget.line == own
+    widget.line = "weights = (q @ k.mT / K ** 0.5).softmax(-1)"
+    assert "Your line is right as well" in widget.describe()
+    widget.line = "weights = (q @ k.mT).softmax(-1)"
+    assert "numbers differ" in widget.describe()
+    widget.step = 8
+    assert widget.line == "context = weights @ v"
+    widget.line = " "
+    assert widget.line == "context = weights @ v"
+
+
+def test_a_lit_size_is_counted_in_every_tensor(make):
+    widget = make(ShapeTracer, lit="T")
+    having = [stage for stage in widget.numbers["stages"] if "T" in stage.letters]
+    assert f"{len(having)} of the {N_STAGES} tensors" in widget.describe()
+    widget.sentence = "Un chat dort."
+    assert f"T = {len(widget.numbers['T'])}" in widget.describe()
 
 
 # Decoding ---------------------------------------------------------------------------------------

@@ -1,25 +1,35 @@
-"""One sentence through the whole Transformer: every tensor's name, shape and meaning."""
+"""Every tensor of a sentence on its way through the Transformer, and the line that makes it."""
 
 import math
-from typing import NamedTuple
+from textwrap import wrap
 
 import torch
 import traitlets
 from matplotlib.colors import to_hex
 
-from helpers.attention import scaled_dot_product_attention
-from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import TranslatedSentence
-from helpers.widgets.svg import Sheet, number
+from helpers.widgets.shape_steps import N_STAGES, stages, try_line
+from helpers.widgets.svg import BAD, PALE, Sheet, number
 
 ROW, HALF = 24, 13  # pixels from one line of the list to the next; lines of its first column
-N_STAGES = 28
+LETTER = 12  # pixels from one letter of a shape to the next
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
 COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
+LETTERS = {
+    "B": "sentences in the batch",
+    "S": "tokens of the source",
+    "T": "tokens of the target",
+    "D": "width of the model",
+    "H": "heads",
+    "K": "width of a head",
+    "F": "width inside the feed-forward layer",
+    "V": "tokens in the vocabulary",
+}
 
 SHORT = {
+    "embeddings × √D": "embeddings",
     "contexts of the heads": "head contexts",
     "joined, through W_O": "through W_O",
     "feed-forward, inside": "FFN, inside",
@@ -28,145 +38,8 @@ SHORT = {
 }
 
 
-class Stage(NamedTuple):
-    """One tensor on its way: `part` of the model, `name`, `letters` of its shape, and what it is.
-
-    `tensor` is the tensor itself, `meaning` one or two lines of words.
-    """
-
-    part: str
-    name: str
-    letters: str
-    tensor: torch.Tensor
-    meaning: tuple
-
-
-@torch.no_grad()
-def stages(model, src_ids, tgt_ids):
-    """Follow one sentence and its shifted translation through a pre-norm Transformer.
-
-    Parameters
-    ----------
-    model : Transformer
-        With ``norm_first=True``.
-    src_ids : integer Tensor of shape (1, S)
-    tgt_ids : integer Tensor of shape (1, T)
-        Shifted right: it begins with the begin-of-sentence token.
-
-    Returns
-    -------
-    stages : list of Stage
-        The first layer of each stack in full, the others in one step. The last two hold the
-        probabilities and the likeliest tokens.
-
-    Source
-    ------
-    Vaswani et al. (2017), "Attention Is All You Need", figure 1.
-    """
-    mask = padding_mask(src_ids, model.config.pad_id)
-    found = _encoder_stages(model, src_ids, mask)
-    memory = found[-1].tensor
-    found += _decoder_stages(model, tgt_ids, memory, mask)
-    hidden = found[-1].tensor
-    logits = model.output_proj(hidden)
-    chances = logits.softmax(-1)
-    return found + [
-        Stage("output", "logits", "B T V", logits,
-              ("A score for every token of the vocabulary,", "at every position.")),
-        Stage("output", "probabilities", "B T V", chances,
-              ("The softmax over the vocabulary:", "each row sums to 1.")),
-        Stage("output", "likeliest tokens", "B T", chances.argmax(-1),
-              ("What the model would write after each prefix.",
-               "In training, the loss compares it with the target.")),
-    ]  # fmt: skip
-
-
-def _encoder_stages(model, ids, mask):
-    layer = model.encoder_layers[0]
-    embedded = model.src_embedding(ids) * model.config.d_model**0.5
-    x = model.embed(ids, model.src_embedding)
-    h = layer.residual_1.norm(x)
-    q = layer.self_attention.project_query(h)
-    k, v = layer.self_attention.project_key_value(h, h)
-    context, weights = scaled_dot_product_attention(q, k, v, mask)
-    merged, _ = layer.self_attention(h, h, h, mask)
-    added = x + merged
-    normed = layer.residual_2.norm(added)
-    wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
-    return [
-        Stage("encoder", "source ids", "B S", ids,
-              ("The sentence as numbers: the ids of its", "tokens in the vocabulary.")),
-        Stage("encoder", "embeddings × √D", "B S D", embedded,
-              ("A learned vector per token, scaled up", "to about the size of the positions.")),
-        Stage("encoder", "plus positions", "B S D", x,
-              ("The sinusoids are added.", "From here on, the vectors contain the order.")),
-        Stage("encoder", "queries, layer 1", "B H S K", q,
-              ("What each word is looking for, per head.", "D is split into H heads of K.")),
-        Stage("encoder", "keys, layer 1", "B H S K", k,
-              ("What each word can be matched on.", "The same size as the queries.")),
-        Stage("encoder", "values, layer 1", "B H S K", v,
-              ("What each word passes on", "to those that attend to it.")),
-        Stage("encoder", "weights, layer 1", "B H S S", weights,
-              ("Softmax of Q Kᵀ / √K, one row per query.", "Every row sums to 1.")),
-        Stage("encoder", "contexts of the heads", "B H S K", context,
-              ("One mixture of the values per head.", "The heads haven't been mixed yet.")),
-        Stage("encoder", "joined, through W_O", "B S D", merged,
-              ("The heads side by side, H × K = D again,", "and one matrix that mixes them.")),
-        Stage("encoder", "plus residual", "B S D", added,
-              ("Added to the sublayer's input.", "That's why both need the same width.")),
-        Stage("encoder", "feed-forward, inside", "B S F", wide,
-              ("Linear, then ReLU:", "no entry is below zero.")),
-        Stage("encoder", "layer 1, output", "B S D", layer(x, mask),
-              ("Back to width D, and added again.", "It can go into the next layer as it is.")),
-        Stage("encoder", "memory", "B S D", model.encode(ids),
-              ("After all layers and a last LayerNorm.", "Every decoder layer reads this.")),
-    ]  # fmt: skip
-
-
-def _decoder_stages(model, ids, memory, memory_mask):
-    layer = model.decoder_layers[0]
-    mask = padding_mask(ids, model.config.pad_id) & causal_mask(ids.shape[1])
-    x = model.embed(ids, model.tgt_embedding)
-    h = layer.residual_1.norm(x)
-    own, own_weights = layer.self_attention(h, h, h, mask, need_weights=True)
-    after_own = x + own
-    h = layer.residual_2.norm(after_own)
-    q = layer.cross_attention.project_query(h)
-    k, v = layer.cross_attention.project_key_value(memory, memory)
-    across, weights = layer.cross_attention(h, memory, memory, memory_mask, need_weights=True)
-    after_cross = after_own + across
-    normed = layer.residual_3.norm(after_cross)
-    wide = layer.feed_forward.activation(layer.feed_forward.linear_1(normed))
-    return [
-        Stage("decoder", "target ids, shifted", "B T", ids,
-              ("The translation, shifted right by one:", "it begins with <bos>.")),
-        Stage("decoder", "plus positions", "B T D", x,
-              ("Embeddings × √D, and the same sinusoids", "as in the encoder.")),
-        Stage("decoder", "own weights, layer 1", "B H T T", own_weights,
-              ("Above the diagonal all weights are 0.", "Nothing attends to a later position.")),
-        Stage("decoder", "plus residual", "B T D", after_own,
-              ("What came from the earlier words,", "added to the sublayer's input.")),
-        Stage("decoder", "cross queries, layer 1", "B H T K", q,
-              ("From the decoder: T of them,", "one for each target position.")),
-        Stage("decoder", "cross keys, layer 1", "B H S K", k,
-              ("From the memory: S of them.", "Each layer projects its own.")),
-        Stage("decoder", "cross values, layer 1", "B H S K", v,
-              ("From the memory too.", "Computed once for the whole translation.")),
-        Stage("decoder", "cross weights, layer 1", "B H T S", weights,
-              ("From each target to each source word.", "It doesn't have to be square.")),
-        Stage("decoder", "plus residual", "B T D", after_cross,
-              ("Now the vectors depend on the source.", "The shape is still the target's.")),
-        Stage("decoder", "feed-forward, inside", "B T F", wide,
-              ("As in the encoder:", "linear, ReLU, linear, at each position alone.")),
-        Stage("decoder", "layer 1, output", "B T D", layer(x, memory, mask, memory_mask),
-              ("Three sublayers done.", "On to the next layer.")),
-        Stage("decoder", "after the last layer", "B T D", model.decode(ids, memory, memory_mask),
-              ("After all layers and a last LayerNorm:", "ready for the output matrix.")),
-    ]  # fmt: skip
-
-
 class ShapeTracer(TranslatedSentence):
-    """Step through every tensor that a sentence becomes on its way through the translator.
+    """Step through every tensor that a sentence becomes, and break the line that makes it.
 
     Parameters
     ----------
@@ -174,7 +47,8 @@ class ShapeTracer(TranslatedSentence):
     sentence : str, default="Une femme en robe bleue danse sur une scène."
         French, at most 24 pieces.
     **state : traits
-        `step`: which tensor, from 1 to 28.
+        `step`: which tensor, from 1 to 28; `lit`: a letter, to mark all tensors that have it;
+        `line`: the line of code that makes the tensor, as the learner has changed it.
 
     Raises
     ------
@@ -183,6 +57,8 @@ class ShapeTracer(TranslatedSentence):
     """
 
     step = traitlets.Int(1, min=1, max=N_STAGES).tag(state=True)
+    lit = traitlets.Enum(["", *LETTERS], default_value="").tag(state=True)
+    line = traitlets.Unicode().tag(state=True)
     still = {"step": 7}
 
     def __init__(self, translator, sentence=SENTENCE, **state):
@@ -192,10 +68,34 @@ class ShapeTracer(TranslatedSentence):
         """Make the controls."""
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Tensor", interval=1800)
+        self.button("Break it", self._break, "Put a typical mistake into the line")
+        self.button("Mend it", self._mend, "Put the line back as it was")
+        self.words("line", "Line", wide=True)
+        self.controls["line"].second = True
         self.button("Start again", self.reset)
+        self.line = self.line or self._stage.line
 
-    def compute(self):
-        """Follow the sentence, if it is a new one, and choose the tensor."""
+    @property
+    def _stage(self):
+        return self._follow()["stages"][self.step - 1]
+
+    def _break(self, _):
+        self.line = self._stage.slip
+
+    def _mend(self, _=None):
+        self.line = self._stage.line
+
+    @traitlets.observe("step", "sentence")
+    def _follow_line(self, change):
+        if self.controls:
+            self._mend()
+
+    @traitlets.validate("line")
+    def _never_empty(self, proposal):
+        return " ".join(proposal.value.split()) or self._stage.line
+
+    def _follow(self):
+        """Follow the sentence, if it is a new one."""
         sentence, found = self._known
         if sentence != self.sentence:
             tokenizer, model = self._translator.tokenizer, self._translator.model
@@ -209,7 +109,25 @@ class ShapeTracer(TranslatedSentence):
                 "stages": stages(model, src_ids, tgt_ids),
             }
             self._known = self.sentence, found
-        return {**found, "stage": found["stages"][self.step - 1]}
+        return found
+
+    def compute(self):
+        """Choose the tensor, and run its line if that was changed."""
+        found = self._follow()
+        stage = found["stages"][self.step - 1]
+        changed = self.line not in {one.line for one in found["stages"]}
+        self.controls["Break it"].hidden, self.controls["Mend it"].hidden = changed, not changed
+        self.controls["Break it"].disabled = not stage.slip
+        return {
+            **found,
+            "stage": stage,
+            "sizes": {
+                letter: size
+                for one in found["stages"]
+                for letter, size in zip(one.letters.split(), one.tensor.shape, strict=True)
+            },
+            "trial": try_line(self.line, stage.names, stage.tensor.shape) if changed else None,
+        }
 
     def describe(self):
         """Say in words what the picture shows."""
@@ -217,50 +135,104 @@ class ShapeTracer(TranslatedSentence):
         return (
             f"“{self.sentence}” on its way to “{self.numbers['translation']}”. Tensor {self.step} "
             f"of {N_STAGES}, {stage.part}: {stage.name}, shape {stage.letters}, "
-            f"{tuple(stage.tensor.shape)}. {' '.join(stage.meaning)}"
+            f"{tuple(stage.tensor.shape)}. {' '.join(self._words())}"
         )
+
+    def _words(self):
+        """Say what the tensor is, what the lit letter is, or what became of the changed line."""
+        stage, trial, lit = self.numbers["stage"], self.numbers["trial"], self.lit
+        if trial and trial.tensor is None:
+            return [part for part in (trial.why, trial.said) if part]
+        if trial:
+            if trial.tensor.equal(stage.tensor):
+                return ["The same tensor, entry by entry.", "Your line is right as well."]
+            return ["The shape is right, but the numbers differ.", "PyTorch can't notice that."]
+        if lit:
+            count = sum(lit in one.letters for one in self.numbers["stages"])
+            size = self.numbers["sizes"][lit]
+            shared = f"{count} of the {N_STAGES} tensors have it."
+            return f"{lit} = {size}: {LETTERS[lit]}.", shared
+        return stage.meaning
 
     def draw(self):
         """Draw the list of all tensors, to be clicked, and the chosen one beside it."""
-        chosen = Sheet(400, 400)
-        self._draw_shape(chosen)
-        self._draw_tensor(chosen, 0, 186)
+        chosen, trial = Sheet(400, 390), self.numbers["trial"]
+        stage = self.numbers["stage"]
+        title = f"{self.step}  {stage.name}"
+        chosen.text(0, 18, title, COLOURS[stage.part], bold=True)
+        if trial and trial.tensor is None:
+            self._draw_clash(chosen, trial)
+        else:
+            tensor = trial.tensor if trial else stage.tensor
+            self._draw_shape(chosen, 30, tensor.shape, COLOURS[stage.part], stage.letters.split())
+            for i, line in enumerate(self._words()):
+                chosen.text(0, 112 + 22 * i, line, BAD if trial else INK)
+            self._draw_tensor(chosen, 0, 178, stage, tensor[0])
         return [self._draw_list(), chosen]
 
     def _draw_list(self):
-        sheet = Sheet(401, 400)
+        sheet = Sheet(401, 390)
         for x, words in ((0, "encoder"), (203, "decoder"), (304, "output")):
             sheet.text(x, 18, words, COLOURS[words], bold=True)
         for i, stage in enumerate(self.numbers["stages"]):
             x, row = (0, i) if i < HALF else (203, i - HALF)
             y, now, colour = 26 + ROW * row, i == self.step - 1, COLOURS[stage.part]
+            letters = stage.letters.split()
+            off = self.lit and self.lit not in letters
             sheet.rect(x, y, 198, ROW - 2, colour if now else "none", opacity=0.18, round=4)
             sheet.rect(x, y, 5, ROW - 2, colour)
             name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
-            sheet.text(x + 11, y + 17, name, INK, bold=now)
-            letters = stage.letters.replace(" ", "")
-            sheet.text(x + 196, y + 17, letters, colour, anchor="end", bold=now)
+            sheet.text(x + 11, y + 17, name, GREY if off else INK, bold=now)
+            for place, letter in enumerate(reversed(letters)):
+                at, on = x + 190 - LETTER * place, letter == self.lit
+                sheet.rect(at - 6, y + 1, LETTER, 20, colour if on else "none", round=3)
+                sheet.text(at, y + 17, letter, "white" if on else GREY if off else colour,
+                           anchor="middle", bold=now or on)  # fmt: skip
             label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
             sheet.target(x, y, 198, ROW - 2, label, step=i + 1)
+        self._draw_letters(sheet)
         return sheet
 
-    def _draw_shape(self, sheet):
-        stage = self.numbers["stage"]
-        colour = COLOURS[stage.part]
-        sheet.text(0, 18, f"{self.step}  {stage.name}", colour, bold=True)
-        sizes = zip(stage.letters.split(), stage.tensor.shape, strict=True)
-        for i, (letter, n) in enumerate(sizes):
-            left = 92 * i
-            sheet.rect(left, 30, 84, 58, colour, round=6, opacity=0.12)
-            sheet.text(left + 42, 58, n, INK, 24, "middle", bold=True)
-            sheet.text(left + 42, 80, letter, colour, 16, "middle", bold=True)
-        for i, line in enumerate(stage.meaning):
-            sheet.text(0, 114 + 23 * i, line)
+    def _draw_letters(self, sheet):
+        """Draw the letters, to be lit."""
+        sheet.text(0, 353, "Light up a size:", GREY)
+        for i, (letter, words) in enumerate(LETTERS.items()):
+            x, on = 25 * i, letter == self.lit
+            sheet.rect(x, 361, 22, 26, BLUE if on else PALE, GREY, 1, round=4)
+            sheet.text(x + 11, 380, letter, "white" if on else INK, anchor="middle", bold=True)
+            sheet.target(x, 361, 22, 26, f"Light up {letter}: {words}", lit="" if on else letter)
 
-    def _draw_tensor(self, sheet, x, y):
+    def _draw_shape(self, sheet, y, shape, colour, letters=None, bad=()):
+        """Draw a shape as boxes with the size and, if it can be told, the letter of each."""
+        sizes = self.numbers["sizes"].items()
+        width = min(84, 392 / max(len(shape), 1) - 8)
+        for i, n in enumerate(shape):
+            left, fits = (width + 8) * i, [letter for letter, size in sizes if size == n]
+            letter = letters[i] if letters else fits[0] if len(fits) == 1 else ""
+            shade = BAD if i in bad else colour
+            frame = shade if i in bad or (letter and letter == self.lit) else None
+            sheet.rect(left, y, width, 58, shade, frame, 3, 6, 0.14)
+            sheet.text(left + width / 2, y + 28, n, INK, 24, "middle", bold=True)
+            sheet.text(left + width / 2, y + 50, letter, shade, 16, "middle", bold=True)
+            if letter:
+                label = f"Light up {letter}, which is {n} here"
+                lit = "" if letter == self.lit else letter
+                sheet.target(left, y, width, 58, label, lit=lit)
+
+    def _draw_clash(self, sheet, trial):
+        """Draw what the failing operation was given, the clash marked, and the reason."""
+        y = 30
+        for words, shape, bad in trial.operands:
+            sheet.text(0, y + 14, words if len(words) < 42 else f"{words[:40]}…", INK, bold=True)
+            self._draw_shape(sheet, y + 22, shape, GREY, bad=bad)
+            y += 92
+        said = [(line, GREY) for line in wrap(f"PyTorch: {trial.said}", 42)[:4] if trial.said]
+        for line, colour in [(line, BAD) for line in wrap(trial.why, 39)] + said:
+            y += 22
+            sheet.text(0, y, line, colour, bold=colour == BAD)
+
+    def _draw_tensor(self, sheet, x, y, stage, tensor):
         """Draw the numbers of the last two axes, with the tokens beside the rows."""
-        stage = self.numbers["stage"]
-        tensor = stage.tensor[0]
         letters = stage.letters.split()[1:]
         if tensor.dim() == 1:
             return self._draw_ids(sheet, x, y, tensor, letters[0])
