@@ -182,7 +182,7 @@ class ShapeTracer(TranslatedSentence):
             sheet.rect(x, y, 198, ROW - 2, colour if now else "none", opacity=0.18, round=4)
             sheet.rect(x, y, 5, ROW - 2, colour)
             name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
-            sheet.text(x + 11, y + 17, name, GREY if off else INK, bold=now)
+            sheet.text(x + 11, y + 17, name, GREY if off else INK)
             for place, letter in enumerate(reversed(letters)):
                 at, on = x + 190 - LETTER * place, letter == self.lit
                 sheet.rect(at - 6, y + 1, LETTER, 20, colour if on else "none", round=3)

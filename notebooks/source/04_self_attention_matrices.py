@@ -279,7 +279,8 @@ for d_k in (4, 64, 512):
 #
 # With the paper's heads, which are 64 wide, the problem would be less severe than at 512. It also concerns only the
 # start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
-# them to be. Move the slider and watch the variance, the spread of the weights and the gradient together.
+# them to be. Try it on random vectors below. Pull their end to make them longer, and watch the scores spread and the
+# gradient shrink. Then drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag the dot again.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)

@@ -681,7 +681,9 @@ exercises.check("decoder_mask", decoder_mask)
 # ### Every shape on the way
 #
 # Press play or drag the slider to follow a sentence through our translator. Look for the one kind of tensor
-# that has both $S$ and $T$ in its shape. What do its rows stand for, and what do its columns stand for?
+# that has both $S$ and $T$ in its shape. Lighting up one of the two letters helps. What do its rows stand for, and
+# what do its columns stand for? Then press *Break it* at a few steps. Before you read PyTorch's message, say which
+# two dimensions don't fit.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
