@@ -47,7 +47,7 @@ class Sheet:
 
     Every number is a CSS pixel, so that letters are as large as those of the page around them.
     A sheet up to 560 wide fits a projector's screen beside JupyterLab's file browser; two of up
-    to 400, 16 apart, stand side by side on a laptop's.
+    to 400, 16 apart, stand side by side on a laptop's and shrink together where it's narrower.
 
     Parameters
     ----------
