@@ -113,8 +113,8 @@ def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(op
         assert max(over) < 1
     # As narrow as the file browser leaves it at 1024: smaller, still side by side, on one screen.
     view = page.locator(".av:not(.ex)").first
-    page.locator(".jp-OutputArea-child").evaluate_all(
-        "all => all.forEach(one => (one.style.width = '592px'))"
+    page.locator(".av").evaluate_all(
+        "all => all.forEach(one => (one.parentElement.style.width = '592px'))"
     )
     page.wait_for_function(
         """() => [...document.querySelectorAll('.ex-picture svg')].every(svg =>
