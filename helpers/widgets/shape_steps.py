@@ -20,7 +20,7 @@ SCORES = "q @ k.transpose(-2, -1) / sqrt(K)"
 # Name; letters of the shape; the line; what a slip makes of a part of it; the tensor in words;
 # and, where the line needs more than was made so far, what comes before it.
 ENCODER = (
-    ("source ids", "B S", "ids = tensor({ids})", (),
+    ("source ids", "B S", "ids = tensor({ids})", ("s})", "s}[0])"),
      ("The sentence as numbers: the ids of its", "tokens in the vocabulary.")),
     ("embeddings × √D", "B S D", "x = embedding(ids) * sqrt(D)", ("(ids)", "(ids[0])"),
      ("A learned vector per token, scaled up", "to about the size of the positions.")),
@@ -50,7 +50,7 @@ ENCODER = (
      ("After all layers and a last LayerNorm.", "Every decoder layer reads this.")),
 )  # fmt: skip
 DECODER = (
-    ("target ids, shifted", "B T", "ids = tensor({ids})", (),
+    ("target ids, shifted", "B T", "ids = tensor({ids})", ("s})", "s}[0])"),
      ("The translation, shifted right by one:", "it begins with <bos>.")),
     ("plus positions", "B T D", "x = embedding(ids) * sqrt(D) + positions[:T]", (":T", ":S"),
      ("Embeddings × √D, and the same sinusoids", "as in the encoder.")),
@@ -192,12 +192,12 @@ def _through(layers, x, *others):
 def _follow(part, steps, names, ids, found):
     """Run the steps' lines one after the other; each one's result is known to the next."""
     for name, letters, line, slip, meaning, *before in steps:
-        line = line.format(ids=ids.tolist()) if "{" in line else line
+        slipped = line.replace(*slip).replace("{ids}", str(ids.tolist()))
+        line = line.replace("{ids}", str(ids.tolist()))
         if before:
             _run(before[0], names)
         known = dict(names)
         tensor = _run(line, names)
-        slipped = line.replace(*slip) if slip else ""
         found.append(Stage(part, name, letters, tensor, meaning, line, slipped, known))
 
 

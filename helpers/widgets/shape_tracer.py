@@ -117,7 +117,6 @@ class ShapeTracer(TranslatedSentence):
         stage = found["stages"][self.step - 1]
         changed = self.line not in {one.line for one in found["stages"]}
         self.controls["Break it"].hidden, self.controls["Mend it"].hidden = changed, not changed
-        self.controls["Break it"].disabled = not stage.slip
         return {
             **found,
             "stage": stage,
