@@ -250,7 +250,7 @@ class ScaleExplorer(Explorer):
             sheet.rect(x - 10, middle - unit * drawn - 1, 20, 2 if on else 0, INK)
             y = middle - unit * max(-most, min(most, score))
             sheet.dot(x, y, 8, ORANGE, INK if on else "white", 3 if on else 1.5)
-            limits = -most - drawn, most - drawn
+            limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0, step=0.5)
             words = f"{number(score, 1)}, weight {number(found['weights'][i - 1])}"
             sheet.handle(x - 11, top, 22, bottom - top, f"Score of key {i}", words, pull, key=i)
