@@ -903,9 +903,9 @@ for name, (stack, outputs) in fresh.items():
 # %%
 orders = {
     "post-norm, no warm-up": (False, 1),
-    "post-norm, with warm-up": (False, 40),
+    "post-norm, with warm-up": (False, 20),
     "pre-norm, no warm-up": (True, 1),
-    "pre-norm, with warm-up": (True, 40),
+    "pre-norm, with warm-up": (True, 20),
 }
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -918,7 +918,7 @@ with StopBetweenSteps() as stop:
         rate = TrainingSettings(
             epochs=2, peak_rate=3e-3, warmup_steps=warmup_steps, batch_tokens=512, decay="linear"
         )
-        runs[name] = train(model, train_pairs[:1000], validation_pairs, rate, progress=False)
+        runs[name] = train(model, train_pairs[:1500], validation_pairs, rate, progress=False)
         if stop.asked:
             break
 if complete(runs, orders):
