@@ -23,6 +23,7 @@ from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.tokenization import BOS
 from helpers.transformer import Transformer, TransformerConfig
 from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
+from helpers.widgets.map_picture import picture
 from helpers.widgets.map_places import HERE
 from helpers.widgets.map_tours import STEPS, STRIP, TOURS
 from helpers.widgets.model_map import ModelMap, model_map
@@ -415,6 +416,19 @@ def test_a_gpts_next_tokens_reach_the_browser_and_what_was_drawn_is_among_them(g
         late += exact[0] < candidates[2].probability  # not among the three likeliest
         assert three[0]["share"] == pytest.approx(candidates[0].probability, abs=1e-5)
     assert late  # so that one of the three gave way
+
+
+def test_in_the_still_picture_a_long_class_does_not_run_into_its_share(vit):
+    best = dataclasses.replace(vit.candidates[0][0], token="ankle boot", probability=0.89)
+    chosen = dataclasses.replace(vit, candidates=[[best, *vit.candidates[0]]])
+    drawn = re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)<', picture(chosen)
+    )
+    (name,) = (one for one in drawn if one[3] == best.token)
+    end = float(name[0]) + 8.4 * len(best.token)  # in bold letters of fourteen pixels
+    for x, y, anchor, words in drawn:
+        left = float(x) - (8.4 * len(words) if anchor == "end" else 0)
+        assert y != name[1] or left >= end or left <= float(name[0])
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not on this machine")

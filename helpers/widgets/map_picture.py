@@ -248,8 +248,9 @@ def _output(trace, written, x, top, pitch):
             f'stroke-width="{1 + 3 * one.probability:.2g}"/>'
         )
         parts.append(_text(left, at, _short(token), weight=400 if i else 600))
-        parts.append(_text(WIDTH, at, _percent(one.probability), MUTED, "end", size=13))
-        width = max(2, (WIDTH - left) * one.probability)
+        # The share stands beside its bar, because a long name needs the whole line.
+        parts.append(_text(WIDTH, at + 14, _percent(one.probability), MUTED, "end", size=13))
+        width = max(2, (WIDTH - left - 38) * one.probability)
         parts.append(
             f'<rect x="{left:g}" y="{at + 6}" width="{width:.3g}" height="6" rx="3" '
             f'fill="{QUERY}"/>'

@@ -103,8 +103,13 @@ STEPS = {
         {"parts": ["masked-self-attention"], "habit": True},
     ),
     "cross": (
-        "Cross-attention connects the halves. Queries (what a token is looking for) come from the "
-        "decoder, keys (what a token is found by) and values (what it passes on) from the memory.",
+        "Cross-attention connects the two halves. The memory goes to every decoder layer, where "
+        "each token collects the information that it needs from the source's tokens.",
+        {"parts": ["cross-attention"]},
+    ),
+    "cross-queries": (
+        "Cross-attention connects the two halves. Queries come from the decoder, keys and values "
+        "from the memory, so each row spreads its weight over the source's tokens.",
         {"parts": ["cross-attention"]},
     ),
     "follow-target": (
@@ -170,9 +175,9 @@ STEPS = {
         {"place": "{head}", "beat": 5},
     ),
     "its-number": (
-        "Why does “{looked_at}” get so much? In head {cross_head}, the query of “{read}” fits its "
-        "key: {d_head} products add up to a large score, and the softmax turns it into this "
-        "weight.",
+        "Why does “{looked_at}” get so much? In head {cross_head}, what “{read}” is looking for "
+        "(its query) fits what “{looked_at}” can be found by (its key), so {d_head} products add "
+        "up to a large score.",
         {"place": "{cross_number}", "written": "{written}"},
     ),
     "one-number": (
@@ -210,8 +215,11 @@ TOURS = {
     "03": ["self-attention", *_HEAD],
     "04": ["self-attention", "masked", *_HEAD],
     "05": ["embeddings", "positions"],
-    "06": ["self-attention", "heads", "mixture", "cross"],
-    "07": ["layer", "add-and-norm", "feed-forward", "memory", "masked", "cross", "follow-target"],
+    "06": ["self-attention", "heads", "mixture", "cross-queries"],
+    "07": [
+        "layer", "add-and-norm", "feed-forward", "memory", "masked", "cross-queries",
+        "follow-target",
+    ],
     "08": ["follow-target", "output", "logits", "loop"],
     "09": ["output", "loss", "training"],
     "14": [
@@ -221,8 +229,8 @@ TOURS = {
     "15": ["whole", "embeddings", "positions", "self-attention", "follow-source", "output"],
     "all": [
         "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
-        "add-and-norm", "memory", "masked", "cross", "follow-target", "output", "loop", "layer",
-        *_HEAD, "logits", "yours",
+        "add-and-norm", "memory", "masked", "cross-queries", "follow-target", "output", "loop",
+        "layer", *_HEAD, "logits", "yours",
     ],
 }  # fmt: skip
 # What a model with a single stack has instead of a step, and which steps it doesn't have.
@@ -242,11 +250,12 @@ INSTEAD = {
     },
 }  # fmt: skip
 _WITHOUT_DECODER = {
-    "memory", "masked", "cross", "follow-target", "loop", "logits", "loss", "training",
+    "memory", "masked", "cross", "cross-queries", "follow-target", "loop", "logits", "loss",
+    "training",
 }  # fmt: skip
 WITHOUT = {
     "": {"output", *_WITHOUT_DECODER},
-    "GPT": {"memory", "self-attention", "cross", "follow-target"},
+    "GPT": {"memory", "self-attention", "cross", "cross-queries", "follow-target"},
     "ViT": _WITHOUT_DECODER,
 }
 

@@ -131,6 +131,25 @@ def ink(page, x, y, width, height):
     )
 
 
+def in_colour(page, box, colour):
+    """Count the pixels of exactly this colour inside a box of the page."""
+    return page.evaluate(
+        """([{x, y, width, height}, wanted]) => {
+          const canvas = document.querySelector('.mm-stage canvas');
+          const at = canvas.getBoundingClientRect();
+          const scale = canvas.width / at.width;
+          const { data } = canvas.getContext('2d').getImageData(
+            (x - at.x) * scale, (y - at.y) * scale, width * scale, height * scale);
+          let n = 0;
+          for (let i = 0; i < data.length; i += 4) {
+            n += wanted.every((value, k) => data[i + k] === value);
+          }
+          return n;
+        }""",
+        [box, [int(colour[i : i + 2], 16) for i in (1, 3, 5)]],
+    )
+
+
 def over(page):
     """Count the pixels that pointing has painted."""
     return page.locator(".mm-over").evaluate(
@@ -152,6 +171,11 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     high = page.locator(".mm").bounding_box()["height"]
     open_(page, "^Decoder layer 3: open")
     expect_at(page, "Decoder layer 3", "Layer")
+    stage = page.locator(".mm-stage").bounding_box()
+    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
+    page.keyboard.press("Escape")  # after a click on nothing as well
+    expect_at(page, "The model", "Model")
+    open_(page, "^Decoder layer 3: open")
     open_(page, "^Head 2 of cross-attention")
     expect_at(page, "Cross-attention, head 2")
     box = page.get_by_role("button", name=re.compile("^Scores")).bounding_box()
@@ -200,6 +224,25 @@ def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
         expect(page.locator(".mm-trail button")).to_have_count(depth)
     page.locator(".mm-trail button").nth(1).click()
     expect_at(page, "Encoder layer 1", "Layer")
+    page.keyboard.press("Escape")  # the pressed step is gone, and the keys still work
+    expect_at(page, "The model", "Model")
+    # From the model, one number is a word's weight for the word that it is translated from.
+    page.locator(".mm-depths").get_by_role("button", name="One number").click()
+    head, pair = page.locator(".mm-trail button").all_inner_texts()[2:]
+    weights = trace.decoder.layers[2][1].heads.weights[int(head[-1]) - 1].clone()
+    for row, token in enumerate(trace.decoder.tokens):
+        weights[row] *= token.strip("▁").isalpha()
+    for column, token in enumerate(trace.encoder.tokens):
+        weights[:, column] *= token.strip("▁").isalpha()
+    row, column = divmod(int(weights.argmax()), weights.shape[1])
+    read, source = (
+        tokens[i].strip("▁")
+        for tokens, i in ((trace.decoder.tokens, row), (trace.encoder.tokens, column))
+    )
+    assert pair == f"“{read}” to “{source}”"
+    writes = f"the model writes “{trace.written[row].strip('▁')}” next"
+    expect(page.locator(".mm-words")).to_contain_text(f"“{read}” gives “{source}” more weight")
+    expect(page.locator(".mm-words")).to_contain_text(writes)
 
 
 def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
@@ -388,7 +431,8 @@ def test_what_a_tour_lights_is_in_the_picture(offline, trace, tour):
 
 
 def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
-    page = offline(model_map(trace, here="cross-attention"))
+    page = offline(model_map(trace, here="cross-attention", tour=["cross"]))
+    expect(page.get_by_role("button", name="Take the tour: 1 step", exact=True)).to_be_visible()
     assert "cross-attention" in page.locator(".mm-badge").inner_text()
     dim = colours(page, "^Source token 2", (0.8, 0.5))
     page.locator(".mm-badge").click()
@@ -482,9 +526,18 @@ def test_playing_writes_its_first_word_within_a_few_seconds(offline, trace):
 def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
     page = offline(model_map(trace), (1280, 800))
     words = page.locator(".mm-words")
+    # Before anything is touched, one thing is framed and one button is coloured.
+    expect(words).to_contain_text("Start at the blue frame: the model is about to write “stick”")
+    answer = page.get_by_role("button", name=re.compile("^Next token")).bounding_box()
+    framed = in_colour(page, answer, "#1f6fb2")
+    buttons = page.locator(".mm-player button:nth-child(2), .mm-main")
+    shade = "all => all.map(one => getComputedStyle(one).backgroundColor)"
+    assert len(set(buttons.evaluate_all(shade))) == 2
     box = page.get_by_role("button", name=re.compile("^The encoder's output")).bounding_box()
     page.mouse.click(box["x"] + 5, box["y"] + 5)
     expect(words).to_contain_text("“Un” in the encoder's output")
+    assert len(set(buttons.evaluate_all(shade))) == 1
+    assert in_colour(page, answer, "#1f6fb2") < framed / 2
     open_(page, "^Target token 3: black")
     expect(words).to_contain_text("Bands show")
     stage = page.locator(".mm-stage").bounding_box()
@@ -504,7 +557,18 @@ def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
     told = f"takes {100 * share:.0f}% of its mixture from the token {place} it"
     expect(page.locator(".mm-stage")).to_have_attribute("aria-label", re.compile(told))
     page.get_by_role("button", name="Take the tour: 2 steps").click()
-    expect(page.locator(".mm-words")).to_contain_text("of layer ")  # the clearest one of all
+    expect(page.locator(".mm-words")).to_contain_text("In the framed square, head ")
+    told = page.locator(".mm-words").inner_text()
+    named = int(re.search(r"of layer (\d)", told)[1])  # the clearest one of all
+    page.wait_for_timeout(60)
+    orange = [
+        in_colour(page, open_layer.bounding_box(), "#b25a06")
+        for open_layer in page.get_by_role(
+            "button", name=re.compile("^Encoder layer .: open")
+        ).all()
+    ]
+    assert max(range(3), key=lambda i: orange[i]) == named - 1
+    assert sorted(orange)[1] == 0
     page.get_by_role("button", name="Next", exact=True).click()
     expect(page.locator(".mm-words")).to_contain_text("of its mixture from")
 
@@ -604,6 +668,15 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     field.fill("")
     field.press("Enter")
     expect(page.locator(".mm-words")).to_have_text("Type a sentence into the field.")
+    field.fill("Two cats sleep on the sofa.")
+    field.press("Enter")
+    expect(page.locator(".mm-words")).to_contain_text("That looks like English")
+    expect(source).not_to_have_count(12)  # it's told, and done all the same
+    open_(page, "^Source token 1")
+    expect(page.locator(".mm-words")).to_contain_text("Bands show")
+    field.click()
+    field.press("Escape")
+    expect(page.locator(".mm-words")).to_contain_text("Translation: “")
     field.fill("Un chat dort.")
     page.get_by_role("button", name="Translate").click()
     expect(source).to_have_count(5)
@@ -611,6 +684,10 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
     open_(page, "^Encoder layer 1: open")
     expect(field).to_be_hidden()
+    stage = page.locator(".mm-stage").bounding_box()
+    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
+    page.keyboard.press("Escape")  # JupyterLab doesn't take the focus from a click on nothing
+    expect(field).to_be_visible()
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):

@@ -3,8 +3,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
-import { matrix, sentenceOf } from "../../helpers/widgets/static/map_trace.js";
+import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
+import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
+import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
+import { matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
+import { marksIn, spelt } from "../../helpers/widgets/static/text.js";
 
 // A sublayer with one head, of which only the weights are asked for.
 function sublayerOf(weights, { kind = "self-attention", causal = false } = {}) {
@@ -54,5 +57,52 @@ test("a cross-attention names the word that a row writes and the one it takes fr
 test("of a stack's heads the clearest is named, counted from one", () => {
   const tokens = names(6);
   const [vague, clear] = [sublayerOf(even(6, 6)), sublayerOf(mostly(6, 6, 0.9, (row) => Math.max(0, row - 1)))];
-  assert.match(clearestHead(stackOf(tokens, { layers: [[vague], [clear]] })), /^A token in head 1 of layer 2 takes .* from the token before it/);
+  const stack = stackOf(tokens, { layers: [[vague], [clear]] });
+  const { layer, h } = clearest(stack);
+  assert.deepEqual([layer, h], [1, 0]);
+  assert.match(clearestHead(stack), /^In the framed square, head 1 of layer 2, a token takes .* from the token before it/);
+});
+
+test("a head opens with its largest weight from one word to another", () => {
+  const tokens = ["le", "chat", ".", "<eos>"];
+  const weights = [[0.7, 0.2, 0.05, 0.05], [0.3, 0.5, 0.1, 0.1], [0.1, 0, 0, 0.9], [0, 0, 0, 1]];
+  const place = (sublayer, keys) => ({ head: sublayer.heads[0], stack: stackOf(tokens), keys });
+  assert.deepEqual(tellingPair(place(sublayerOf(weights), tokens)), { query: 1, key: 0, words: true });
+  // Of another stack's tokens, the one in the same place is another word.
+  assert.deepEqual(tellingPair(place(sublayerOf(weights), [...tokens])), { query: 0, key: 0, words: true });
+  const causal = sublayerOf([[0, 1], [0.8, 0.2]], { causal: true });
+  const two = { head: causal.heads[0], stack: stackOf(["un", "chat"]) };
+  assert.deepEqual(tellingPair({ ...two, keys: two.stack.tokens }), { query: 1, key: 0, words: true });
+  const patches = { head: sublayerOf([[0.4, 0.6], [0.9, 0.1]]).heads[0], stack: stackOf(["[CLS]", "1,1"]) };
+  assert.deepEqual(tellingPair({ ...patches, keys: patches.stack.tokens }), { query: 1, key: 0, words: false });
+});
+
+test("an English sentence is told from a French one", () => {
+  for (const english of ["A black dog runs in the snow.", "Two men are eating a pizza", "A man playing guitar", "THE END"]) assert.ok(looksEnglish(english), english);
+  const french = ["Un chien noir court dans la neige.", "L'homme porte un T-shirt « The Who ».", "Trois enfants jouent au football", "Pizza !", ""];
+  for (const sentence of french) assert.ok(!looksEnglish(sentence), sentence);
+});
+
+test("the marks in names are explained where there are any", () => {
+  assert.equal(marksIn(["dog", "-", "<eos>"]), "");
+  assert.equal(marksIn(["st", "-ick", "-s"]), "“-ick” continues the word before it");
+  assert.equal(marksIn(["-ick", "␣"]), "“-ick” continues the word before it, and ␣ is a space");
+  assert.deepEqual(["␣", "snow"].map(spelt), ["␣ space", "snow"]);
+});
+
+test("names that share a line are readable or left out, and none touches another", () => {
+  // A browser measures words; here every letter is six pixels wide.
+  globalThis.document = { createElement: () => ({ getContext: () => ({ measureText: (text) => ({ width: 6 * text.length }) }) }) };
+  const tokens = ["un", "photographe", "extraordinaire", "photographie", "un", "chat", "<eos>"];
+  for (const room of [400, 150, 90]) {
+    const places = namePlaces(tokens, { right: room, top: 0, pitch: 3, room });
+    const shown = places.filter(({ words }) => words !== "…");
+    assert.equal(shown.length === tokens.length, room === 400);
+    assert.ok(shown.some(({ words }) => words === "chat"));
+    for (const { words, style } of shown) assert.ok(style.most >= Math.min(6 * words.length, 39), words);
+    places.forEach(({ rect: [x, y, w] }, i) => {
+      assert.ok(x + w <= room + 9 && x >= -3);
+      for (const { rect } of places.slice(i + 1)) assert.ok(rect[1] !== y || rect[0] >= x + w - 0.01);
+    });
+  }
 });

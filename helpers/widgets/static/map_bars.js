@@ -4,14 +4,15 @@ import { make } from "./page.js";
 import { isQuick } from "./map_flow.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
+import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title, trail } from "./map_trace.js";
 import { shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
 export class Bars {
   constructor(view) {
-    Object.assign(this, { view, left: -1 }); // the step of the tour where a click led away from it
+    // The step of the tour where a click led away from it.
+    Object.assign(this, { view, left: -1 });
     this.trail = make("nav", { class: "mm-trail", "aria-label": "Where you are" });
     this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
     DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
@@ -19,7 +20,8 @@ export class Bars {
     this.yours = make("span", { class: "mm-yours" });
     this.input = make("input", { type: "text", lang: "fr", maxlength: 300, spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
     const translate = () => view.translate(this.input.value.trim());
-    this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate()); // JupyterLab keeps a form from hearing it
+    // JupyterLab keeps a form from hearing it.
+    this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
     this.ask = make("div", { class: "mm-ask" }, this.input, make("button", { type: "button", onclick: translate }, "Translate"));
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
@@ -56,12 +58,16 @@ export class Bars {
     this.yours.textContent = `✓ yours: ${yours.length > 2 ? `${yours.length} parts` : yours.join(", ")}`;
     this.yours.title = yours.join(", ");
     const { classList } = this.view.root;
-    const crowded = classList.contains("mm-narrow") && here && !model.get("everything"); // the badge needs the room
-    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded; // a stand-in for Python can't send
-    classList.toggle("mm-asking", !this.view.place && !(this.ask.hidden && !here)); // no room for “The model” beside it
+    // The badge needs the room.
+    const crowded = classList.contains("mm-rows") && here && !model.get("everything");
+    // A stand-in for Python can't send.
+    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded;
+    // No room for “The model” beside it.
+    classList.toggle("mm-asking", !this.view.place && (!this.ask.hidden || (here && classList.contains("mm-narrow"))));
+    classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);
     if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
-    this.badge.hidden = !here;
-    this.badge.textContent = model.get("everything") ? `Show where we are: ${named(here)}` : `You are here: ${named(here)} ✕`;
+    this.badge.hidden = !here || Boolean(this.view.place);
+    this.badge.textContent = model.get("everything") ? `Show only ${named(here)}` : `You are here: ${named(here)} ✕`;
     this.badge.setAttribute("aria-label", model.get("everything") ? `Light only what this lesson builds: ${named(here)}` : `You are here: ${named(here)}. Light the whole model`);
   }
 
@@ -82,7 +88,8 @@ export class Bars {
     const { depth, section } = readPlace(this.view.place, this.view.trace);
     [...this.depths.children].forEach((button, i) => {
       button.hidden = this.view.trace.recurrent && (i === 1 || i === 2);
-      button.setAttribute("aria-pressed", i === depth && !section); // beside the layers is none of them
+      // Beside the layers is none of them.
+      button.setAttribute("aria-pressed", i === depth && !section);
     });
   }
 
@@ -108,7 +115,7 @@ export class Bars {
     const button = (words, to, by, more = {}) => make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
     if (!tour.length) this.tour.replaceChildren();
     else if (stop < 0 && this.left >= 0) this.tour.replaceChildren(button(`Back to the tour: step ${this.left + 1}`, this.left, "on", { class: "mm-main" }));
-    else if (stop < 0) this.tour.replaceChildren(button(`Take the tour: ${tour.length} steps`, 0, "on", { class: "mm-main" }));
+    else if (stop < 0) this.tour.replaceChildren(button(`Take the tour: ${tour.length} step${tour.length > 1 ? "s" : ""}`, 0, "on", { class: "mm-main" }));
     else {
       const last = stop === tour.length - 1;
       this.tour.replaceChildren(
@@ -121,9 +128,15 @@ export class Bars {
     if (held) (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
   }
 
-  // What is finished, and what can be done.
+  // Where to begin; later what is finished, and what can be done.
   atRest() {
-    const { kind, encoder, decoder, written } = this.view.trace;
+    const { kind, encoder, decoder, written, candidates } = this.view.trace;
+    if (this.view.fresh) {
+      const strips = "each striped bar is a vector, one colour per number.";
+      if (!candidates.length) return `Start at the left: each token becomes a vector, and the layers change it step by step. In the picture, ${strips}`;
+      const [best] = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, 1);
+      return `Start at the blue frame: ${decoder ? "the model is about to write" : "the model sees"} “${best.token}”. Everything to the left leads up to it. ${title(strips)}`;
+    }
     if (encoder && decoder) return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }

@@ -8,7 +8,8 @@ import { embeddingScene, outputScene } from "./map_ends.js";
 import { recurrentScene } from "./map_recurrent.js";
 import { wholeScene } from "./map_whole.js";
 
-export const ROOM = 464; // height of the picture, in pixels
+// Height of the picture, in pixels.
+export const ROOM = 464;
 
 export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM } = {}) {
   const where = readPlace(place, model);

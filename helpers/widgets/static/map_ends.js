@@ -4,7 +4,9 @@ import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { likeliest } from "./map_trace.js";
-import { clamp, textWidth } from "./text.js";
+import { clamp, marksIn, spelt, textWidth } from "./text.js";
+
+const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
 
 export function embeddingScene(model, where, width, room) {
   const { stack } = where;
@@ -37,7 +39,7 @@ export function embeddingScene(model, where, width, room) {
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat([model.image ? "One linear layer makes a vector of each patch; the class token has a learned one." : "Each token’s id picks a row of the embedding table.", `Each position has a vector of its own, the same for every ${model.image ? "picture" : "sentence"}.`, "The two are added. From here on one vector carries both."][i], [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room]);
   });
-  scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it.`;
+  scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   return scene;
 }
 
@@ -50,7 +52,7 @@ export function outputScene(model, where, width, room, row) {
   const left = clamp(width * 0.17, 70, 170);
   const top = 56;
   const pitch = clamp((room - top - 8) / found.length, 16, 40);
-  const token = clamp(Math.max(...found.map((one) => textWidth(one.token, 15))) + 16, 60, 150);
+  const token = clamp(Math.max(...found.map((one) => textWidth(spelt(one.token), 15))) + 16, 60, 150);
   const room2 = (width - left - token - 150) / 2;
   const [x1, x2] = [left + token, left + token + room2 + 90];
   const high = Math.max(...found.map(({ logit }) => logit));
@@ -69,7 +71,7 @@ export function outputScene(model, where, width, room, row) {
       const y = top + (i + 0.5) * pitch;
       const bar = clamp(pitch * 0.5, 8, 18);
       p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
-      p.text(word, left, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - 8 });
+      p.text(spelt(word), left, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - 8 });
       const size = Math.max(2, (room2 * (logit - low)) / (high - low || 1));
       p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
       p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
@@ -91,6 +93,6 @@ export function outputScene(model, where, width, room, row) {
   scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [x2 - 8, 0, width - x2 + 8, room]);
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
-    : `The ten likeliest tokens after “${stack.tokens[row]}”. ${model.kind === "GPT" ? "One of them is drawn and becomes" : "What is written next becomes the decoder’s"} ${model.kind === "GPT" ? "the next input." : "next input."}`;
+    : `The ten likeliest tokens after “${stack.tokens[row]}”. ${model.kind === "GPT" ? "One of them is drawn and becomes" : "What is written next becomes the decoder’s"} ${model.kind === "GPT" ? "the next input." : "next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

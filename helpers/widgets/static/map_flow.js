@@ -36,14 +36,16 @@ export function wholeBeats(scene, model) {
   const { measures: m } = scene;
   const [stack] = model.stacks;
   const [{ top }] = stack.blocks;
-  const height = stack.n * m.pitch + 6; // a GPT's own tokens aren't painted before it writes them
+  // A GPT's own tokens aren't painted before it writes them.
+  const height = stack.n * m.pitch + 6;
   const what = model.kind === "ViT" ? "picture is cut into patches, and the class token comes first" : model.kind === "GPT" ? "given text is cut into tokens" : "sentence is cut into tokens";
   scene.beat(`The ${what}.`, [0, top - 3, m.label + 3, height]);
   const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
   scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height]);
   stack.layers.forEach((sublayers, i) => {
     const block = stack.blocks[i + 1];
-    const name = `${stack.title} layer ${i + 1}`; // as the breadcrumb calls it
+    // As the breadcrumb calls it.
+    const name = `${stack.title} layer ${i + 1}`;
     const parts = [];
     let from = m.narrow ? 0 : block.x - 4;
     sublayers.forEach((one, k) => {
@@ -131,13 +133,15 @@ export function followed(scene, model, follow, reach = Infinity) {
   const { measures: m } = scene;
   const lit = [...rowOfStack(scene, stack, row), ...nextOf(scene, stack, row)];
   const [ribbons, words] = [[], []];
-  let shares = []; // of the source's tokens, in the deepest layer that was reached
+  // Of the source's tokens, in the deepest layer that was reached.
+  let shares = [];
   stack.layers.forEach((sublayers, i) => {
     for (const sublayer of sublayers.filter((one) => one.heads)) {
       const mean = meanWeights(sublayer);
       const [x, , width] = sublayer.box;
       const cross = sublayer.kind === "cross-attention";
-      if ((cross && m.narrow) || x + width > reach) continue; // narrow: the memory is a screen away
+      // Narrow: the memory is a screen away.
+      if ((cross && m.narrow) || x + width > reach) continue;
       if (cross) shares = Array.from({ length: mean.cols }, (_, key) => valueAt(mean, row, key));
       const named = [];
       for (let key = 0; key < mean.cols; key++) {

@@ -156,7 +156,8 @@ function headLabels(scene, where, g, queries, keys) {
   for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
   if (!g.narrow) {
     const says = saysAbove(g);
-    const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2; // V's name stands to the right
+    // V's name stands to the right.
+    const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2;
     formula(scene, middle, g.head + (says ? 4 : g.up * 0.42), broad + (says ? 24 : 10), head);
     if (says) wrapped(scene.does, 0.92 * (x3 - x2), 14).forEach((line, i) => scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" }));
   }

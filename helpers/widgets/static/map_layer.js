@@ -61,8 +61,10 @@ function layerSizes(model, width, room, stack, sublayers) {
 function strip(scene, g, one, x, words, what, tokens, style = {}) {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, tellVector(tokens, what));
-  if (g.strip < 20) return; // no room for names: pointing tells them
-  const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0; // two lines of names where they are close
+  // No room for names: pointing tells them.
+  if (g.strip < 20) return;
+  // Two lines of names where they are close.
+  const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0;
   scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap, ...style });
 }
 
@@ -120,7 +122,8 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   for (let cols = 1; cols <= n; cols++) {
     const down = Math.ceil(n / cols);
     const size = Math.min((wide - (cols - 1) * 5) / cols, height / down - 18);
-    if (0.88 * size > best.size) best = { cols, down, size }; // a column, unless a grid is much larger
+    // A column, unless a grid is much larger.
+    if (0.88 * size > best.size) best = { cols, down, size };
   }
   const { cols, down, size } = best;
   const step = height / down;

@@ -2,6 +2,7 @@
 
 import { followed } from "./map_flow.js";
 import { memoryNames } from "./map_named.js";
+import { clearest } from "./map_purpose.js";
 
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
@@ -17,13 +18,22 @@ export function lightOf(view) {
 
 const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []);
 
-// Parts that the learner wrote: framed, with a tick.
-function marksOf({ scene, model }) {
+// Parts that the learner wrote: framed, with a tick. Also framed: where to begin, and the head that
+// a step of the tour speaks of.
+function marksOf({ scene, model, fresh, tour, stop, trace }) {
   const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
-  return (p) => rects.forEach(([x, y, w, h]) => {
-    p.box(x, y, w, h, { edge: p.theme.good, line: 2, radius: 4 });
-    p.tick(x + w - 1, y + 1);
-  });
+  const framed = fresh && scene.start ? [[scene.start, "query"]] : [];
+  if (stop >= 0 && tour[stop].habit) {
+    const { layer, h } = clearest(trace.stacks[0]);
+    framed.push([trace.stacks[0].layers[layer][0].tiles[h], "key"]);
+  }
+  return (p) => {
+    for (const [[x, y, w, h], color] of framed) p.box(x, y, w, h, { edge: p.theme[color], line: 3, radius: 5 });
+    rects.forEach(([x, y, w, h]) => {
+      p.box(x, y, w, h, { edge: p.theme.good, line: 2, radius: 4 });
+      p.tick(x + w - 1, y + 1);
+    });
+  };
 }
 
 function litOf(view) {

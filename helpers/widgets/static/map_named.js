@@ -3,7 +3,8 @@
 import { percent } from "./map_scene.js";
 import { textWidth } from "./text.js";
 
-const NAMED = 0.1; // the share from which a word is named
+// The share from which a word is named.
+const NAMED = 0.1;
 
 // The largest first, each only if it keeps its distance from those that are there.
 function apart(words, gap, most = Infinity) {

@@ -3,7 +3,7 @@
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { rowOf, title, valueAt } from "./map_trace.js";
+import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
 
 export function numberScene(where, place, width, room) {
@@ -26,7 +26,11 @@ export function numberScene(where, place, width, room) {
   scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [0, g.bars - 6, width, g.sum - g.bars]);
   scene.beat(`Add the products up: ${number(sums[sums.length - 1])}.`, across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)));
   scene.beat(`${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
-  scene.hint = "Point at an entry to read its product, or click on a bar below to see another key.";
+  const most = tellingPair(where);
+  const chosen = !where.words && query === most.query && key === most.key;
+  const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
+  const why = most.words ? `In this head, ${names[0]} gives ${names[1]} more weight than any other word gives another${next}. ` : "This is the largest weight in this head. ";
+  scene.hint = `${chosen ? why : ""}Point at an entry to read its product, or click on a bar to see another key.`;
   return scene;
 }
 

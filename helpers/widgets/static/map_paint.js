@@ -21,7 +21,8 @@ export function mapTheme(dark) {
   return (themes[name] ||= { name, ...THEMES[name], ...MORE[name] });
 }
 
-const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]); // a photograph looks the same on both papers
+// A photograph looks the same on both papers.
+const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]);
 
 // A matrix as a picture of one pixel a number, kept as long as the matrix lives.
 const pictures = { light: new WeakMap(), dark: new WeakMap() };

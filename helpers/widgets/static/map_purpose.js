@@ -3,9 +3,10 @@
 
 import { percent } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
-import { isSpecial } from "./text.js";
+import { isWord } from "./text.js";
 
-const CLEAR = 0.4; // the share from which a place is what a head is for
+// The share from which a place is what a head is for.
+const CLEAR = 0.4;
 const PLACES = [
   [-1, "the token before it", "before"], [0, "itself", "itself"], [1, "the token after it", "after"],
   [-2, "the token two places before it", "2 before"], [2, "the token two places after it", "2 after"],
@@ -19,7 +20,8 @@ export function purposeOf(sublayer, h, stack, keys) {
 
 function measured(head, cross, stack, keys) {
   const { rows, cols } = head.weights;
-  const all = Array.from({ length: rows }, (_, row) => row).slice(head.causal ? 1 : 0); // the first token has no choice
+  // The first token has no choice.
+  const all = Array.from({ length: rows }, (_, row) => row).slice(head.causal ? 1 : 0);
   const mean = (from, share) => (from.length ? from.reduce((sum, row) => sum + share(row), 0) / from.length : 0);
   const at = (row, key) => valueAt(head.weights, row, key);
   const found = cross || stack.image ? [] : PLACES.map(([d, words, short]) => {
@@ -31,12 +33,13 @@ function measured(head, cross, stack, keys) {
     found.push({ share: 2 * others.filter((row) => head.allowed(row, key)).length > rows ? mean(others, (row) => at(row, key)) : 0, words: `“${token}”`, short: `“${token}”` });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
-  const clear = Math.max(CLEAR, 1.5 / cols); // a share that luck doesn't give
+  // A share that luck doesn't give.
+  const clear = Math.max(CLEAR, 1.5 / cols);
   const largest = all.map((row) => keys.reduce((most, _, key) => (at(row, key) > at(row, most) ? key : most), 0));
   const single = mean(all, (row) => at(row, largest[row]));
   if (best.share >= (cross ? Math.max(clear, 0.8 * single) : clear)) return told(best);
   if (cross && single >= clear) {
-    const words = all.filter((row) => [keys[largest[row]], stack.written[row]].every((token) => !isSpecial(token) && /\p{L}/u.test(token)));
+    const words = all.filter((row) => [keys[largest[row]], stack.written[row]].every(isWord));
     const row = words.reduce((a, b) => (a >= 0 && at(a, largest[a]) >= at(b, largest[b]) ? a : b), -1);
     const example = row < 0 ? "" : `the row that writes “${stack.written[row]}” takes ${percent(at(row, largest[row]))} from “${keys[largest[row]]}”`;
     return { ...told({ share: single, words: "one source token", short: "one token" }), example };
@@ -50,9 +53,12 @@ const told = ({ share, words, short }) => ({ share, words: `takes ${percent(shar
 
 export const sayPurpose = ({ words, example }, who = "a token") => `Here, ${who} ${words}, on average${example ? `; ${example}` : ""}.`;
 
-// The head of a stack with the clearest purpose, in a sentence.
-export function clearestHead(stack) {
+// The head of a stack with the clearest purpose: { layer, h, … }, and in a sentence.
+export function clearest(stack) {
   const all = stack.layers.flatMap((sublayers, layer) => sublayers[0].heads.map((_, h) => ({ layer, h, ...purposeOf(sublayers[0], h, stack, stack.tokens) })));
-  const best = all.reduce((a, b) => (b.share > a.share ? b : a));
-  return sayPurpose(best, `a token in head ${best.h + 1} of layer ${best.layer + 1}`).replace("Here, a", "A");
+  return all.reduce((a, b) => (b.share > a.share ? b : a));
+}
+export function clearestHead(stack) {
+  const best = clearest(stack);
+  return sayPurpose(best).replace("Here", `In the framed square, head ${best.h + 1} of layer ${best.layer + 1}`);
 }

@@ -4,8 +4,10 @@ import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { rowOf, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
-const HEADLINE = 46; // room for the two lines of words above the columns
-const CHAIN = 122; // room for the decoder's states below
+// Room for the two lines of words above the columns.
+const HEADLINE = 46;
+// Room for the decoder's states below.
+const CHAIN = 122;
 
 export function recurrentScene(model, width, room, step) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
@@ -17,7 +19,8 @@ export function recurrentScene(model, width, room, step) {
   const gap = clamp(width / 45, 10, 26);
   const panel = clamp(width * 0.17, 92, 170);
   const part = (width - label - 4 * gap - panel) / 4;
-  const narrow = part < 124; // too little for the longer words
+  // Too little for the longer words.
+  const narrow = part < 124;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
   const g = { narrow, panel, label, pitch, top, high, part, gap, x, step, y: (row) => top + (row + 0.5) * pitch, width, room };
   encoderStates(scene, model, g);

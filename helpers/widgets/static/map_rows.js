@@ -3,8 +3,10 @@
 
 import { clamp, textWidth } from "./text.js";
 
-const LINE = 11.5; // height of a name of twelve pixels
-const SPACE = 6; // between two names on a line
+// Height of a name of twelve pixels.
+const LINE = 11.5;
+// Between two names on a line, each on a ground of its own.
+const SPACE = 9;
 export const perLine = (pitch) => Math.max(1, Math.ceil(LINE / pitch));
 
 // How wide the names are, a line at a time, with a little room behind them.
@@ -14,33 +16,42 @@ export function namesWidth(tokens, pitch, size = 13) {
   return Math.ceil(Math.max(...tokens.map((_, row) => (row % n ? 0 : wide(row))))) + 2;
 }
 
-// A place for every name, ending at `right`, no wider than `room`: { rect, x, y, style }.
+// A place for every name, ending at `right`, no wider than `room`: { words, rect, x, y, style }.
 export function namePlaces(tokens, { right, top, pitch, room = right - 2, size = 14 }) {
   const n = perLine(pitch);
   const at = (row) => top + (row + 0.5) * pitch;
   if (n < 2) {
     const style = { size: clamp(pitch - 1, 12, size), align: "right", most: room };
-    return tokens.map((_, row) => ({ rect: [right - room, at(row) - pitch / 2, room + 2, pitch], x: right, y: at(row), style }));
+    return tokens.map((words, row) => ({ words, rect: [right - room, at(row) - pitch / 2, room + 2, pitch], x: right, y: at(row), style }));
   }
   return tokens.flatMap((_, first) => {
     if (first % n) return [];
     const wide = tokens.slice(first, first + n).map((token) => textWidth(token, 12) + SPACE);
     let most = room;
     const all = () => wide.reduce((sum, one) => sum + Math.min(one, most), 0);
-    while (all() > room && most > 20) most -= 2; // the longest names give way
+    // The longest names give way, but stay readable.
+    while (all() > room && most > 48) most -= 2;
+    // Out, where that doesn't help.
+    const left = new Set();
+    while (all() > room && left.size < wide.length) {
+      const longest = wide.indexOf(Math.max(...wide));
+      left.add(longest);
+      wide[longest] = SPACE + 8;
+    }
     let x = right + SPACE - all();
-    return wide.map((one) => {
+    return wide.map((one, i) => {
       const w = Math.min(one, most);
-      const place = { rect: [x - 2, top + first * pitch, w, n * pitch], x, y: top + (first + n / 2) * pitch, style: { size: 12, most: w - SPACE + 1 } };
+      const place = { words: left.has(i) ? "…" : tokens[first + i], rect: [x - 2, top + first * pitch, w, n * pitch], x, y: top + (first + n / 2) * pitch, style: { size: 12, most: w - SPACE + 1 } };
       x += w;
       return place;
     });
   });
 }
 
-// Beside a line of several names, a bracket along the rows that they belong to.
-export function brackets(p, tokens, x, top, pitch) {
+// Where names share a line, a ground for each, and beside the line a bracket along its rows.
+export function brackets(p, tokens, x, top, pitch, places) {
   const n = perLine(pitch);
+  if (n > 1) for (const { x: left, y, rect } of places.slice(0, tokens.length)) p.box(left - 3, y - 6, rect[2] - 2, 12, { fill: p.theme.masked, radius: 3 });
   for (let row = 0; n > 1 && row < tokens.length; row += n) {
     const last = Math.min(tokens.length, row + n);
     p.line([[x, top + row * pitch + 1], [x, top + last * pitch - 1]], { color: p.theme.hatch, width: 1.5 });
@@ -50,8 +61,8 @@ export function brackets(p, tokens, x, top, pitch) {
 // All of a stack's names, in a column that ends at `right`: every depth below the first has one.
 export function nameRows(scene, tokens, { right, top, pitch, room }) {
   const places = namePlaces(tokens, { right, top, pitch, room });
-  scene.paint((p) => brackets(p, tokens, right + 4, top, pitch));
-  tokens.forEach((token, row) => scene.label(token, places[row].x, places[row].y, places[row].style));
+  scene.paint((p) => brackets(p, tokens, right + 4, top, pitch, places));
+  for (const { words, x, y, style } of places) scene.label(words, x, y, style);
 }
 
 // The names of columns: slanted, upright where that is too close, and then on two levels. `level`
@@ -59,7 +70,8 @@ export function nameRows(scene, tokens, { right, top, pitch, room }) {
 export function nameColumns(scene, tokens, x, base, cell, { level = 46, size = 12 } = {}) {
   const turn = columnTurn(cell);
   const levels = columnLevels(cell);
-  const every = Math.ceil(11 / cell / levels); // more only on a narrow page, where pointing tells the rest
+  // More only on a narrow page, where pointing tells the rest.
+  const every = Math.ceil(11 / cell / levels);
   tokens.forEach((token, col) => {
     if (col % every) return;
     const at = x + (col + 0.5) * cell;

@@ -2,7 +2,8 @@
 
 import { entryOf, valueAt } from "./map_trace.js";
 
-export const NARROW = 540; // below this width, in pixels, parts stand below each other
+// Below this width, in pixels, parts stand below each other.
+export const NARROW = 540;
 
 export class Scene {
   constructor(width, height, title) {

@@ -184,7 +184,8 @@ export class Stage {
   // ---- acting ------------------------------------------------------------------------------
 
   onClick(event) {
-    if (event.detail === 0) return this.act(event.target.target, this.cursor); // by key or reader
+    // By key or reader.
+    if (event.detail === 0) return this.act(event.target.target, this.cursor);
     const box = this.root.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     // What is only there to be read lets the press through to what lies around it.

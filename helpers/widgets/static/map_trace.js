@@ -1,6 +1,6 @@
 // The map, what came from Python: numbers, places in the model, and attention worked out again.
 
-import { isSpecial } from "./text.js";
+import { isSpecial, isWord } from "./text.js";
 
 // Two numbers lie in three bytes; STEPS is zero.
 const STEPS = 2047;
@@ -230,8 +230,8 @@ export function trail(text, model) {
 
 export const title = (word) => word[0].toUpperCase() + word.slice(1);
 
-// One step deeper where nothing was pointed at: the first layer, its sharpest head, the head's
-// largest weight.
+// One step deeper where nothing was pointed at: the first layer, its sharpest head, and there the
+// pair that says most.
 export function deeper(text, model) {
   if (model.recurrent) return text || "energy/0,0";
   const place = readPlace(text, model);
@@ -242,11 +242,19 @@ export function deeper(text, model) {
     return `${text}/${sublayer.kind}/${head}`;
   }
   if (place.depth > 2) return text;
-  const { data, cols } = place.head.weights;
-  const first = place.head.causal ? cols : 0; // the first token can only attend to itself
-  let best = first;
-  for (let i = first; i < data.length; i++) if (data[i] > data[best]) best = i;
-  return `${text}/${Math.floor(best / cols)},${best % cols}`;
+  const { query, key } = tellingPair(place);
+  return `${text}/${query},${key}`;
+}
+
+// The largest weight from one word to another in a head; where there are no two words, of all.
+export function tellingPair({ head, stack, keys }) {
+  const { data, cols } = head.weights;
+  const own = keys === stack.tokens;
+  const all = Array.from(data, (_, i) => [Math.floor(i / cols), i % cols]).filter(([query, key]) => head.allowed(query, key));
+  const words = all.filter(([query, key]) => isWord(stack.tokens[query]) && isWord(keys[key]) && !(own && query === key));
+  const most = (cells) => cells.reduce((a, b) => (data[b[0] * cols + b[1]] > data[a[0] * cols + a[1]] ? b : a));
+  const [query, key] = most(words.length ? words : all);
+  return { query, key, words: words.length > 0 };
 }
 
 function sharpest(sublayers) {

@@ -2,6 +2,7 @@
 
 import { isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
 import { beatsBefore, paceOf } from "./map_flow.js";
+import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { mapTheme } from "./map_paint.js";
@@ -31,10 +32,11 @@ class MapView {
     this.bars = new Bars(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot } = this.bars;
-    this.root = make("div", { class: "mm", role: "group", "aria-label": "Map of the model" }, head, this.stage.root, foot, this.live);
+    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" }, head, this.stage.root, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.root.addEventListener("pointerdown", () => this.touch());
     const changes = TRAITS.map((name) => `change:${name}`).join(" ");
     model.on(changes, this.redraw);
     const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
@@ -69,6 +71,14 @@ class MapView {
   get here() {
     return this.model.get("everything") ? "" : this.model.get("here");
   }
+  // Nothing was touched yet, and all of the model is lit: the picture says where to begin.
+  get fresh() {
+    return Boolean(!this.touched && this.tour.length && !this.here && !this.place && !this.follow && this.beat < 0 && this.stop < 0);
+  }
+  touch() {
+    if (!this.touched) this.redraw();
+    this.touched = true;
+  }
   // How many rows of the decoder are written; while it plays, the beat says it.
   get rows() {
     const { trace } = this;
@@ -82,6 +92,7 @@ class MapView {
 
   set(changes) {
     if (!("sentence" in changes)) this.said = "";
+    this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
     this.redraw();
@@ -108,6 +119,9 @@ class MapView {
     const steps = trail(place, this.trace);
     if (depth < steps.length) return this.open(steps[depth].place);
     if (readPlace(place, this.trace).section) place = "";
+    const { encoder, decoder } = this.trace;
+    // How a word finds its source.
+    if (!place && depth === 3 && encoder && decoder) place = `decoder/${decoder.layers.length - 1}`;
     for (let d = readPlace(place, this.trace).depth; d < depth; d++) place = deeper(place, this.trace);
     this.open(place);
   }
@@ -124,8 +138,10 @@ class MapView {
     this.tour = this.model.get("_tour");
     this.measured = null;
     this.bars.left = -1;
+    const sentence = this.model.get("sentence");
     this.hear("");
-    this.say(`Now the model reads: ${this.model.get("sentence")}`);
+    this.say(`Now the model reads: ${sentence}`);
+    if (looksEnglish(sentence)) this.hear(ENGLISH);
   }
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {
@@ -138,7 +154,8 @@ class MapView {
 
   goTo(stop) {
     this.pause();
-    if (stop < 0 || stop >= this.tour.length) this.bars.left = -1; // not left by a click on the picture
+    // Not left by a click on the picture.
+    if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
     if (stop < 0 || stop >= this.tour.length) return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
     const { text, parts, habit, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
@@ -153,7 +170,8 @@ class MapView {
     const { beats } = this.scene;
     const start = this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat;
     this.set({ beat: start, follow: "", stop: -1 });
-    const still = prefersStillness(); // then every step is there at once
+    // Then every step is there at once.
+    const still = prefersStillness();
     this.progress = still ? 1 : 0;
     let began = performance.now();
     const tick = (now) => {
@@ -194,12 +212,16 @@ class MapView {
 
   draw() {
     const width = Math.floor(this.root.clientWidth - 2 * parseFloat(getComputedStyle(this.root).paddingLeft));
-    if (!(width >= 100)) return; // too narrow, or no longer in the page
+    // Too narrow, or no longer in the page.
+    if (!(width >= 100)) return;
+    const held = this.root.contains(document.activeElement);
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
-    const rows = width < 860; // the words have a line of their own
+    // The words have a line of their own.
+    const rows = width < 860;
     this.root.classList.toggle("mm-rows", rows);
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
+    this.root.classList.toggle("mm-fresh", this.fresh);
     const room = rows ? ROOM - 30 : ROOM;
     const [name, row] = this.follow.split(":");
     const current = name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
@@ -218,6 +240,8 @@ class MapView {
     const { drawn } = this;
     this.drawn = null;
     if (drawn) drawn();
+    // What was pressed is gone.
+    if (held && !this.root.contains(document.activeElement)) this.root.focus({ preventScroll: true });
   }
 
   // The same scene, lit otherwise: what every frame of playing does.
@@ -233,7 +257,7 @@ class MapView {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.bars.input) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target === this.bars.input && event.key !== "Escape")) return;
     const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;

@@ -7,13 +7,18 @@ import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { classRow, patchRow, picture } from "./map_patches.js";
 import { brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
-import { clamp, textWidth } from "./text.js";
+import { clamp, marksIn, textWidth } from "./text.js";
 
-const HEAD = 22; // room for a line of words above a stack
-const GAP = 62; // between encoder and decoder, where the memory's line runs
-const PICTURE = 98; // side of the picture beside a ViT's patches
-const UNDER = 20; // room for the names of a layer's parts, below it
-const ANSWER = 84; // what the likeliest tokens need beside the last layer
+// Room for a line of words above a stack.
+const HEAD = 22;
+// Between encoder and decoder, where the memory's line runs.
+const GAP = 62;
+// Side of the picture beside a ViT's patches.
+const PICTURE = 98;
+// Room for the names of a layer's parts, below it.
+const UNDER = 20;
+// What the likeliest tokens need beside the last layer.
+const ANSWER = 84;
 
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
 // every part is a block of its own, and the blocks stand below each other.
@@ -24,13 +29,14 @@ function measures(model, width, room) {
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
   const pitch = narrow ? 14 : clamp(Math.floor(4 * even) / 4, 2.5, two ? 26 : 38);
-  const close = !model.image && perLine(pitch) > 1; // several names share a line
+  // Several names share a line.
+  const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   const next = both ? Math.min(90, widest(model.written.map((word) => `→ ${word}`))) : 0;
-  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(130, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
+  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(146, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
   const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
@@ -104,17 +110,19 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
   const wholeRow = (row, width) => [0, stack.y(row, block) - pitch / 2, width, pitch];
   const nameRect = (row) => (close ? places[row].rect : wholeRow(row, stack.arrow || label));
   (stack.nameRects ||= [])[block] = nameRect;
-  if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch));
+  if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch, places));
   stack.tokens.slice(0, rows).forEach((token, row) => {
-    const tip = stack.arrow || close ? [stack === model.decoder && model.encoder ? `reads “${token}”, writes “${model.written[row]}”` : token, "click to follow it"] : [];
+    const reads = stack === model.decoder && model.encoder;
+    const tip = [reads ? `reads “${token}”, writes “${model.written[row]}”` : token, marksIn(reads ? [token, model.written[row]] : [token]), "click to follow it"].filter(Boolean);
     const rect = close ? nameRect(row) : wholeRow(row, label);
     if (!block) scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
     if (stack.image) return (row ? patchRow : classRow)(scene, stack, row, label - 4, stack.y(row, block), pitch);
-    const { x, y, style } = places[row];
-    const own = model.kind === "GPT" && row >= model.given; // written by the model itself
+    const { words, x, y, style } = places[row];
+    // Written by the model itself.
+    const own = model.kind === "GPT" && row >= model.given;
     scene.paint((p) => {
       const blue = { weight: 650, color: p.theme.query };
-      p.text(token, x, y + 0.5, { ...style, ...(own || (close && row === current && stack === model.decoder) ? blue : {}) });
+      p.text(words, x, y + 0.5, { ...style, ...(own || (close && row === current && stack === model.decoder) ? blue : {}) });
       if (stack.arrow) p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { size: style.size, most: label - stack.arrow - 2, ...(row === current ? blue : { color: p.theme.muted }) });
     });
   });
@@ -173,7 +181,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   scene.top([x + 8, top, width - 16, height], (p, lit) => p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }));
   scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`, "click to open"]);
   let at = x + pad;
-  let left = x - 1; // a part reaches from one addition to the next
+  // A part reaches from one addition to the next.
+  let left = x - 1;
   for (const sublayer of sublayers) {
     const wide = sublayer.heads ? column : lens;
     const box = (sublayer.box = [at, top, wide, height]);
@@ -202,7 +211,8 @@ const NAMES = {
   "self-attention": ["self-attention", "self-attention", "self-attention", "self-attention"],
   "masked-self-attention": ["masked self-attention", "masked", "masked", "masked"],
   "cross-attention": ["cross-attention", "cross", "cross", "cross"],
-  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", ""], // on two lines, or left to the pointer
+  // On two lines, or left to the pointer.
+  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", ""],
 };
 
 function namesBelow(scene, sublayers, y, [from, to]) {
@@ -237,14 +247,14 @@ function memory(scene, model, m) {
   const block = encoder.blocks[encoder.blocks.length - 1];
   const [x, top, width, height] = [block.x + 4, block.top, m.narrow ? m.width - block.x - 12 : m.strip, encoder.n * m.pitch];
   encoder.memory = [x, top, width, height];
-  scene.label(model.decoder ? "memory" : "output", x, top - 11, { size: 13, weight: 600, color: model.decoder ? "key" : "ink" });
+  scene.label(model.decoder ? "memory" : "output", Math.min(x, m.width - 52), top - 11, { size: 13, weight: 600, color: model.decoder ? "key" : "ink" });
   scene.paint((p) => {
     if (model.decoder) p.box(x - 4, top - 2, width + 8, height + 4, { edge: p.theme.key, radius: 5 });
     p.strips(encoder.output, x, top, width, m.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
   scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${encoder.n} vectors`, tellVector(encoder.tokens, "in the encoder's output"));
-  if (!m.narrow) legend(scene, x + width + 22, top + 8, m.width - x - width - 24);
+  if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16);
 }
 
 // The memory goes to the cross-attention of every decoder layer.

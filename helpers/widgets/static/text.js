@@ -20,6 +20,16 @@ export function shorten(text, longest = 18) {
 // <eos>, [CLS]: a token that stands for no word.
 export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
 
+// A token with a letter in it that stands for itself.
+export const isWord = (text) => /\p{L}/u.test(text) && !isSpecial(text);
+// A lone space has a name beside its sign.
+export const spelt = (text) => (text === "␣" ? "␣ space" : text);
+// What the marks in names mean, said with the first name that has one.
+export function marksIn(names) {
+  const piece = names.find((name) => /^-./.test(name));
+  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space"].filter(Boolean).join(", and ");
+}
+
 // What XML cannot hold is left out; the rest is spelt so that no token is ever markup.
 export const escapeXml = (text) =>
   text

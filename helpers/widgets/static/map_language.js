@@ -1,0 +1,15 @@
+// The map, a sentence that was typed: whether it looks like English, which the model can't read.
+
+// Words that one language has and the other hasn't: small ones, and some that captions begin with.
+const SMALL = {
+  en: "the is are was and with of in at to from for by his her their its this that he she they you my not has have up down over two three an man woman boy girl people dog",
+  fr: "le la les un une des du de et est sont dans avec sur qui que se il elle au aux en à son sa ses leur par pour deux trois l d",
+};
+const countOf = (words, language) => words.filter((word) => SMALL[language].split(" ").includes(word)).length;
+
+export function looksEnglish(sentence) {
+  const words = sentence.toLowerCase().match(/\p{L}+/gu) || [];
+  return countOf(words, "en") > countOf(words, "fr");
+}
+
+export const ENGLISH = "That looks like English, but the model has only learned to read French. What it writes now means little, so try a French sentence.";
