@@ -58,8 +58,8 @@ STEPS = {
         {"parts": ["positions"]},
     ),
     "self-attention": (
-        "In self-attention every token collects information from all tokens. Each square is one "
-        "head: a row shows how one token spreads its attention.",
+        "In self-attention every token collects information from all tokens. Each square is a "
+        "head: a row shows what one token attends to.",
         {"parts": ["self-attention"], "habit": True},
     ),
     "follow-source": (
@@ -98,8 +98,8 @@ STEPS = {
         {"parts": ["masked-self-attention"]},
     ),
     "masked-gpt": (
-        "In masked self-attention a token collects information from itself and from earlier "
-        "tokens. Each square is one head, and above its diagonal all weights are 0.",
+        "Masked self-attention lets a token attend to itself and earlier tokens, so the weights "
+        "above each diagonal are 0.",
         {"parts": ["masked-self-attention"], "habit": True},
     ),
     "cross": (

@@ -557,9 +557,9 @@ def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
     told = f"takes {100 * share:.0f}% of its mixture from the token {place} it"
     expect(page.locator(".mm-stage")).to_have_attribute("aria-label", re.compile(told))
     page.get_by_role("button", name="Take the tour: 2 steps").click()
-    expect(page.locator(".mm-words")).to_contain_text("In the framed square, head ")
+    expect(page.locator(".mm-words")).to_contain_text("In the framed head (layer ")
     told = page.locator(".mm-words").inner_text()
-    named = int(re.search(r"of layer (\d)", told)[1])  # the clearest one of all
+    named = int(re.search(r"\(layer (\d)", told)[1])  # the clearest one of all
     page.wait_for_timeout(60)
     orange = [
         in_colour(page, open_layer.bounding_box(), "#b25a06")

@@ -60,7 +60,7 @@ test("of a stack's heads the clearest is named, counted from one", () => {
   const stack = stackOf(tokens, { layers: [[vague], [clear]] });
   const { layer, h } = clearest(stack);
   assert.deepEqual([layer, h], [1, 0]);
-  assert.match(clearestHead(stack), /^In the framed square, head 1 of layer 2, a token takes .* from the token before it/);
+  assert.match(clearestHead(stack), /^In the framed head \(layer 2, head 1\), a token takes .* from the token before it/);
 });
 
 test("a head opens with its largest weight from one word to another", () => {

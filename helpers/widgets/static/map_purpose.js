@@ -60,5 +60,5 @@ export function clearest(stack) {
 }
 export function clearestHead(stack) {
   const best = clearest(stack);
-  return sayPurpose(best).replace("Here", `In the framed square, head ${best.h + 1} of layer ${best.layer + 1}`);
+  return sayPurpose(best).replace("Here", `In the framed head (layer ${best.layer + 1}, head ${best.h + 1})`);
 }

@@ -215,7 +215,7 @@ const WHOLE = { "": "The model", GPT: "The model: GPT, a decoder only", ViT: "Th
 export function trail(text, model) {
   const place = readPlace(text, model);
   const parts = text.split("/");
-  const steps = [{ place: "", words: WHOLE[model.kind || ""] }];
+  const steps = [{ place: "", words: WHOLE[(!place.depth && model.kind) || ""] }];
   if (model.recurrent) {
     if (place.depth) steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
     return steps;
