@@ -135,7 +135,7 @@ export class Bars {
       const strips = "each striped bar is a vector, one colour per number.";
       if (!candidates.length) return `Start at the left: each token becomes a vector, and the layers change it step by step. In the picture, ${strips}`;
       const [best] = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, 1);
-      return `Start at the blue frame: ${decoder ? "the model is about to write" : "the model sees"} “${best.token}”. Everything to the left leads up to it. ${title(strips)}`;
+      return `Start at the blue frame: ${decoder ? "the model is about to write" : "the model sees"} “${best.token}”. Everything else leads up to it. ${title(strips)}`;
     }
     if (encoder && decoder) return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
