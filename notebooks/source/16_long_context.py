@@ -782,10 +782,10 @@ from helpers.data.stories import stories
 from helpers.gpt import GPT, GPTConfig
 
 SECONDS, BATCH, WINDOW = 4, 8, 64
-tales = stories("train")[:1_000_000]
+tales = stories("train", 1_000_000)
 letters = {letter: i for i, letter in enumerate(sorted(set(tales)))}
 training_ids = torch.tensor([letters[letter] for letter in tales])
-unseen = torch.tensor([letters.get(letter, 0) for letter in stories("validation")[:20_000]])
+unseen = torch.tensor([letters.get(letter, 0) for letter in stories("validation", 20_000)])
 unseen = unseen[: len(unseen) // (WINDOW + 1) * (WINDOW + 1)].view(-1, WINDOW + 1)
 
 
@@ -832,7 +832,8 @@ exercises.reveal(
 for name, (loss, steps) in results.items():
     print(f"{name}: {sizes[name]:,} parameters, {steps} steps, {loss:.2f} nats per character")
 assert max(sizes.values()) / min(sizes.values()) < 1.15
-assert max(loss for loss, _ in results.values()) < 2.3  # both learn; equal guessing is above 4
+by_frequency = torch.distributions.Categorical(training_ids.bincount().float()).entropy()
+assert max(loss for loss, _ in results.values()) < by_frequency - 0.3  # both learn
 
 # %% [markdown]
 # One seed, one learning rate and a few seconds decide very little, so try other numbers. Careful comparisons
