@@ -219,6 +219,7 @@ class ScaleExplorer(Explorer):
             values = drawn[self.draw_number - 1, which, None, :width]
             sheet.pixels(0, 28 + 18 * row, end, 15, values, SIGNED, -3, 3)
         sheet.rect(end, 24, 12, 41, "white", BLUE, 3, round=5)
+        sheet.text(end + 22, 50, "↔ pull" if end < 320 else "", BLUE, bold=True)
         across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=0.25)
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
