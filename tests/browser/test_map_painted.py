@@ -228,6 +228,7 @@ def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     expect_at(page, "The model", "Model")
     # From the model, one number is a word's weight for the word that it is translated from.
     page.locator(".mm-depths").get_by_role("button", name="One number").click()
+    expect(page.locator(".mm-trail button")).to_have_count(4)
     head, pair = page.locator(".mm-trail button").all_inner_texts()[2:]
     weights = trace.decoder.layers[2][1].heads.weights[int(head[-1]) - 1].clone()
     for row, token in enumerate(trace.decoder.tokens):
@@ -560,7 +561,6 @@ def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
     expect(page.locator(".mm-words")).to_contain_text("In the framed head (layer ")
     told = page.locator(".mm-words").inner_text()
     named = int(re.search(r"\(layer (\d)", told)[1])  # the clearest one of all
-    page.wait_for_timeout(60)
     orange = [
         in_colour(page, open_layer.bounding_box(), "#b25a06")
         for open_layer in page.get_by_role(
