@@ -1,9 +1,13 @@
 """Films: what happens one step after the other."""
 
 import torch
+import torch.nn.functional as F
 
+from helpers.decoding import greedy
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.pretrained import toy_models
+from helpers.pretrained.translator import load_translator
+from helpers.tokenization import BOS, EOS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
 from images.kit import PALE, WIDE, Sheet, box, cells, elbow, paced, token
@@ -298,6 +302,106 @@ def _plane_of_car(sheet, step, share):
     sheet.text(now[0] + 14, now[1] - 14, "car", BLUE, 18, bold=True)
 
 
+@paced(2.5)
+def training_and_inference_decoder():
+    """A film: the translator reads Une grande gare, on the left in training, on the right as it
+    writes. In training the inputs are bos, A, large and station. One pass predicts A, large, train
+    and eos; above them are the targets and the losses 0.1, 0.2, 1.8 and 0.3. The third prediction
+    is wrong, but the next input is the true token, station. In writing each pass gives one token,
+    which is the next input. The third is train, so train goes in, and the fourth is station, not
+    eos. Five passes write A, large, train, station and eos. Below are the rows of the causal mask,
+    one per input: training uses all four in one pass, each pass of writing one more.
+    """
+    translator = load_translator()
+    source = translator.encode(["Une grande gare"])
+    target = translator.tokenizer.encode("A large station", eos=True)
+    with torch.inference_mode():
+        logits = translator.model(source, torch.tensor([[BOS, *target[:-1]]]))[0]  # (T, V)
+        written = greedy(translator.model.decoder_step(source), 1, BOS, EOS, max_len=10)[0]
+    losses = F.cross_entropy(logits, torch.tensor(target), reduction="none").tolist()
+    wanted, guessed, own = (
+        [word.replace("▁", "") for word in translator.tokenizer.tokens(ids)]
+        for ids in (target, logits.argmax(-1).tolist(), written)
+    )
+    return [_trained_and_written(wanted, guessed, losses, own, *moment) for moment in _SIDE_BY_SIDE]
+
+
+# What is said, whether training's pass is done, the position that is meant, and passes of writing.
+_SIDE_BY_SIDE = [
+    ("Translate Une grande gare. In training, all true tokens go in at once.", False, None, 0),
+    ("One pass gives a prediction at every position, and so a loss, −log p.", True, None, 0),
+    ("Position 3 is wrong, so its loss is high. The true station goes in next.", True, 2, 0),
+    ("Writing begins with <bos> alone. The first pass gives A, which goes in next.", True, None, 1),
+    ("The second pass gives large.", True, None, 2),
+    ("The third pass gives train. This time, train itself goes in next.", True, 2, 3),
+    ("So the fourth token changes: station, where training had <eos>.", True, 3, 4),
+    ("Five tokens took five passes.", True, 2, 5),
+]
+_COLUMN = 76  # pixels from one position to the next
+
+
+def _trained_and_written(wanted, guessed, losses, own, caption, trained, meant, passes):
+    sheet = Sheet(WIDE, 486)
+    sheet.text(20, 28, caption, INK, 18, bold=True)
+    predicted = dict(enumerate(guessed)) if trained else {}
+    done = ": 1 pass" if trained else ""
+    _decoder(sheet, 20, f"training{done}", ["<bos>", *wanted[:-1]], predicted, meant, BLUE)
+    goes_in = meant is not None and not passes
+    if goes_in:
+        _card(sheet, 146 + _COLUMN * (meant + 1), 288, wanted[meant], BLUE, meant=True)
+    for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
+        x = 146 + _COLUMN * i
+        _card(sheet, x, 90, word, BLUE, goes_in and i == meant)
+        if trained:
+            sheet.rect(x - 28, 162 - 15 * loss, 56, 15 * loss, PURPLE)
+            sheet.text(x, 156 - 15 * loss, f"{loss:.1f}", PURPLE, 16, "middle", bold=True)
+    sheet.text(20, 96, "target", BLUE)
+    sheet.text(20, 160, "−log p", PURPLE)
+    sheet.text(20, 474, "causal mask: all rows at once", GREY)
+
+    done = ["", ": 1 pass"][passes] if passes < 2 else f": {passes} passes"
+    given = ["<bos>", *own[: max(passes - 1, 0)]]
+    predicted = {passes - 1: own[passes - 1]} if passes else {}
+    _decoder(sheet, 434, f"writing{done}", given, predicted, meant if passes else None, ORANGE)
+    if 0 < passes < len(own):  # the newest token is the next input
+        x = 560 + _COLUMN * passes
+        elbow(sheet, [(x - _COLUMN + 37, 184), (x, 184), (x, 270)], ORANGE)
+        _card(sheet, x, 288, own[passes - 1], ORANGE, passes - 1 == meant)
+    sheet.text(434, 474, "causal mask: one more row per pass", GREY)
+    return sheet
+
+
+def _decoder(sheet, left, title, given, predicted, meant, colour):
+    """Draw a decoder: its inputs, some of its predictions, and the mask's rows, one per input."""
+    sheet.text(left, 62, title, colour, 18, bold=True)
+    sheet.text(left, 190, "predicted", ORANGE)
+    sheet.text(left, 294, "inputs", colour)
+    box(sheet, left, 212, 80, 40, "memory", PURPLE)
+    sheet.arrow(left + 81, 232, left + 90, 232, PURPLE)
+    box(sheet, left + 91, 212, _COLUMN * len(given) - 6, 40, "decoder", GREY)
+    newest = max(predicted, default=None)
+    for i, word in enumerate(given):
+        x, y = left + 126 + _COLUMN * i, 318 + 26 * i
+        _card(sheet, x, 288, word, colour)
+        sheet.arrow(x, 270, x, 253)
+        sheet.text(left + 80, y + 19, word, colour, 16, "end")
+        if i in predicted:
+            sheet.arrow(x, 211, x, 202)
+            _card(sheet, x, 184, predicted[i], ORANGE, i == meant)
+        for j in range(len(given)):
+            allowed = j <= i and newest is not None
+            fill = (colour if i in predicted else PALE) if allowed else "white"
+            sheet.rect(left + 88 + _COLUMN * j, y, _COLUMN, 26, fill, GREY, 1)
+
+
+def _card(sheet, x, y, word, colour, meant=False):
+    """Draw a token, filled if it is the one that is meant."""
+    token(sheet, x, y, word, colour, _COLUMN - 4)
+    if meant:
+        sheet.rect(x - _COLUMN / 2 + 2, y - 17, _COLUMN - 4, 34, colour, colour, 2, 6)
+        sheet.text(x, y + 6, word, "white", anchor="middle", bold=True)
+
+
 def decoding_token_by_token():
     """A film: the decoder is given the words written so far, writes one more, and that word is
     appended to what it is given at the next step.
@@ -366,6 +470,7 @@ PICTURES = [
     decoder_looking_back,
     bahdanau_step,
     noun_and_adjectives,
+    training_and_inference_decoder,
     decoding_token_by_token,
     self_attention_filling,
 ]

@@ -1,7 +1,7 @@
 """Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import LINE, PALE, WIDE, Sheet, box, elbow, paced, plus, token
+from images.kit import PALE, WIDE, Sheet, box, elbow, plus, token
 
 
 def unrolled_rnn():
@@ -255,65 +255,6 @@ def final_linear_softmax():
     return sheet
 
 
-@paced(2)
-def training_and_inference_decoder():
-    """A film: one sentence, i am late and <eos>, trained on and written, side by side. Left,
-    training: all true tokens go into the decoder at once, shifted right by one, and after a single
-    pass there is a prediction at every position and all four rows of the causal mask have been
-    used. Right, writing: each pass gives one token, which becomes the next input, and uses one more
-    row of the mask, so that it takes four passes until <eos> is written.
-    """
-    return [_race(passes) for passes in range(len(_GIVEN) + 1)]
-
-
-_GIVEN, _WANTED = ["<bos>", "i", "am", "late"], ["i", "am", "late", "<eos>"]
-
-
-def _race(passes):
-    """Draw training and writing after so many passes of the one that writes."""
-    sheet = Sheet(WIDE, 396)
-    _decoder_run(sheet, 0, "training", min(passes, 1), BLUE)
-    _decoder_run(sheet, 460, "writing", passes, ORANGE)
-    for left, lines in (
-        (0, ("the causal mask: row t is what", "position t is allowed to", "attend to")),
-        (460, ("one more row per pass,", "and only the newest", "prediction is used")),
-    ):
-        for i, line in enumerate(lines):
-            sheet.text(left + 236, 304 + LINE * i, line)
-    return sheet
-
-
-def _decoder_run(sheet, left, title, passes, colour):
-    """Draw a decoder after so many passes: its inputs, what it predicts, and rows of the mask."""
-    training = colour == BLUE
-    given = 4 if training else max(passes, 1)
-    newest = range(4) if training else [passes - 1]
-    done = {0: "", 1: ": 1 pass"}.get(passes, f": {passes} passes")
-    sheet.text(left + 10, 28, title + done, colour, 18, bold=True)
-    below = "the true tokens, shifted right by one" if training else "the model's own tokens"
-    sheet.text(left + 112, 256, below, colour)
-    box(sheet, left + 10, 112, 84, 54, "memory\n(S, D)", PURPLE, bold=True)
-    sheet.arrow(left + 96, 139, left + 110, 139, PURPLE)
-    box(sheet, left + 112, 112, 84 * given + 4, 54, "decoder", GREY, bold=True)
-    for i in range(given):
-        x = left + 154 + 84 * i
-        token(sheet, x, 213, _GIVEN[i], colour, 78)
-        sheet.arrow(x, 195, x, 168)
-        if passes and i in newest:
-            sheet.arrow(x, 111, x, 86)
-            token(sheet, x, 66, _WANTED[i], GREEN if training else ORANGE, 78)
-    if 0 < given < 4 and passes:  # the newest token becomes the next input
-        x = left + 154 + 84 * given
-        elbow(sheet, [(x - 44, 66), (x, 66), (x, 194)], ORANGE)
-        token(sheet, x, 213, _GIVEN[given], PALE, 78)
-    for row in range(4):
-        for column in range(4):
-            seen = passes and column <= row and (training or row < passes)
-            fill = (colour if row in newest else PALE) if seen else "white"
-            edge = GREY if training or row < passes else PALE
-            sheet.rect(left + 114 + 26 * column, 276 + 26 * row, 26, 26, fill, edge, 1)
-
-
 def encoder_layer():
     """From left to right: x goes through self-attention, add and norm, feed-forward, add and norm.
     The shape (B, S, D) stays the same; a path that carries x itself runs around each sublayer.
@@ -391,7 +332,6 @@ PICTURES = [
     whole_architecture,
     three_uses_of_attention,
     final_linear_softmax,
-    training_and_inference_decoder,
     encoder_layer,
     decoder_layer,
     path_lengths,

@@ -166,13 +166,25 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 # The recurrent decoder of lesson 01 had to take one step after another even in training, although we knew the
 # whole translation, because each state is computed from the state before it. A Transformer's decoder has no such
 # state. All that a position needs from the past is the tokens before it, and in training those are known. So
-# we feed in the whole target at once, **shifted right** by one position. Here's one sentence in training, on the
-# left, and the same sentence as the model writes it:
+# we feed in the whole target at once, **shifted right** by one position. This is lesson 01's **teacher
+# forcing**: even where the model predicts the wrong token, the true token is the next input. Here our translator
+# reads *Une grande gare*, in training on the left, and as it writes on the right:
 
 # %% tags=["hide-input"]
+gare = translator.encode(["Une grande gare"])
+a_large_station = tokenizer.encode("A large station", eos=True)
+with torch.inference_mode():
+    predicted = model(gare, torch.tensor([[BOS, *a_large_station[:-1]]]))[0].argmax(-1)
+assert tokenizer.decode(predicted.tolist()) == "A large train" and predicted[-1] == EOS
+assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
+# The same mistake has different consequences. In training, *train* raises the loss at its own position, and the
+# next prediction again has a true prefix. When the model writes, *train* becomes part of the prefix, and everything
+# after it depends on it. Here it's lucky and continues with *station*. In this lesson's first sentence, *train*
+# also went back in, but there the full stop won.
+#
 # After one pass, training has a prediction at every position. So every position is an exercise: predict the next
 # token from the tokens so far. Here are the first four of one sentence.
 
