@@ -18,7 +18,7 @@ _PATH = Path(__file__).resolve().parents[1] / "browser" / "conftest.py"
 _SPEC = importlib.util.spec_from_file_location("browser_fixtures", _PATH)
 _browser = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_browser)
-lab, chromium, window = _browser.lab, _browser.chromium, _browser.window
+lab, chromium, desk = _browser.lab, _browser.chromium, _browser.desk
 open_notebook = _browser.open_notebook
 
 N_LAYERS, N_HEADS = 6, 12
