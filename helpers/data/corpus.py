@@ -239,7 +239,7 @@ def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
     while len(pairs) < n:
         fr, en, pronouns = grammar.sentence(1 + int(grammar.chance() * most_clauses))
         first, second = (fr, en) if source == "fr" else (en, fr)
-        tokens = tuple(word.text for word in first)
+        tokens = tuple([word.text for word in first])
         if shortest <= len(tokens) <= longest and tokens not in pairs:
             pairs[tokens] = _pair(first, second, pronouns)
             failures = 0
@@ -252,19 +252,19 @@ def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
 
 
 def _pair(source, target, pronouns):
+    texts, keys, numbers = zip(zip(*source, strict=True), zip(*target, strict=True), strict=True)
     places = defaultdict(list)
-    for j, word in enumerate(target):
-        places[word.key].append(j)
-    alignment = frozenset([(i, j) for i, word in enumerate(source) for j in places[word.key]])
-    sides = (("source", source), ("target", target))
-    antecedents = tuple(
-        (side, [word.key for word in words].index(key), [w.number for w in words].index(number))
+    for j, key in enumerate(keys[1]):
+        places[key].append(j)
+    alignment = frozenset([(i, j) for i, key in enumerate(keys[0]) for j in places[key]])
+    sides = list(zip(("source", "target"), keys, numbers, strict=True))
+    antecedents = [
+        (side, its_keys.index(key), its_numbers.index(number))
         for key, number in pronouns
-        for side, words in sides
-    )
-    nouns = tuple((side, i) for side, words in sides for i, w in enumerate(words) if w.number >= 0)
-    texts = (tuple(word.text for word in words) for words in (source, target))
-    return ToyPair(*texts, alignment, antecedents, nouns)
+        for side, its_keys, its_numbers in sides
+    ]
+    nouns = [(side, i) for side, _, its in sides for i, number in enumerate(its) if number >= 0]
+    return ToyPair(*texts, alignment, tuple(antecedents), tuple(nouns))
 
 
 def _as_written(tokens):

@@ -256,19 +256,15 @@ def _starts_with_vowel(text):
 
 def _elide(fr):
     """Write l', n', qu' before a vowel."""
-    following = [word.text for word in fr[1:]] + ["."]
-    return [
-        word._replace(text=ELIDED[word.text])
-        if word.text in ELIDED and _starts_with_vowel(after)
-        else word
-        for word, after in zip(fr, following, strict=True)
-    ]
+    for i, (word, after) in enumerate(zip(fr, fr[1:], strict=False)):
+        if word.text in ELIDED and _starts_with_vowel(after.text):
+            fr[i] = word._replace(text=ELIDED[word.text])
+    return fr
 
 
 def _an(en):
     """Write an before a vowel."""
-    following = [word.text for word in en[1:]] + ["."]
-    return [
-        word._replace(text="an") if word.text == "a" and after[0] in "aeiou" else word
-        for word, after in zip(en, following, strict=True)
-    ]
+    for i, (word, after) in enumerate(zip(en, en[1:], strict=False)):
+        if word.text == "a" and after.text[0] in "aeiou":
+            en[i] = word._replace(text="an")
+    return en

@@ -229,7 +229,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def translate(parts, translator, texts):
+def translate(parts, translator, texts, max_len=None):
     """Translate with the learner's parts and the translator's weights.
 
     Parameters
@@ -238,6 +238,8 @@ def translate(parts, translator, texts):
         "build_encoder", "build_decoder" and "build_greedy" are called; they call the others.
     translator : Translator
     texts : list of str
+    max_len : int, default=None
+        Of a translation, in tokens; None for the translator's own limit.
 
     Returns
     -------
@@ -251,12 +253,11 @@ def translate(parts, translator, texts):
     def logits_of(ids):
         return parts["build_decoder"](ids, memory, mask, weights, *end)
 
-    return parts["build_greedy"](
-        logits_of, len(texts), BOS, EOS, PAD, translator.longest_output(src_ids)
-    )
+    max_len = max_len or translator.longest_output(src_ids)
+    return parts["build_greedy"](logits_of, len(texts), BOS, EOS, PAD, max_len)
 
 
-def translate_with(wrong, translator, texts):
+def translate_with(wrong, translator, texts, max_len=None):
     """Translate with the tested parts, some of them replaced by wrong ones.
 
     Parameters
@@ -265,13 +266,15 @@ def translate_with(wrong, translator, texts):
         The parts call each other by name, so a wrong one is met wherever it is called.
     translator : Translator
     texts : list of str
+    max_len : int, default=None
+        As in `translate`.
 
     Returns
     -------
     ids : integer Tensor of shape (B, T)
     """
     with patch.dict(globals(), wrong):
-        return translate({**PARTS, **wrong}, translator, texts)
+        return translate({**PARTS, **wrong}, translator, texts, max_len)
 
 
 @dataclass(frozen=True)
@@ -366,7 +369,8 @@ def _records(translator, texts):
     logits, whole = model(src_ids, tgt_ids), "over the whole stack"
     records.append(("build_encoder", whole, (src_ids, *end), memory))
     records.append(("build_decoder", whole, (tgt_ids, memory, memory_mask, *end), logits))
-    given = lambda ids: model(src_ids, ids), len(texts), BOS, EOS, PAD, tgt_ids.shape[1]
+    logits_of = lambda ids: model.output_proj(model.decode(ids, memory, memory_mask))
+    given = logits_of, len(texts), BOS, EOS, PAD, tgt_ids.shape[1]
     records.append(
         ("build_greedy", "on these sentences", given, _greedy(model, src_ids, given[-1]))
     )
