@@ -3,8 +3,8 @@
 import torch
 
 from helpers import masks as masks_of
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import WIDE, Sheet, box, cells, elbow, plus, token
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
+from images.kit import HEADS, WIDE, Sheet, box, cells, elbow, plus, token
 
 
 def query_key_value():
@@ -92,41 +92,42 @@ def heads_concatenated():
     """X, of shape (T, D), goes into eight heads. Each head has its own W_Q, W_K and W_V, of shape
     (D, K), and computes its own Q, K and V, of shape (T, K). Attention turns them into the head's
     result Z, (T, K). The eight results side by side, (T, H · K), times W_O, (H · K, D), give the
-    output, (T, D).
+    output, (T, D). The first two heads have colours of their own, from Z to their rows of W_O.
     """
     sheet, n, top, step = Sheet(WIDE, 470), 8, 62, 46
-    middle = top + n * step / 2
-    colours = (BLUE, ORANGE, GREEN)
+    middle, part, width = top + n * step / 2, 9, 72  # D is eight times K
+    colours, heads = (BLUE, ORANGE, GREEN), [*HEADS, *[GREY] * (n - len(HEADS))]
     titles = [
         (56, "X", "(T, D)"),
         (214, "eight W_Q, W_K, W_V", "(D, K) each"),
         (410, "Q, K, V", "(T, K) each"),
         (563, "Z", "(T, K)"),
-        (686, "side by side", "(T, H · K)"),
-        (781, "W_O", "(H · K, D)"),
-        (874, "output", "(T, D)"),
+        (672, "side by side", "(T, H · K)"),
+        (770, "W_O", "(H · K, D)"),
+        (868, "output", "(T, D)"),
     ]
     for x, name, shape in titles:
         sheet.text(x, 26, name, INK, 16, "middle", bold=True)
         sheet.text(x, 462, shape, INK, 16, "middle")
-    box(sheet, 24, middle - 70, 64, 140, "X", GREY, bold=True, size=20)
-    for h in range(n):
+    box(sheet, 20, middle - 45, width, 90, "X", GREY, bold=True, size=20)
+    for h, head in enumerate(heads):
         y = top + step * (h + 0.5)
-        elbow(sheet, [(88, middle), (106, middle), (106, y), (134, y)], GREY, 1.5)
+        elbow(sheet, [(92, middle), (108, middle), (108, y), (134, y)], GREY, 1.5)
         for i, (colour, letter) in enumerate(zip(colours, "QKV", strict=True)):
             box(sheet, 138 + 52 * i, y - 17, 48, 34, f"W{'₁₂₃₄₅₆₇₈'[h]}", colour)
             box(sheet, 340 + 48 * i, y - 14, 44, 28, f"{letter}{'₁₂₃₄₅₆₇₈'[h]}", colour)
         sheet.arrow(296, y, 335, y, GREY)
-        sheet.arrow(484, y, 532, y, PURPLE)
-        box(sheet, 536, y - 14, 54, 28, f"Z{'₁₂₃₄₅₆₇₈'[h]}", PURPLE, bold=True)
-        sheet.path([(590, y), (612, y), (612, middle)], PURPLE, 1.5)
-        box(sheet, 638 + 12 * h, middle - 45, 12, 90, "", PURPLE)
-    sheet.text(508, 48, "attention", PURPLE, 16, "middle")
-    sheet.arrow(612, middle, 634, middle, PURPLE)
-    sheet.text(742, middle + 7, "·", INK, 24, "middle", bold=True)
-    box(sheet, 752, middle - 48, 60, 96, "W_O", GREY, bold=True)
-    sheet.text(827, middle + 7, "=", INK, 20, "middle", bold=True)
-    box(sheet, 842, middle - 45, 64, 90, "output", GREY)
+        sheet.arrow(484, y, 532, y, head)
+        box(sheet, 536, y - 14, 54, 28, f"Z{'₁₂₃₄₅₆₇₈'[h]}", head, bold=True)
+        sheet.line(590, y, 610, y, head, 1.5)
+        sheet.rect(636 + part * h, middle - 45, part, 90, tint(head, 0.35), head)
+        sheet.rect(734, middle - width / 2 + part * h, width, part, tint(head, 0.35), head)
+    sheet.text(508, 48, "attention", GREY, 16, "middle")
+    sheet.line(610, top + step / 2, 610, top + step * (n - 0.5), GREY, 1.5)
+    sheet.arrow(610, middle, 633, middle, GREY)
+    sheet.text(721, middle + 7, "·", INK, 24, "middle", bold=True)
+    sheet.text(819, middle + 7, "=", INK, 20, "middle", bold=True)
+    sheet.rect(832, middle - 45, width, 90, tint(GREY), GREY, 2, 6)
     return sheet
 
 

@@ -8,7 +8,7 @@ from helpers import plots
 from helpers.attention import scaled_dot_product_attention
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.positions import sinusoidal_positions
-from images.kit import PALE, WIDE, Sheet, box, cells, token
+from images.kit import HEADS, PALE, WIDE, Sheet, box, cells, elbow, plus, token
 
 
 def sinusoids():
@@ -127,6 +127,40 @@ def six_steps():
     return sheet
 
 
+def heads_added():
+    """Two heads in two colours, one word. Their results Z₁ and Z₂, four numbers each, stand side by
+    side. W_O is cut into two bands of four rows. Z₁ times the upper band gives eight numbers, Z₂
+    times the lower band gives eight more, and added up they are the eight numbers of the output.
+    """
+    generator, cell = torch.Generator().manual_seed(268), 28
+    z = torch.randint(-1, 3, (2, 1, 4), generator=generator).float()  # (H, T, K)
+    bands = torch.randint(-1, 3, (2, 4, 8), generator=generator).float()  # (H, K, D)
+    output = torch.cat([*z], dim=1) @ torch.cat([*bands])  # with all of W_O at once
+    assert torch.equal(output, sum(z @ bands)), "the parts don't add up to the whole"
+    sheet = Sheet(WIDE, 392)
+    sheet.text(16, 28, "one word, D = 8, K = 4", GREY)
+    sheet.text(16, 240, "side by side", INK, 16, bold=True)
+    sheet.text(534, 28, "W_O, a band of rows per head", INK, 16, "middle", bold=True)
+    for h, colour in enumerate(HEADS):
+        middle, left, name = 96 + 164 * h, 16 + 112 * h, f"Z{'₁₂'[h]}"
+        edge, under = (192, 156) if h else (164, 214)  # the arrow leaves on the other side
+        cells(sheet, left, 164, z[h].tolist(), colour, cell, digits=0)
+        sheet.text(left + 56, under, name, colour, 16, "middle", bold=True)
+        elbow(sheet, [(left + 56, edge), (left + 56, middle), (278, middle)], colour)
+        cells(sheet, 284, middle - 14, z[h].tolist(), colour, cell, digits=0)
+        sheet.text(340, middle - 24, name, colour, 16, "middle", bold=True)
+        sheet.text(409, middle + 7, "·", INK, 24, "middle", bold=True)
+        cells(sheet, 422, middle - 56, bands[h].tolist(), colour, cell, digits=0)
+        sheet.text(662, middle + 6, "=", INK, 20, "middle", bold=True)
+        cells(sheet, 678, middle - 14, (z[h] @ bands[h]).tolist(), colour, cell, digits=0)
+        sheet.text(790, middle - 24, f"what head {h + 1} adds", colour, 16, "middle", bold=True)
+    plus(sheet, 790, 168)
+    sheet.text(790, 308, "=", INK, 20, "middle", bold=True)
+    cells(sheet, 678, 322, output.tolist(), GREY, cell, digits=0)
+    sheet.text(790, 376, "output", INK, 16, "middle", bold=True)
+    return sheet
+
+
 def patches_as_tokens():
     """A picture cut into nine square patches. Each patch is flattened into a row of numbers, a
     linear layer turns it into a token's vector, and its position is added.
@@ -159,5 +193,6 @@ PICTURES = [
     target_and_predicted_distributions,
     beam_tree,
     six_steps,
+    heads_added,
     patches_as_tokens,
 ]

@@ -17,6 +17,7 @@ notebook.set_up()
 import math
 
 from IPython.display import display
+from matplotlib import pyplot
 import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
@@ -31,7 +32,7 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 
 
 # %% [markdown] tags=["notes"]
-# **49 minutes.** Hook, first prediction and warm-up 5 · 1 matrices 9 · 2 the square root 6 ·
+# **50 minutes.** Hook, first prediction and warm-up 5 · 1 matrices 9 · 2 the square root 7 ·
 # 3 masks 25 · 4 cost and the map 4. The rest of the exercises are for home.
 #
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
@@ -41,9 +42,9 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # "Two interfaces in PyTorch" for home (two). People meet it the first time they use `nn.MultiheadAttention`. Keep ten
 # minutes for `scaled_dot_product_attention`, because everything before it leads up to it.
 #
-# **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$?"
-# (the variance of $q \cdot k / d_k$ is $1/d_k$, so wide heads would spread their weight evenly) ·
-# "A text twice as long: how much more time, how much more memory?"
+# **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$
+# itself?" (at the six bar charts, before anybody reads on) · "A text twice as long: how much more time, how much more
+# memory?"
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
 # right shape, so there's no error message, but the checks point it out) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$
@@ -277,7 +278,47 @@ for d_k in (4, 64, 512):
 # is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
 # through the softmax is nearly zero. Such a softmax is called **saturated**.
 #
-# With the paper's heads, which are 64 wide, the problem would be less severe than at 512. It also concerns only the
+# You can watch it happen in a single draw: one query and sixteen keys per width. Each bar is the weight of one key.
+# Below the bars is the gradient of the strongest weight, that is, how much it changes when we nudge its score.
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+draws = {d: (torch.randn(d) @ torch.randn(16, d).T).double() for d in (4, 64, 512)}  # q·k
+powers = {"not divided": 0, "divided by √d": 0.5}
+tops, gradients = {}, {}
+_, grid = pyplot.subplots(2, 3, figsize=(9.6, 5.4), sharey=True)
+for row, (how, power) in zip(grid, powers.items(), strict=True):
+    for ax, (d, drawn) in zip(row, draws.items(), strict=True):
+        shares = (drawn / d**power).softmax(-1)
+        best = shares.argmax().item()
+        tops[how, d] = top = shares[best].item()
+        gradients[how, d] = gradient = top * (1 - top)
+        ax.bar(range(16), shares, color=plots.PURPLE)
+        ax.set(xticks=[], yticks=[0, 0.5, 1], ylim=(0, 1.2), title=f"d = {d}, {how}")
+        ax.text(best, top + 0.03, f"{top:.2f}", ha="center", fontsize=plots.SMALLEST_TEXT)
+        ax.set_xlabel(f"gradient {gradient:.{2 if gradient > 0.005 else 9}f}")
+    row[0].set_ylabel("weight")
+by_width = (draws[512] / 512).softmax(-1).max()
+assert tops["not divided", 512] > 0.999 and round(100 * tops["divided by √d", 512]) == 27
+assert 0 < gradients["not divided", 512] < 1e-7 and gradients["divided by √d", 512] > 0.15
+assert round(100 * by_width.item()) == 7
+notebook.figure(
+    ax,
+    alt="Six bar charts of sixteen weights. Not divided, the strongest of them is 0.60 at d = 4, 0.63 at 64 and "
+    "1.00 at 512, where no other bar can be seen and the gradient is 0.000000005. Divided by the square "
+    "root of d, the same scores give 0.34, 0.18 and 0.27, all keys keep some weight, and the gradient at 512 is 0.20.",
+    width=860,
+)
+
+# %% [markdown]
+# In the last column, both charts start from the same scores. Undivided, they leave practically no gradient to learn
+# from. Divided by $\sqrt{512}$, they still prefer the same key, but it gets 27% of the weight and the gradient is 0.20.
+#
+# Why not divide by $d$ itself? That would be too much, because the variance would shrink to $1/d$. At $d = 512$ all
+# scores would be close to zero, so the softmax could hardly tell the keys apart. In this draw the strongest key would
+# get 7%, where an even share is 6%.
+#
+# With the paper's heads, which are 64 wide, saturation would be less severe than at 512. It also concerns only the
 # start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
 # them to be. Try it on random vectors below. Pull their end to make them longer, and watch the scores spread and the
 # gradient shrink. Then drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag the dot again.

@@ -302,7 +302,7 @@ notebook.tell(
 #
 # ## 2. How do several heads fit into one layer?
 #
-# Here's the whole layer in one picture, with eight heads as in the paper.
+# Here's the whole layer in one picture, with eight heads as in the paper. Follow the first two, which are coloured.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_concatenated")
@@ -514,6 +514,13 @@ assert (changed @ w_o != side_by_side @ w_o).all()
 #
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
+# Here are two heads and one word, with small whole numbers so that you can check a few of them. Each head's four
+# numbers become eight, and the two rows of eight are added.
+
+# %% tags=["hide-input"]
+notebook.picture("heads_added")
+
+# %% [markdown]
 # ### Your turn (4 min)
 
 # %% tags=["hide-input"]
