@@ -28,7 +28,7 @@ QUESTIONS = [
         [
             right(
                 "Their standard deviation grows with √d_k, and large scores saturate the softmax.",
-                "Yes. You measured the variance of the scores, the entropy of the weights, and the gradient.",
+                "Yes. You saw it in the variance of the scores, in the strongest weight, and in the gradient.",
             ),
             wrong(
                 "Without it, the weights in a row wouldn't sum to 1 once d_k is larger than 1.",
