@@ -4,32 +4,7 @@ import torch
 
 from helpers import masks as masks_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
-from images.kit import HEADS, WIDE, Sheet, box, cells, elbow, plus, token
-
-
-def query_key_value():
-    """One word's vector x is multiplied by three matrices and gives three vectors: a query (what am
-    I looking for), a key (what do I match) and a value (what do I pass on).
-    """
-    sheet = Sheet(WIDE, 290)
-    token(sheet, 90, 145, "cat", GREY)
-    sheet.arrow(140, 145, 186, 145)
-    cells(sheet, 190, 128, [[0, 2, 1]], GREY, digits=0)
-    sheet.text(241, 190, "x", INK, 18, "middle", bold=True)
-    rows = [
-        (BLUE, "W_Q", "query", "what am I looking for?", [[1, 2, 0]]),
-        (ORANGE, "W_K", "key", "what do I match?", [[2, 1, 0]]),
-        (GREEN, "W_V", "value", "what do I pass on?", [[1, 6, 0]]),
-    ]
-    for i, (colour, matrix, name, question, numbers) in enumerate(rows):
-        y = 24 + 90 * i
-        elbow(sheet, [(294, 145), (330, 145), (330, y + 31), (376, y + 31)], colour)
-        box(sheet, 378, y, 96, 62, f"· {matrix}", colour, bold=True)
-        sheet.arrow(476, y + 31, 518, y + 31, colour)
-        cells(sheet, 522, y + 14, numbers, colour, digits=0)
-        sheet.text(642, y + 25, name, colour, 18, bold=True)
-        sheet.text(642, y + 49, question)
-    return sheet
+from images.kit import HEADS, WIDE, Sheet, box, elbow, plus
 
 
 def matrix_form():
@@ -164,7 +139,6 @@ def residual_and_norm():
 
 
 PICTURES = [
-    query_key_value,
     matrix_form,
     masks,
     heads_concatenated,

@@ -208,21 +208,23 @@ def noun_and_adjectives():
     return [_collecting(step) for step in range(10)]
 
 
-_KEYS = {  # noun, adjective, verb, size, redness: the vectors that lesson 03 makes up
+_VECTORS = {  # noun, adjective, verb, size, redness: the vectors that lesson 03 makes up
     "the": [0.0, 0, 0, 0, 0],
     "small": [0, 1, 0, -1, 0],
     "red": [0, 1, 0, 0, 1],
     "car": [1, 0, 0, 0, 0],
     "stops": [0, 0, 1, 0, 0],
 }
+_ENTRIES = ("noun", "adj.", "verb", "size", "red")
 _QUERY = [0.0, 3, 0, 0, 0]  # of car
 _MATCHED, _ON_SIZE, _ON_COLOUR, _MOVED = 6, 7, 8, 9  # the steps after five comparisons
 
 
 def _collecting(step):
     sheet = Sheet(WIDE, 404)
-    words, keys = list(_KEYS), torch.tensor(list(_KEYS.values()))
-    scores = keys @ torch.tensor(_QUERY)
+    words, keys = list(_VECTORS), torch.tensor(list(_VECTORS.values()))
+    query = torch.tensor(_QUERY)
+    scores = keys @ query
     weights = scores.softmax(-1).tolist()
     newest = step - 1 if 0 < step < _MATCHED else None
     share = weights[words.index("small")]
@@ -238,32 +240,35 @@ def _collecting(step):
         products = " + ".join(f"{q:.0f}·{k}" for q, k in zip(_QUERY, entries, strict=True))
         caption = f"query of car · key of {words[newest]} = {products} = {scores[newest]:.0f}"
     sheet.text(20, 28, caption, INK, 18, bold=True)
-    for i, name in enumerate(("noun", "adj.", "verb", "size", "red")):
-        sheet.text(154 + 44 * i, 68, name, GREY, 16, "middle")
+    for left, names in ((132, _ENTRIES), (484, _ENTRIES[3:])):
+        for i, name in enumerate(names):
+            sheet.text(left + 21 + 42 * i, 92, name, GREY, 16, "middle")
+    sheet.text(132, 68, "keys", ORANGE, bold=True)
+    sheet.text(484, 68, "values", GREEN, bold=True)
     # The query stands above the key that it meets, and goes down the list.
     query_row = newest if newest is not None else 0 if step == 0 else len(words)
-    at = 78 + 52 * query_row
-    sheet.text(14, at + 28, "query of car", BLUE, 16, bold=True)
-    cells(sheet, 132, at, [_QUERY], BLUE, 44, digits=0, shades=[[0.15, 0.9, 0.15, 0.15, 0.15]])
+    at = 102 + 50 * query_row
+    sheet.text(14, at + 27, "query of car", BLUE, 16, bold=True)
+    _table(sheet, 132, at, query[None], BLUE, (42, 42), zeros=True, strong=True)
     for i, word in enumerate(words):
-        y = 78 + 52 * (i if i < query_row else i + 1)
-        value = step in (_ON_SIZE, _ON_COLOUR) and words[step - _ON_SIZE + 1] == word
+        y = 102 + 50 * (i if i < query_row else i + 1)
+        passed = step in (_ON_SIZE, _ON_COLOUR) and words[step - _ON_SIZE + 1] == word
         matched = step >= _MATCHED and scores[i] > 0
         key_colour = ORANGE if i == newest or matched else PALE
-        shades = [[0.9 if i == newest and j == 1 else 0.15 for j in range(5)]]
-        token(sheet, 70, y + 22, word, BLUE if word == "car" else key_colour, 96)
-        cells(sheet, 132, y, [keys[i].tolist()], key_colour, 44, digits=0, shades=shades)
-        if value:
-            cells(sheet, 264, y, [keys[i, 3:].tolist()], GREEN, 44, digits=0, shades=[[0.9, 0.9]])
+        token(sheet, 70, y + 21, word, BLUE if word == "car" else key_colour, 96)
+        met = (query != 0) & (i == newest)
+        _table(sheet, 132, y, keys[i][None], key_colour, (42, 42), zeros=True, strong=met)
+        value, value_colour = keys[i, 3:][None], GREEN if passed else PALE
+        _table(sheet, 484, y, value, value_colour, (42, 42), zeros=True, strong=passed)
         if i < step:
-            sheet.text(380, y + 29, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
+            sheet.text(366, y + 28, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
         if step >= _MATCHED:
-            sheet.rect(416, y + 10, 90 * weights[i], 24, PURPLE)
-            sheet.text(424 + 90 * weights[i], y + 28, f"{weights[i]:.2f}", PURPLE, 16, bold=True)
+            sheet.rect(392, y + 9, 64 * weights[i], 24, PURPLE)
+            sheet.text(397 + 64 * weights[i], y + 27, f"{weights[i]:.2f}", PURPLE, 16, bold=True)
     if step:
-        sheet.text(380, 68, "score", INK, 16, "middle")
+        sheet.text(366, 92, "score", INK, 16, "middle")
     if step >= _MATCHED:
-        sheet.text(416, 68, "weight", PURPLE)
+        sheet.text(396, 92, "weight", PURPLE)
     _plane_of_car(sheet, step, share)
     return sheet
 
@@ -272,13 +277,13 @@ def _plane_of_car(sheet, step, share):
     """Draw where car is in the plane of size and redness, and what moved it there."""
 
     def place(size, redness):
-        return 824 + 230 * size, 344 - 230 * redness
+        return 848 + 216 * size, 348 - 220 * redness
 
-    sheet.line(*place(-1.2, 0), *place(0.3, 0), GREY)
+    sheet.line(*place(-1.18, 0), *place(0.3, 0), GREY)
     sheet.line(*place(0, -0.12), *place(0, 1.12), GREY)
-    sheet.text(place(-1.2, 0)[0], 370, "small", GREY)
-    sheet.text(place(0.3, 0)[0], 370, "big", GREY, anchor="end")
-    sheet.text(place(0, 0)[0] + 12, 96, "red", GREY)
+    sheet.text(place(-1.18, 0)[0], 374, "small", GREY)
+    sheet.text(place(0.3, 0)[0], 374, "big", GREY, anchor="end")
+    sheet.text(place(0, 0)[0] + 12, 112, "red", GREY)
     if step == _ON_SIZE:
         sheet.arrow(*place(0, 0), *place(-1, 0), GREEN, 2)
         sheet.text(place(-1, 0)[0] - 14, place(-1, 0)[1] - 12, "value of small", GREEN)
@@ -293,7 +298,7 @@ def _plane_of_car(sheet, step, share):
         )
     if step >= _ON_COLOUR:
         sheet.arrow(*corner, *there, PURPLE, 5, head=12)
-        sheet.text(corner[0] - 12, 300, f"{share:.2f} · red", PURPLE, 16, "end", bold=True)
+        sheet.text(corner[0] - 12, 304, f"{share:.2f} · red", PURPLE, 16, "end", bold=True)
     if step == _MOVED:
         sheet.dot(*place(0, 0), 9, "white", BLUE, 2)
         sheet.line(*place(0, 0), *there, BLUE, 2, dash="6 5")
@@ -402,6 +407,150 @@ def _card(sheet, x, y, word, colour, meant=False):
         sheet.text(x, y + 6, word, "white", anchor="middle", bold=True)
 
 
+@paced(2.5)
+def query_key_value():
+    """A film: three matrices, 5 by 5 with one or two numbers each, turn the vectors of the, small,
+    red, car and stops into three tables, blue queries, orange keys and green values. Then a grid of
+    weights fills row by row. Car gives 0.47 to small and to red and 0.02 to each other word; every
+    other query is zero, so its row is 0.20 throughout. At the end 0.47 times the values of small
+    and red flow into car, which becomes (1, 0, 0, -0.47, 0.47).
+    """
+    return [_projecting(step) for step in range(12)]
+
+
+# The steps after the three matrices (1 to 3): five rows of weights, and what car takes.
+_FIRST_ROW, _TAKES_SIZE, _TAKES_COLOUR, _HAS_BOTH = 4, 9, 10, 11
+
+
+def _projecting(step):
+    sheet = Sheet(WIDE, 528)
+    words, x = list(_VECTORS), torch.tensor(list(_VECTORS.values()))
+    matrices = torch.zeros(3, 5, 5)  # W_Q, W_K, W_V, as in lesson 03
+    matrices[0, 0, 1] = 3
+    matrices[1, 1, 1] = matrices[2, 3, 3] = matrices[2, 4, 4] = 1
+    queries, keys, values = tables = x @ matrices
+    scores = queries @ keys.T
+    weights = scores.softmax(-1)
+    car, row = words.index("car"), step - _FIRST_ROW
+    share = f"{weights[car].max():.2f}"
+    caption = {
+        0: "Five words, five vectors x. An empty cell is a zero.",
+        1: "W_Q makes the queries: a noun looks for adjectives.",
+        2: "W_K makes the keys: an adjective is found as an adjective.",
+        3: "W_V makes the values: a size and a redness are passed on.",
+        _TAKES_SIZE: f"Now car takes {share} times the value of small,",
+        _TAKES_COLOUR: f"and {share} times the value of red.",
+        _HAS_BOTH: "The word car was just a noun. Now it's smallish and reddish too.",
+    }.get(step)
+    if 0 <= row < 5:
+        products = ", ".join(f"{score:.0f}" for score in scores[row].tolist())
+        told = "small and red" if row == car else "every word"
+        softmax = f"After the softmax: {weights[row].max():.2f} for {told}."
+        caption = f"query of {words[row]} · the five keys: {products}. {softmax}"
+    sheet.text(20, 28, caption, INK, 18, bold=True)
+
+    for j, name in enumerate(_ENTRIES):
+        sheet.text(87 + 26 * j, 226, name, GREY, turn=90)
+    sheet.text(62, 222, "x", INK, 18, "end", bold=True)
+    _table(sheet, 68, 234, x, GREY, (26, 24))
+    _names(sheet, 62, 234, words, "end")
+    matched, passed = row == car, step >= _TAKES_SIZE
+    kinds = (
+        (BLUE, "W_Q", "query: what it looks for", matched),
+        (ORANGE, "W_K", "key: what it matches", matched),
+        (GREEN, "W_V", "value: what it passes on", passed),
+    )
+    for n, (colour, name, means, used) in enumerate(kinds):
+        y, made, now = 70 + 164 * n, step > n, step == n + 1
+        ink, line = colour if made else PALE, 3 if now else 2
+        elbow(sheet, [(215, 294), (215, y + 60), (232, y + 60)], ink, line)
+        sheet.text(284, y - 10, name, ink, 16, "middle", bold=True)
+        _table(sheet, 234, y + 10, matrices[n] * made, ink, (20, 20), strong=now)
+        sheet.arrow(336, y + 60, 358, y + 60, ink, line)
+        sheet.text(360, y - 10, means, ink, 16, bold=True)
+        _table(sheet, 360, y, tables[n] * made, ink, (26, 24), strong=now or used)
+        _names(sheet, 496, y, words, "start")
+    sheet.path([(198, 294), (216, 294)], GREY, 3)
+    if row >= 0:
+        _filling_from_tables(sheet, words, weights, row)
+    if passed:
+        sheet.rect(650, 96 + 34 * car, 260, 34, "none", PURPLE, 4, 4)
+        givers = [words.index("small"), words.index("red")][: step - _TAKES_SIZE + 1]
+        _adding(sheet, x[car], givers, weights[car], values, step == _HAS_BOTH)
+    return sheet
+
+
+def _filling_from_tables(sheet, words, weights, row):
+    """Draw the grid of weights up to a row, and which query and keys make that row."""
+    sheet.text(910, 60, "weights", PURPLE, 16, "end", bold=True)
+    for j, word in enumerate(words):
+        sheet.text(676 + 52 * j, 88, word, ORANGE, 16, "middle", bold=True)
+    _names(sheet, 644, 96, words, "end", high=34, colour=BLUE)
+    known = torch.arange(len(words))[:, None] <= row
+    _table(sheet, 650, 96, weights * known, PURPLE, (52, 34), digits=2, shaded=True)
+    sheet.text(910, 292, "A query of zeros gives an even row.", PURPLE, 16, "end")
+    if row < len(words):
+        sheet.rect(358, 70 + 24 * row, 134, 24, "none", BLUE, 4, 4)
+        sheet.rect(358, 234, 134, 120, "none", ORANGE, 4, 4)
+        sheet.rect(650, 96 + 34 * row, 260, 34, "none", BLUE, 4, 4)
+        sheet.arrow(550, 82 + 24 * row, 590, 113 + 34 * row, BLUE, 3)
+
+
+def _adding(sheet, vector, givers, weights, values, done):
+    """Draw the weighted values that flow into a word, and in the end what it becomes."""
+    for j, name in enumerate(_ENTRIES):
+        sheet.text(676 + 52 * j, 384, name, GREY, 16, "middle")
+    sheet.text(644, 412, "x of car", INK, 16, "end")
+    _table(sheet, 650, 392, vector[None], GREY, (52, 30), digits=2)
+    for n, i in enumerate(givers):
+        y = 426 + 34 * n
+        sheet.rect(358, 398 + 24 * i, 134, 24, "none", GREEN, 4, 4)
+        sheet.arrow(550, 410 + 24 * i, 584, y + 15, GREEN, 6, head=14)
+        sheet.text(644, y + 21, f"{weights[i]:.2f} ×", PURPLE, 16, "end", bold=True)
+        _table(sheet, 650, y, weights[i] * values[i][None], GREEN, (52, 30), digits=2)
+    if done:
+        sheet.text(644, 515, "car now", BLUE, 16, "end", bold=True)
+        _table(sheet, 650, 494, (vector + weights @ values)[None], BLUE, (52, 30), digits=2)
+
+
+def _names(sheet, x, y, words, anchor, high=24, colour=INK):
+    """Write the words beside the rows of a table."""
+    for i, word in enumerate(words):
+        sheet.text(x, y + high * (i + 0.5) + 6, word, colour, 16, anchor, bold=colour != INK)
+
+
+def _table(sheet, x, y, rows, colour, size, digits=0, strong=False, shaded=False, zeros=False):
+    """Draw a matrix as a grid that fills only what isn't zero, strongly where told."""
+    wide, high = size
+    width, height = wide * rows.shape[1], high * rows.shape[0]
+    strong = torch.as_tensor(strong).expand(rows.shape)
+    sheet.rect(x, y, width, height, "white")
+    for i, j in torch.cartesian_prod(*map(torch.arange, rows.shape)).tolist():
+        entry, at = rows[i, j].item(), (x + wide * j, y + high * i)
+        # Squared, a weight of 0.47 stands out among weights of 0.20.
+        share = 4 * entry**2 if shaded else 0.9 if strong[i, j] else 0.25
+        if entry:
+            sheet.rect(*at, wide, high, colour, opacity=share)
+        if entry or zeros:
+            words = number(entry, 0 if entry == int(entry) else digits)
+            ink, middle = (
+                "white" if entry and share > 0.55 else INK,
+                (at[0] + wide / 2, at[1] + high / 2 + 6),
+            )
+            sheet.text(*middle, words, ink, 16, "middle", bold=not digits and entry != 0)
+    # One line that goes to and fro draws all the cells' borders of one direction.
+    across = [
+        (x + width * ((i + k) % 2), y + high * i) for i in range(1, len(rows)) for k in (0, 1)
+    ]
+    down = [
+        (x + wide * j, y + height * ((j + k) % 2)) for j in range(1, rows.shape[1]) for k in (0, 1)
+    ]
+    for line in (across, down):
+        if line:
+            sheet.path(line, PALE, 1)
+    sheet.rect(x, y, width, height, "none", colour, 2)
+
+
 def decoding_token_by_token():
     """A film: the decoder is given the words written so far, writes one more, and that word is
     appended to what it is given at the next step.
@@ -471,6 +620,7 @@ PICTURES = [
     bahdanau_step,
     noun_and_adjectives,
     training_and_inference_decoder,
+    query_key_value,
     decoding_token_by_token,
     self_attention_filling,
 ]

@@ -70,9 +70,9 @@ def bars(names, heights, title):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, first prediction and warm-up 6 · 1 comparing 7 · 2 passing on 8 · 3 learned matrices 6 ·
-# 4 every word asks at once 10 · 5 the six steps and the map 13. So section 3 begins at minute 21 and section 5 at
-# minute 37. *Practice* is for home, and *Going deeper* is for people who ask about kernels or hard
+# **50 minutes.** Hook, first prediction and warm-up 6 · 1 comparing 7 · 2 passing on 8 · 3 learned matrices 7 ·
+# 4 every word asks at once 10 · 5 the six steps and the map 12. So section 3 begins at minute 21 and section 5 at
+# minute 38. *Practice* is for home, and *Going deeper* is for people who ask about kernels or hard
 # look-ups.
 #
 # **Say first**: attention answers one question, namely what a word should take from its neighbours.
@@ -91,8 +91,8 @@ def bars(names, heights, title):
 #
 # **Mistakes to expect, and what to say**
 #
-# - *Queries, keys and values are the input vectors.* Only in section 4's version, which has no matrices. Point at
-#   `w_q`, `w_k` and `w_v` in section 3's `one_head`.
+# - *Queries, keys and values are the input vectors.* Only in section 4's version, which has no matrices. Stop
+#   section 3's film at its fourth frame: one table of `x` on the left, three other tables on the right.
 # - *The weights multiply the keys.* They multiply the values. The key says that *red* is an adjective, which is
 #   no use to *car*. The value holds the colour.
 # - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
@@ -300,27 +300,44 @@ exercises.quiz("what_the_weights_multiply")
 # ## 3. Nobody makes these vectors up
 #
 # We made up `wanted` for *car* alone. A matrix can make it from *car*'s own vector, and then it makes a query for
-# every other word as well. A second matrix makes the keys. We can still fill in both by hand, with a single number
-# each. The first makes every noun look for adjectives, and the second makes every adjective recognisable as one.
+# every other word as well. A second matrix makes the keys, and a third makes the values, so we no longer have to
+# mask `x`. We can still fill in all three by hand, with one or two numbers each. The first makes every noun look
+# for adjectives, the second makes every adjective recognisable as one, and the third lets every word pass on its
+# size and its redness.
 
 # %%
-w_q, w_k = torch.zeros(2, 5, 5)  # (D=5, D=5) each
+w_q, w_k, w_v = torch.zeros(3, 5, 5)  # (D=5, D=5) each
 w_q[0, 1] = 3  # query: what is a noun (entry 0) looks for adjectives (entry 1)
 w_k[1, 1] = 1  # key: what is an adjective (entry 1) is found as an adjective (entry 1)
-queries, keys = x @ w_q, x @ w_k  # (S, D) @ (D, D) -> (S, D): one of each per word
-print("query of car:", queries[3].tolist(), "- wanted was", wanted.tolist())
-print("key of small:", keys[1].tolist(), "- small is", x[1].tolist())
-print((queries @ keys.T).softmax(-1))  # (S, S): row 3 holds the weights of car
+w_v[3, 3] = w_v[4, 4] = 1  # value: size (entry 3) and redness (entry 4) are passed on
+queries, keys, values = x @ w_q, x @ w_k, x @ w_v  # (S, D) @ (D, D) -> (S, D): one of each per word
+weights = (queries @ keys.T).softmax(-1)  # (S, S): row 3 holds the weights of car
+contexts = weights @ values  # (S, S) @ (S, D) -> (S, D): one per word
+print("query of car:  ", queries[3].tolist(), "- wanted was", wanted.tolist())
+print("key of small:  ", keys[1].tolist(), "- small is", x[1].tolist())
+print("value of small:", values[1].tolist())
+print("context of car:", [round(c, 2) for c in contexts[3].tolist()])
+
+# %% [markdown]
+# The film shows the same computation. The five rows of `x` go through the three matrices into three separate
+# tables. Then each query is compared with every key, which fills one row of weights per word, and the values of
+# *small* and *red* flow into *car*.
 
 # %% tags=["hide-input"]
 assert torch.equal(queries[3], wanted)
+torch.testing.assert_close(contexts[3], context)  # the one from section 2
+torch.testing.assert_close(contexts[[0, 1, 2, 4]], values.mean(0).expand(4, 5))  # even rows
+notebook.picture("query_key_value")
 
 # %% [markdown]
-# Row 3 holds the weights you've already seen. The queries of the other words are all zeros, so each of those
-# words spreads its weight evenly. Put another noun in place of *car*, and the same matrices will find that
-# noun's adjectives. The key of *small* says only that it's an adjective, because its size is something for the
-# value to pass on. And with a single matrix for both roles, a word's query and key would be the same vector, so
-# *red* would score *car* exactly as *car* scores *red*.
+# The row of *car* holds the weights you've already seen, and the context is the same too. The other four rows are
+# even because those queries are all zeros: our $W_Q$ gives only nouns something to look for, so every other word
+# takes a fifth of each value. Even *the* becomes slightly smallish and reddish that way. Put another noun in place
+# of *car*, and the same matrices will find that noun's adjectives.
+#
+# Compare the tables with `x`, because none of them is a copy of it. The key of *small* says only that it's an
+# adjective, while its size is in its value. And with a single matrix for queries and keys, a word's query and key
+# would be the same vector, so *red* would score *car* exactly as *car* scores *red*.
 #
 # So all we have to find is three matrices. Each word's embedding $x$ is multiplied by $W_Q$ to get its query,
 # by $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random matrices and trains them
@@ -461,9 +478,9 @@ notebook.tell(
 # %% [markdown]
 # ## 4. Every word asks at once
 #
-# Until now only one word had a query. In **self-attention** every word has a query, which is compared with
-# the keys of all words of the same sentence, including its own. The simplest version has no matrices at all:
-# each embedding serves as query, key and value.
+# So far we've used only one row of the weights, the one of the noun. In **self-attention** every row counts,
+# because the query of every word is compared with the keys of all words of the same sentence, including its own.
+# The simplest version has no matrices at all: each embedding serves as query, key and value.
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
@@ -565,9 +582,6 @@ notebook.tell(
 #
 # Here's the whole computation for one word, with three matrices and numbers that are small enough for pencil
 # and paper. The sentence is *the cat sleeps*, and we compute the context of *the*.
-
-# %% tags=["hide-input"]
-notebook.picture("query_key_value")
 
 # %%
 tokens = ["the", "cat", "sleeps"]
