@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.decoding import greedy
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
 from helpers.pretrained import toy_models
 from helpers.pretrained.translator import load_translator
 from helpers.tokenization import BOS, EOS
@@ -13,12 +13,12 @@ from helpers.widgets.svg import number
 from images.kit import PALE, WIDE, Sheet, box, cells, elbow, paced, token
 
 FRENCH = "le chat noir voit le chien ."
-NEGATED = "le chat ne voit pas le chien ."  # no adjective: lesson 02 asks later where a noun looks
+SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
 
 
 def _trained(french=FRENCH):
-    """Translate an example with a model of lesson 02; return words and weights."""
-    toy = toy_models.load_toy("dot")
+    """Translate an example with the model of lesson 02; return words and weights."""
+    toy = toy_models.load_toy("additive")
     read = [*french.split(), "<eos>"]
     (written,) = toy.translate([french])
     source = torch.tensor([toy.source.encode(french, eos=True)])
@@ -80,11 +80,12 @@ def _chain(read, written, states, step):
 
 
 def decoder_looking_back():
-    """A film: the cat does not see the dog is written word by word, and lines go from each word to
-    the French words, le chat ne voit pas le chien, as thick as their weights. The line from does
-    goes to ne, the one from not to pas, the one from see to voit. At the end all lines are shown.
+    """A film: a doctor looks for the letter is written word by word, and lines go from each word to
+    the French words, un médecin cherche la lettre, as thick as their weights. Doctor, looks and
+    letter give 0.99 to médecin, cherche and lettre. For shares its weight, 0.57 to cherche and 0.42
+    to la. At the end all lines are shown.
     """
-    read, written, weights = _trained(NEGATED)
+    read, written, weights = _trained(SEARCH)
     steps = [[step] for step in range(len(written))]
     return [_looking(read, written, weights, shown) for shown in [*steps, range(len(written))]]
 
@@ -108,31 +109,38 @@ def _looking(read, written, weights, shown):
     return sheet
 
 
-@paced(2)
+@paced(2.5)
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Its state s is compared with the encoder states of le, chat, noir, dort, the full stop and eos,
-    one pair at a time, by v times tanh of W s plus U h, which gives one score each. A softmax turns
-    the scores into weights: 0.15 for chat, 0.85 for noir. The context is the sum of the weighted
-    states. The context, the state s and the previous word make the next state, which writes black.
+    one pair at a time, by v times tanh of W s plus U h, which gives one score each. For noir this
+    is shown in numbers, four of 128 entries: W s plus U h, then tanh of the sum, which lies between
+    -1 and 1, then the dot product with v, which gives 12.1. A softmax turns the scores into
+    weights: 0.15 for chat, 0.85 for noir. The context is the sum of the weighted states. The
+    context, the state s and the previous word make the next state, which writes black.
     """
     toy = toy_models.load_toy("additive")
     numbers = BahdanauStepper(
         toy.model, toy.source, toy.target, "le chat noir dort .", output_step=2
     ).numbers
-    return [_looking_once(numbers, stage, seen) for stage, seen in _STAGES]
+    layer, noir = toy.model.decoder.attention, numbers["encoder"][2]
+    with torch.inference_mode():
+        pair = layer.query_proj(numbers["state"]), layer.key_proj(noir), layer.energy.weight[0]
+    return [_looking_once(numbers, pair, *moment) for moment in _STAGES]
 
 
-# What has happened: 1 scores (of so many source words), 2 weights, 3 the context, 4 the next word.
-_STAGES = [(1, 1), (1, 2), (1, 3), (1, 6), (2, 6), (3, 6), (4, 6)]
+# What has happened: 1 scores (of so many source words), 2 weights, 3 the context, 4 the next word;
+# and how far one pair is opened: 1 the sum, 2 its tanh, 3 the score.
+_STAGES = [(1, 1, 0), (1, 2, 0), (1, 3, 1), (1, 3, 2), (1, 3, 3)]
+_STAGES += [(1, 6, 0), (2, 6, 0), (3, 6, 0), (4, 6, 0)]
 
 
-def _looking_once(numbers, stage, seen):
+def _looking_once(numbers, pair, stage, seen, opened):
     sheet = Sheet(WIDE, 534)
     words, small = numbers["source"], "₁₂₃₄₅₆"
     energies, shares = numbers["energies"].tolist(), numbers["alpha"].tolist()
     places = [236 + 104 * i for i in range(len(words))]
-    middle, newest = sum(places[:4]) / 4, seen - 1
+    middle, newest, unfinished = sum(places[:4]) / 4, seen - 1, 0 < opened < 3
     caption = (
         "1  Score the source words, one pair at a time.",
         "2  A softmax turns the scores into weights that sum to 1.",
@@ -142,7 +150,9 @@ def _looking_once(numbers, stage, seen):
     sheet.text(20, 28, caption, INK, 18, bold=True)
     if stage == 1:
         n = small[newest]
-        rule = f"e{n} = v · tanh(W s + U h{n}) = {number(energies[newest], 1)}"
+        rule = f"e{n} = v · tanh(W s + U h{n})"
+        if not unfinished:
+            rule += f" = {number(energies[newest], 1)}"
         sheet.text(min(places[newest], 640), 100, rule, INK, 18, "middle", bold=True)
     box(sheet, 20, 258, 120, 48, "state s", ORANGE, bold=True)
     sheet.text(80, 246, "decoder", ORANGE, 16, "middle")
@@ -174,12 +184,14 @@ def _looking_once(numbers, stage, seen):
             sheet.arrow(x - 18, 282, x - 18, 262, ORANGE)
             sheet.arrow(x, 233, x, 206, GREY)
             sheet.text(x + 8, 225, "v", GREY, 16, bold=True)
-        if i < seen:
+        if i < seen and not (unfinished and i == newest):
             sheet.text(x, 199, number(energy, 1), INK, 16, "middle", bold=True)
             sheet.arrow(x, 183, x, 166, there)
         if stage > 1:
             sheet.rect(x - 46, 126 - 60 * share, 92, 60 * share, PURPLE)
             sheet.text(x, 120 - 60 * share, f"{share:.2f}", PURPLE, 16, "middle", bold=True)
+    if opened:
+        _opened(sheet, small[newest], *pair, opened)
     if stage > 2:
         box(sheet, middle - 120, 430, 240, 42, "context c", PURPLE, bold=True)
         parts = [f"{w:.2f} h{n}" for w, n in zip(shares, small, strict=True) if w > 0.005]
@@ -195,6 +207,32 @@ def _looking_once(numbers, stage, seen):
         sheet.text(855, 488, "next word", ORANGE, 16, "middle")
         elbow(sheet, [(80, 307), (80, 516), (706, 516), (706, 479)], ORANGE)
     return sheet
+
+
+def _opened(sheet, n, from_query, from_key, v, stage):
+    """Draw the score of one pair in numbers: four entries of every vector on the way."""
+    total = from_query + from_key
+    strips = [
+        (60, "W s", ORANGE, from_query, 1),
+        (176, f"U h{n}", BLUE, from_key, 1),
+        (292, "sum", GREY, total, 1),
+        (450, "tanh", GREY, total.tanh(), 2),
+        (566, "v", GREY, v, 3),
+    ]
+    signs = [(150, "+", 1), (266, "=", 1), (403, "tanh →", 2), (540, "·", 3), (656, "=", 3)]
+    for x, name, colour, values, first in strips:
+        if stage >= first:
+            sheet.text(x + 32, 402, name, colour, 16, "middle", bold=True)
+            for i, value in enumerate(values[2:6].tolist()):
+                sheet.rect(x, 410 + 28 * i, 64, 28, tint(colour), colour)
+                sheet.text(x + 32, 430 + 28 * i, number(value), INK, 16, "middle")
+    for x, sign, first in signs:
+        if stage >= first:
+            sheet.text(x, 472, sign, INK, 16, "middle", bold=True)
+    if stage == 3:
+        sheet.text(672, 472, number((total.tanh() @ v).item(), 1), INK, 20, bold=True)
+        sheet.text(672, 500, f"summed over all {len(v)} entries", GREY)
+    sheet.text(672, 522, f"(shown: 4 of {len(v)} entries)", GREY)
 
 
 @paced(2)

@@ -107,21 +107,25 @@ exercises.warm_up(2)
 #
 # In lesson 01 the decoder had to manage with a single vector. Now the encoder keeps all its states, one per
 # source word: $h_1, \dots, h_S$. Before each word that it writes, the decoder gives every one of them a weight.
-# Here's a trained model doing that, with a simpler score than the one we're about to build. The thicker a line, the
-# larger the weight:
+# Here's the model that we're about to build, already trained. The thicker a line, the larger the weight:
 
 # %% tags=["hide-input"]
+search = looking.source.encode("un médecin cherche la lettre .", eos=True)
+found = looking.target.encode("a doctor looks for the letter .", bos=True)
+by_word = looking.model.attention_maps(torch.tensor([search]), torch.tensor([found]))[0]
+assert min(by_word[1, 1], by_word[2, 2], by_word[5, 4]) > 0.95
+assert by_word[3, 2] > 0.5 and by_word[3, 3] > 0.35
 notebook.picture("decoder_looking_back")
 
 # %% [markdown]
-# Every word that is written gets weights of its own. Where do they come from?
+# Nearly all the weight of *doctor* is on *médecin*. But *for* has no French word of its own, so it gives 57% to
+# *cherche* and 42% to *la*. Where do these weights come from?
 #
 # The decoder has a state as well, $s$. It needs one number per source word, which says how useful that word is
 # *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and one encoder
-# state, and returns one number, the **energy** or **score**. In the film above nearly all the weight is on one
-# word at each step, but it can also be shared. Here's a single step of the model we're building, which has written
-# *the* and shares its weight between two words. The matrices $W$ and $U$ and the vector $v$ are the parameters of
-# the small network:
+# state, and returns one number, the **energy** or **score**. Here's a single step of the same model on another
+# sentence. It has written *the* and shares its weight between two words. The matrices $W$ and $U$ and the vector $v$
+# are the parameters of the small network, and for *noir* you can see what it computes:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
@@ -374,8 +378,8 @@ notebook.tell(
 
     Other models support this explanation. Luong et al. (2015) proposed to attend **after** the decoder's
     state has read the last written word. *Going deeper* has three models that do so, and all three make
-    fewer wrong links: 0.10, 0.12 and 0.16 instead of 0.27. The film at the start of section 1 shows one of
-    the three. They differ in other ways too, and each was trained only once, with one seed."""
+    fewer wrong links: 0.10, 0.12 and 0.16 instead of 0.27. They differ in other ways too, and each was
+    trained only once, with one seed."""
 )
 
 # %% [markdown]
@@ -510,8 +514,6 @@ notebook.show_source(attention.AdditiveAttention.forward)
 # | dot | $s_t^\top h_i$ | no parameters, but equal widths |
 # | general | $s_t^\top W h_i$ | one matrix |
 # | concat | $v^\top \tanh(W [s_t; h_i])$ | one matrix twice as wide, one vector |
-#
-# You've already seen *dot* at work: the film in section 1 shows its weights.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 table = {}
