@@ -15,6 +15,8 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
+from functools import cache
+
 from IPython.display import display
 import torch
 
@@ -28,9 +30,10 @@ test = splits.test[:600]
 groups = [(4, 8), (9, 12), (13, 16), (17, 20), (21, 30), (31, 40)]
 
 
-def exact_by_length(toy):
+@cache
+def exact_by_length(name):
     """For each group of lengths, the share translated without a mistake, in percent."""
-    written = toy.translate([pair.source for pair in test])
+    written = toy_models.load_toy(name).translate([pair.source for pair in test])
     shares = []
     for shortest, longest in groups:
         chosen = [i for i, p in enumerate(test) if shortest <= len(p.source) <= longest]
@@ -69,7 +72,7 @@ print(f"lesson 01's model {fixed.n_parameters:,} parameters, with looking back "
 exercises.predict("long_sentences_with_attention")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-curves = {"looking back": exact_by_length(looking), "fixed context": exact_by_length(fixed)}
+curves = {"looking back": exact_by_length("additive"), "fixed context": exact_by_length("gru")}
 exercises.reveal("long_sentences_with_attention", measured=sum(curves["looking back"][-2:]) / 2)
 axes = plots.labelled_lines(
     range(len(groups)),
@@ -344,25 +347,26 @@ exercises.predict("alignment_error_of_the_model")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-def maps_of(toy, pairs):
-    """A map (target_len, source_len) per pair, without the end of the sentence."""
-    found = []
-    for pair in pairs:
+marked = splits.test[:200]
+
+
+@cache
+def maps_of(name):
+    """A map (target_len, source_len) per marked pair, without the end of the sentence."""
+    toy, found = toy_models.load_toy(name), []
+    for pair in marked:
         ((src_ids, tgt_ids),) = toy.encode([pair])
         weights = toy.model.attention_maps(torch.tensor([src_ids]), torch.tensor([tgt_ids[:-1]]))
         found.append(weights[0, :-1, :-1])
     return found
 
 
-marked = splits.test[:200]
 alignments = [p.alignment for p in marked]
-error = metrics.alignment_error_rate(maps_of(looking, marked), alignments)
+error = metrics.alignment_error_rate(maps_of("additive"), alignments)
 diagonal = metrics.alignment_error_rate(
     [torch.eye(len(p.target), len(p.source)) for p in marked], alignments
 )
-concat_error = metrics.alignment_error_rate(
-    maps_of(toy_models.load_toy("concat"), marked), alignments
-)
+concat_error = metrics.alignment_error_rate(maps_of("concat"), alignments)
 exercises.reveal("alignment_error_of_the_model", measured=error)
 print(
     f"diagonal {diagonal:.2f}, this model {error:.2f}, a model that looks later {concat_error:.2f}"
@@ -520,8 +524,8 @@ table = {}
 print(f"{'score':>9} {'parameters':>11} {'exact > 20':>11} {'alignment error':>16}")
 for name in ["additive", "dot", "general", "concat"]:
     toy = toy_models.load_toy(name)
-    long = exact_by_length(toy)[-2:]
-    table[name] = metrics.alignment_error_rate(maps_of(toy, marked), alignments)
+    long = exact_by_length(name)[-2:]
+    table[name] = metrics.alignment_error_rate(maps_of(name), alignments)
     print(f"{name:>9} {toy.n_parameters:>11,} {sum(long) / 2:>9.0f} % {table[name]:>16.2f}")
 assert max(table.values()) < diagonal
 assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
@@ -539,10 +543,10 @@ assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
 
 
 # %% tags=["hide-input"]
-def wrong_links(toy):
+def wrong_links(name):
     """Of the wrong links, the shares one place off and of "is" and "too"."""
     one_off, settled, wrong = 0, 0, 0
-    for pair, found in zip(marked, maps_of(toy, marked), strict=True):
+    for pair, found in zip(marked, maps_of(name), strict=True):
         for t, looked in enumerate(found.argmax(-1).tolist()):
             true = [s for s, u in pair.alignment if u == t]
             if true and looked not in true:
@@ -552,7 +556,7 @@ def wrong_links(toy):
     return one_off / wrong, settled / wrong
 
 
-shares = {name: wrong_links(toy_models.load_toy(name)) for name in ("additive", "dot")}
+shares = {name: wrong_links(name) for name in ("additive", "dot")}
 for name, (beside, settled) in shares.items():
     print(
         f"{name:>9}: {beside:.0%} of the wrong links are one place off, {settled:.0%} are is and too"
