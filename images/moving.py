@@ -238,7 +238,7 @@ def _opened(sheet, n, from_query, from_key, v, stage):
 @paced(2)
 def noun_and_adjectives():
     """A film: car collects its adjectives. Its query (0, 3, 0, 0, 0) meets the keys of the, small,
-    red, car and stops one after the other. The dot products are 0, 3, 3, 0, 0, and a softmax makes
+    red, car and stops one after another. The dot products are 0, 3, 3, 0, 0, and a softmax makes
     the weights 0.47 for small and for red and 0.02 for each other word. In a plane of size and
     redness, 0.47 times the value of small moves car from (0, 0) to the left, then 0.47 times the
     value of red moves it up, so that it ends at (-0.47, 0.47).
@@ -267,7 +267,7 @@ def _collecting(step):
     newest = step - 1 if 0 < step < _MATCHED else None
     share = weights[words.index("small")]
     caption = {
-        0: "The query of car looks for adjectives. It meets one key after the other.",
+        0: "The query of car looks for adjectives. It meets the keys one after another.",
         _MATCHED: "A softmax turns the five scores into weights.",
         _ON_SIZE: f"So car takes {share:.2f} times the value of small,",
         _ON_COLOUR: f"and {share:.2f} times the value of red.",
@@ -281,7 +281,9 @@ def _collecting(step):
     for left, names in ((132, _ENTRIES), (484, _ENTRIES[3:])):
         for i, name in enumerate(names):
             sheet.text(left + 21 + 42 * i, 92, name, GREY, 16, "middle")
-    sheet.text(132, 68, "keys", ORANGE, bold=True)
+    sheet.text(132, 68, "query", BLUE, bold=True)
+    sheet.text(186, 68, "·", INK, bold=True)
+    sheet.text(197, 68, "key", ORANGE, bold=True)
     sheet.text(484, 68, "values", GREEN, bold=True)
     # The query stands above the key that it meets, and goes down the list.
     query_row = newest if newest is not None else 0 if step == 0 else len(words)

@@ -18,8 +18,8 @@ STEPS = (
     "2 Score: the dot product of the query with every key.",
     "3 Scale: divide by √3, the root of a key's width.",
     "4 Softmax: the weights are positive and sum to 1.",
-    "5 Weigh: multiply each value by its weight.",
-    "6 Sum: the context, the word's new vector.",
+    "5 Weight: multiply each value by its weight.",
+    "6 Sum: the context, which a Transformer then adds to x.",
 )
 
 

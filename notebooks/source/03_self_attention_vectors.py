@@ -39,7 +39,7 @@ river, money = "She sat on the bank of the river.", "She paid the money into the
 
 @torch.no_grad()
 def vector_of(word, text, hidden=None, attend=True):
-    """A word's vector after the last layer; no word may attend to `hidden`."""
+    """A word's vector after the last layer; no word is allowed to attend to `hidden`."""
     tokens, ids = minilm.tokens(text), minilm.encode([text])
     allowed = torch.tensor([attend and token != hidden for token in tokens])[None, None, None]
     model = minilm.model
@@ -92,7 +92,7 @@ def bars(names, heights, title):
 # **Mistakes to expect, and what to say**
 #
 # - *Queries, keys and values are the input vectors.* Only in section 4's version, which has no matrices. Stop
-#   section 3's film at its fourth frame: one table of `x` on the left, three other tables on the right.
+#   section 3's film when all three tables are filled: `x` on the left, three other tables beside it.
 # - *The weights multiply the keys.* They multiply the values. The key says that *red* is an adjective, which is
 #   no use to *car*. The value holds the colour.
 # - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
@@ -152,7 +152,7 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. Does this word have what I'm looking for?
 #
-# Let's begin with a sentence of five words, *"the small red car stops"*. Suppose that *car* should collect its
+# Let's begin with a sentence of five words, *"the small red car stops"*. Suppose we want *car* to collect its
 # adjectives. We give each word a vector of five numbers, which we simply make up for now.
 
 # %%
@@ -175,6 +175,9 @@ wanted = torch.tensor([0.0, 3, 0, 0, 0])  # (D=5,): "car" looks for adjectives, 
 # directions.
 #
 # $$\text{wanted} \cdot \text{red} = 0\cdot 0 + 3\cdot 1 + 0\cdot 0 + 0\cdot 0 + 0\cdot 1 = 3$$
+#
+# Lesson 02 had names for this: the decoder's state was the **query**, and the encoder states it was compared with
+# were the **keys**. Now `wanted` is the query of *car*, and the five rows of `x` are the keys.
 #
 # ### Your turn (3 min)
 
@@ -201,8 +204,8 @@ print(dict(zip(words, scores.tolist(), strict=True)))
 
 # %% [markdown]
 # *small* and *red* score 3 and everything else scores 0. But scores aren't weights yet. To mix some of
-# *small* with some of *red* we need numbers that are positive and sum to 1, and the softmax of the last
-# two lessons makes exactly those.
+# *small* with some of *red* we need numbers that are positive and sum to 1, which is what the softmax from the
+# last two lessons gives us. It raises e to every score and divides the results by their sum.
 
 # %%
 exercises.predict("share_of_the_rest")
@@ -222,7 +225,7 @@ display(
     )
 )
 notebook.tell(
-    r"""Together, *the*, *car* and *stops* get 7%. That's little, but it isn't zero, because a score of 0 still
+    r"""Together, *the*, *car* and *stops* get 7%. That's not much, but it isn't zero, because a score of 0 still
     becomes $e^0 = 1$ before the softmax divides. Only a score of $-\infty$ gives a weight of exactly zero,
     and lesson 04 uses it to hide words on purpose."""
 )
@@ -241,14 +244,15 @@ print("context:      ", [round(c, 2) for c in context.tolist()])
 print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).tolist()])
 
 # %% [markdown]
-# *car* used to be just a noun. Now its vector also says that it's smallish (−0.47) and reddish (0.47).
-# The mixture of values that *car* received is called its **context**.
+# The mixture of values that *car* received is called its **context**. Why do we add the context to *car*'s vector
+# instead of putting it in its place? The context contains only what *car* asked for, a size and a redness, and
+# nothing in it says *noun*. With the sum, the word keeps what it was and gains what it asked for: *car* is still a
+# noun, and now it's smallish (−0.47) and reddish (0.47) too. A Transformer adds every context to its word in this
+# way, and lesson 07 builds that **residual connection**.
 #
-# The other two vectors have names as well, and you'll meet them in every paper from here on. What *car* is
-# looking for is its **query**. The vector that a query is compared with is a **key**, and here the keys were
-# the whole vectors `x`. So attention scores every key against the query, turns the scores into weights with a
-# softmax, and uses the weights to mix the values. In the film, the query of *car* meets one key after the
-# other, and then the values move *car* in the plane of size and redness:
+# So attention scores every key against the query, turns the scores into weights with a softmax, and uses the
+# weights to mix the values. In the film, *car*'s query meets the keys one after another, and then the values move
+# *car* in the plane of size and redness.
 
 # %% tags=["hide-input"]
 notebook.picture("noun_and_adjectives")
@@ -299,17 +303,18 @@ exercises.quiz("what_the_weights_multiply")
 # %% [markdown]
 # ## 3. Nobody makes these vectors up
 #
-# We made up `wanted` for *car* alone. A matrix can make it from *car*'s own vector, and then it makes a query for
-# every other word as well. A second matrix makes the keys, and a third makes the values, so we no longer have to
-# mask `x`. We can still fill in all three by hand, with one or two numbers each. The first makes every noun look
-# for adjectives, the second makes every adjective recognisable as one, and the third lets every word pass on its
-# size and its redness.
+# So far we've made up one query, for *car*. A model has to find a query, a key and a value for every word, so it
+# uses three matrices, which make all of them from the words' own vectors. It learns the numbers in these matrices,
+# but one or two in each are enough for our sentence. So let's fill them in by hand before we train any.
+#
+# Every matrix has one row per entry of `x` and one column per entry of the result. In $W_Q$ we write a 3 into the
+# row *noun* and the column *adjective*. That turns every noun into a query for adjectives.
 
 # %%
 w_q, w_k, w_v = torch.zeros(3, 5, 5)  # (D=5, D=5) each
-w_q[0, 1] = 3  # query: what is a noun (entry 0) looks for adjectives (entry 1)
-w_k[1, 1] = 1  # key: what is an adjective (entry 1) is found as an adjective (entry 1)
-w_v[3, 3] = w_v[4, 4] = 1  # value: size (entry 3) and redness (entry 4) are passed on
+w_q[0, 1] = 3  # query: nouns (entry 0) look for adjectives (entry 1)
+w_k[1, 1] = 1  # key: an adjective (entry 1) matches that query
+w_v[3, 3] = w_v[4, 4] = 1  # value: words pass on size (entry 3) and redness (entry 4)
 queries, keys, values = x @ w_q, x @ w_k, x @ w_v  # (S, D) @ (D, D) -> (S, D): one of each per word
 weights = (queries @ keys.T).softmax(-1)  # (S, S): row 3 holds the weights of car
 contexts = weights @ values  # (S, S) @ (S, D) -> (S, D): one per word
@@ -330,22 +335,22 @@ torch.testing.assert_close(contexts[[0, 1, 2, 4]], values.mean(0).expand(4, 5)) 
 notebook.picture("query_key_value")
 
 # %% [markdown]
-# The row of *car* holds the weights you've already seen, and the context is the same too. The other four rows are
-# even because those queries are all zeros: our $W_Q$ gives only nouns something to look for, so every other word
-# takes a fifth of each value. Even *the* becomes slightly smallish and reddish that way. Put another noun in place
-# of *car*, and the same matrices will find that noun's adjectives.
+# *car*'s row holds the weights you've already seen, and its context is the same too. The other four rows are even
+# because those queries are all zeros. Our $W_Q$ gives only nouns something to look for, so every other word takes
+# a fifth of each value, and even *the* becomes a little small and a little red. Put another noun in place of
+# *car*, and the same matrices will find that noun's adjectives.
 #
-# Compare the tables with `x`, because none of them is a copy of it. The key of *small* says only that it's an
-# adjective, while its size is in its value. And with a single matrix for queries and keys, a word's query and key
-# would be the same vector, so *red* would score *car* exactly as *car* scores *red*.
+# None of the three tables is a copy of `x`. The key of *small* says only that it's an adjective, while its size is
+# in its value. And with a single matrix for queries and keys, a word's query and key would be the same vector, so
+# *red* would score *car* exactly as *car* scores *red*.
 #
 # So all we have to find is three matrices. Each word's embedding $x$ is multiplied by $W_Q$ to get its query,
 # by $W_K$ to get its key, and by $W_V$ to get its value. A model starts with random matrices and trains them
 # like any other weights.
 #
-# Let's watch that happen. The cell below makes up sentences like ours from sixteen words, which start with
-# random embeddings. It then asks the model for the size and colour of the noun. The model has to answer from
-# the context vector of that noun alone, and nothing tells it where to look.
+# Let's watch that happen. We make up sentences like ours from sixteen words, which start with random embeddings,
+# and ask the model for the size and colour of the noun. The function below is all the attention it has. The model
+# has to answer from the context of the noun alone, and nothing tells it where to look.
 
 
 # %%
@@ -426,6 +431,7 @@ axes = plots.attention_heatmap(
     ["the", "(size)", "(colour)", "(noun)", "(verb)"],
     title="mean weights of the noun after training",
 )
+axes.set_ylabel("training run")
 display(
     notebook.figure(
         axes,
@@ -472,17 +478,21 @@ display(
 notebook.tell(
     """The model is right less than half the time, and the picture shows why. *car* gives the distant colour as
     much weight as the nearby one, and the same goes for the sizes, because nothing in the vector of *red* says
-    that it's next to *car*. The vectors contain no positions, which lesson 05 will change."""
+    that it's next to *car*. No vector says where in the sentence its word is. Lesson 05 will add that."""
 )
 
 # %% [markdown]
 # ## 4. Every word asks at once
 #
-# So far we've used only one row of the weights, the one of the noun. In **self-attention** every row counts,
+# The model we've just trained computed only one row of weights, the noun's. In **self-attention** every row counts,
 # because the query of every word is compared with the keys of all words of the same sentence, including its own.
-# The simplest version has no matrices at all: each embedding serves as query, key and value.
+# We'll need the three matrices again in section 5. For now let's leave them out, so that each embedding serves as
+# query, key and value, and see how far self-attention gets without them.
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
+#
+# Here $y_i$ is the mixture alone, the context of word $i$. A Transformer would then add it to $x_i$, as we did
+# for *car*.
 #
 # ### Your turn
 
@@ -539,9 +549,9 @@ notebook.tell(
 )
 
 # %% [markdown]
-# With matrices, a word no longer has to favour itself, because its query and its key are two different vectors. In
-# MiniLM, the model that read our two sentences, a word of the river sentence gives about 5% of its weight to
-# itself, averaged over all layers and heads. An even spread over the 11 tokens would be 9%.
+# With matrices, a word no longer has to favour itself, because its query and its key are two different vectors.
+# Where does a word's weight go then? Let's measure it in MiniLM, the model that read our two sentences. It puts a
+# special token, [CLS], before every sentence.
 
 # %% tags=["hide-input"]
 scaled_rows = [embed(pair.target) * math.sqrt(128) for pair in corpus.toy_corpus(200, seed=0)]
@@ -553,10 +563,18 @@ for weights_of, pair in pairs:
     kept.append((weights_of * same).sum(-1).mean().item())
 print(f"embeddings times √128: {sum(kept) / len(kept):.1%} on itself")
 assert sum(kept) / len(kept) > 0.99
-trained = minilm.attend(river).maps["encoder"][0].diagonal(dim1=-2, dim2=-1)
-trained = trained[..., 1:-1].mean().item()  # without [CLS] and [SEP]
-print(f"MiniLM: {trained:.1%} on itself")
-assert 0.03 < trained < 0.08
+maps = minilm.attend(river).maps["encoder"][0]  # (layers, 12 sets of weights each, T, T)
+of_words = maps[..., 1:-1, :]  # the rows of the words, without those of [CLS] and [SEP]
+on_cls = of_words[..., 0].mean().item()
+on_itself = of_words[..., 1:-1].diagonal(dim1=-2, dim2=-1).mean().item()
+on_others = (1 - on_cls - on_itself) / (maps.shape[-1] - 2)
+print(f"MiniLM: {on_cls:.0%} on [CLS], {on_itself:.0%} on itself, {on_others:.0%} per other token")
+assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
+notebook.tell(
+    """On average over all layers, half of a word's weight goes to [CLS], which lesson 06 explains. The other ten
+    tokens share the rest. A word gives 5% of its weight to itself, and the nine tokens besides it and [CLS] get
+    5% each on average. So almost nothing is left of the strong preference for itself."""
+)
 
 # %%
 exercises.predict("shuffle_the_words")
@@ -593,7 +611,7 @@ w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 # %% [markdown]
 # Take a pencil and work out the context of *the*: **project** its row to a query and every row to a key and a
 # value, **score** the query against each key, **scale** by $\sqrt{d_k}$ (the square root of a key's width,
-# here $\sqrt 3$; lesson 04 shows why), apply a **softmax**, **weigh** the values and **sum** them.
+# here $\sqrt 3$; lesson 04 shows why), apply a **softmax**, **weight** the values and **sum** them.
 
 # %%
 exercises.predict("score_of_the_cat")
@@ -619,7 +637,7 @@ assert scores.tolist() == [1, 4, 3] and abs(weights[0] - 0.1) < 0.005
 
 # %% [markdown]
 # Notice that *the* gives itself a weight of only 0.10. Its query and its key come from different matrices, so
-# there's no reason why they should match.
+# there's no reason why a word should match itself best.
 #
 # Step through the same numbers below, choose another word, or change its vector. **Try:** give *sleeps*
 # the vector of *cat*. What happens to the weights, and why?
@@ -648,8 +666,8 @@ exercises.check("attend", attend)
 # %% [markdown]
 # ### You are here
 #
-# The highlighted part is what you've just built: self-attention, once per layer in the encoder. Click on a
-# square to open a head, then on a score to see the dot product behind it, entry by entry.
+# The highlighted part is what you've just built: self-attention, once per layer in the encoder. Every small square
+# is one table of weights. Click on one, then on a score to see the dot product behind it, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
@@ -659,6 +677,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
+# - The mixture is the word's context. It's added to the word's vector, so the word keeps what it was.
 # - In self-attention every word's query is compared with the keys of all words of its own sentence.
 # - Query, key and value are three *projections* of the embedding, made by three learned matrices.
 # - Nothing so far depends on the order of the words.
@@ -878,8 +897,8 @@ assert one_full == eight_small
 #
 # **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled
 # embeddings, practically all the weight stayed on the word itself. With matrices it doesn't have to. In the
-# pencil example *the* gave itself 0.10, and in MiniLM a word of our sentence gives itself about a twentieth
-# of its weight.
+# pencil example *the* gave itself 0.10, and in MiniLM a word of our sentence gives itself about as
+# much weight as it gives to the average token other than [CLS].
 #
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers and are
 # trained with everything else. Embeddings from word2vec *can* be used to initialise them.

@@ -199,7 +199,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_word_made_the_difference",
-        "Which word of *She sat on the bank of the river* does most to make its *bank* different from the other *bank*?",
+        "Which word in *She sat on the bank of the river* does most to make its *bank* different from the other *bank*?",
         options={
             "sat": (
                 "sat",
@@ -299,8 +299,8 @@ PREDICTIONS = [
         "Now shuffle the eight words before the attention. What happens to the output vectors?",
         options={
             "different": (
-                "they change, because every word has other neighbours now",
-                "It has other *neighbours*, but the same *sentence*. The sum runs over all words, in whatever order they come.",
+                "they change, because every word has different neighbours now",
+                "It has different *neighbours*, but the same *sentence*. The sum runs over all words, in whatever order they come.",
             ),
             "moved": (
                 "they're the same vectors, only in the shuffled order",
