@@ -2,9 +2,9 @@
 # # Start here
 #
 # You're about to look inside a model that translates French photo captions into English. It's a
-# **Transformer**, the kind of model behind today's chatbots and translators, but
-# small enough for us to look at every part. Nothing in the picture below is drawn by hand: every colour is a number that the
-# model computed for this one sentence.
+# **Transformer**, the kind of model behind today's chatbots and translators, but small enough for us to look
+# at every part. Nothing in the picture below is drawn by hand: every colour is a number that the model has
+# learned, or one that it has just computed for this sentence. This page takes about 30 minutes.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the
 # tour**. Leave it whenever you like, and click on anything that looks interesting. To see the model read a
@@ -33,9 +33,9 @@ from helpers.tokenization import BOS
 from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]
-# **20 minutes**: 5 for the map and its tour, 2 for where the numbers are, 4 for *red coat*, 6 for the four odd
-# sentences, 3 for how a lesson works and the installation. The find-the-bug exercise takes another eight
-# minutes and can be done at home.
+# **About 30 minutes**: 9 for the map and its tour, 4 for where the numbers are, 6 for the missing *a* and the
+# *red coat*, 8 for the four odd sentences, 3 for how a lesson works and the installation. The find-the-bug
+# exercise takes ten minutes more and can be done at home.
 #
 # Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
@@ -49,12 +49,16 @@ from helpers.widgets.attention_view import attention_view
 # %% [markdown]
 # ## What did you just see?
 #
-# A Transformer is a stack of two kinds of layer, **attention** and small **feed-forward** networks, joined by
-# residual connections. Its input and its output are sequences of vectors. It has no recurrence, and no
-# convolution over the positions. It comes as an encoder (which only reads, like BERT), as a decoder (which
-# only continues a text, like GPT), or as both, like the one above. It was invented for translation. Since
-# then the same stack has been trained on program code, on pictures cut into patches, on speech and on
-# proteins, so it's worth understanding properly.
+# The layers of a Transformer have two main parts. In **attention**, each token collects information from other
+# tokens: where its *query* matches another token's *key*, it gets a large share of that token's *value*. A
+# small **feed-forward** network then works on what each token has collected. At every ⊕ on the map, the result
+# of a part is added to the vector that went into it.
+#
+# The upper half of the map, the **encoder**, reads. The lower half, the **decoder**, writes. Some models need
+# only one of them: in lesson 12 you'll meet an encoder that works alone, and in lesson 14 a decoder that writes
+# stories. Transformers were invented for translation, but since then the same stack of
+# layers has been trained on program code, on pictures cut into patches, on speech and on proteins, so it's
+# worth understanding properly.
 
 # %%
 exercises.predict("share_of_attention")
@@ -84,21 +88,23 @@ print(translator.translate(sentence))
 # every French word, and the weights sum to 1.
 
 # %%
-exercises.predict("where_it_looks_for_red")
+exercises.predict("where_it_looks_for_a")
 
 # %% tags=["hide-input"]
 weights, written, read = translator.attend(sentence).maps["cross"]  # (layers, heads, T, S)
 last = weights[-1].mean(0)  # (T, S): the last layer, averaged over its heads
 words = {token.strip("▁"): i for i, token in enumerate(written)}
 source = {token.strip("▁"): i for i, token in enumerate(read)}
-on_red, on_coat = (last[words["red"], source[word]] for word in ("rouge", "manteau"))
-exercises.reveal(
-    "where_it_looks_for_red",
-    measured="rouge" if on_red > 2 * on_coat else "manteau" if on_coat > 2 * on_red else "both",
-)
+before_red = words["red"] - 1  # the row of the "a" in "a red coat"
+exercises.reveal("where_it_looks_for_a", measured=read[last[before_red].argmax()].strip("▁"))
+on_words = {word: round(100 * float(last[before_red, i])) for word, i in source.items()}
+assert [on_words[word] for word in ("Une", "rouge", "en")] == [36, 30, 21]
+assert on_words["manteau"] < 2 and last[words["red"], source["rouge"]] > 0.9
+each = [read[i].strip("▁") for i in weights[-1, :, before_red].argmax(-1)]  # per head
+assert each == ["Une", "en", "rouge", "Une"]
 cut_into = [len(translator.tokenizer.encode(word)) for word in ("chien", "framboise")]
 assert cut_into == [1, 4] and len(translator.tokenizer) == 4000
-assert on_red > 0.9 and read[last[words["coat"]].argmax()].strip("▁") == "manteau"
+assert read[last[words["coat"]].argmax()].strip("▁") == "manteau"
 display(
     notebook.figure(
         plots.attention_heatmap(last, written, read),
@@ -108,14 +114,20 @@ display(
     )
 )
 notebook.tell(
-    """This is an **attention map**. Each **row** is a *token* that the model wrote, and each **column** is a
-    token that it read. A token is a word or a piece of a rare word, and `▁` marks where a word begins. The
-    darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross over."""
+    """This is an **attention map**, drawn as a heatmap. Each **row** is a *token* that the model wrote, and each
+    **column** is a token that it read. A token is a word or a piece of a rare word, and `▁` marks where a word
+    begins. The darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross
+    over.
+
+    Here a row has the name of the token that is **written** at this step, for instance *red*. On the big map at
+    the top, the same row has the name of the last token that the decoder has **read**, which is the *a* before
+    *red*."""
 )
 
 # %% [markdown]
-# The map above is an average over four heads, and each head has a map of its own. Hover over a word below,
-# change the layer and the head, and find a head that does something entirely different.
+# The heatmap above is an average over four heads, and each head has a heatmap of its own. Hover over a word
+# below, change the layer and the head, and find a head in which most words *don't* attend to their translation.
+# The rows are named after the written tokens here too.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
@@ -160,13 +172,14 @@ def attention_context(scores, values, mask=None):
 exercises.check("attention_context", attention_context)
 
 # %% [markdown]
-# You don't have to understand it yet, because it's an exercise from lesson 02. If you're stuck,
+# You don't have to understand it yet, because it's an exercise from lesson 02. One hint in advance: `sum` drops
+# the dimension that it sums over, unless you add `keepdim=True`. If you're stuck,
 # `exercises.hint("attention_context")` gives one hint at a time, and
 # `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, and the lesson
 # then continues with the course's own version. Your answers are saved, and `exercises.progress()` shows what
 # you've done.
 #
-# Each lesson has a **core** of 45 to 50 minutes, a **practice** part to do at home, and a part called **Going
+# Each lesson has a **core** of 40 to 50 minutes, a **practice** part to do at home, and a part called **Going
 # deeper** that nothing later depends on.
 #
 # ## Can you trick it?
@@ -180,7 +193,7 @@ yours = "Deux hommes mangent une pizza dans la rue."
 print(translator.translate(yours))
 
 # %% [markdown]
-# Here are four odd sentences. Can you foresee what the model makes of them?
+# Here are four odd sentences. Can you guess what the model will make of them?
 
 # %%
 exercises.predict("a_word_is_missing")
@@ -243,15 +256,25 @@ exercises.reveal(
     measured="copied" if food == "blorf" else "invented" if "bl" in food else "known",
 )
 print(odd, "->", found)
+steps = translator.trace(odd).candidates[6:9]
+for so_far, step in zip(("bl", "blor", "blorf"), steps, strict=True):
+    print(f"after {so_far}:", "  ".join(f"{c.token} {c.probability:.0%}" for c in step[:4]))
 assert food == "blorforf"
+assert (step[0].token, step[1].token) == ("or", ".")
+assert step[0].probability > 0.6 and step[1].probability < 0.1
 notebook.tell(
-    """You've just met four topics of this course: how a decoder guesses the next word (lesson 08), how positions
+    """Where a sentence leaves a gap, or asks for a word that captions hardly ever use, the captions win; otherwise
+    the model follows the sentence, however strange it is. An unknown word gets help from neither.
+
+    You've just met four topics of this course: how a decoder guesses the next word (lesson 08), how positions
     keep the order (lesson 05), what a model learns from its data (lesson 09), and where its pieces come from
     (lesson 11)."""
 )
 
 # %% [markdown]
 # ## The course
+#
+# <details><summary>The 24 lessons and the question that each one answers</summary>
 #
 # | | Lesson | The question it answers |
 # |---|---|---|
@@ -280,6 +303,8 @@ notebook.tell(
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
 # | 95 | What changed since 2017 | Is it still built this way, and what does each change bring? |
 #
+# </details>
+#
 # By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
 # tokenizer, the data and the training loop come with the course. You need to know some Python and to have met
 # matrices and gradients. You don't need a graphics card, and after the installation you don't need an
@@ -289,6 +314,8 @@ notebook.tell(
 #
 # You needn't learn this table, because each lesson explains its letters. Come back when you've forgotten one.
 # Each letter means the same thing in every lesson, and rows are always tokens.
+#
+# <details><summary>The letters</summary>
 #
 # | Letter | Meaning | In code |
 # |---|---|---|
@@ -305,8 +332,12 @@ notebook.tell(
 # | $Q, K, V$ | matrices of queries, keys and values, in formulas | `query`, `key`, `value` |
 # | $A$ | the attention weights (in lesson 02's shapes, $A$ is the width of the score network's hidden layer instead) | `weights` |
 #
-# $K$ and $V$ also name matrices, and the formula shows which is meant. Shapes are written `(B, T, D)`. In
-# a mask, `True` means *allowed to attend*. In an attention map, rows are queries and columns are keys.
+# $K$ and $V$ also name matrices, and the formula shows which is meant.
+#
+# </details>
+#
+# Shapes are written `(B, T, D)`. In a mask, `True` means *allowed to attend*. In an attention map, rows are
+# queries and columns are keys.
 #
 # ## Is everything installed?
 

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Decoding
 #
-# Our translator reads *Des gens attendent le train dans une grande gare*. Decoded in the obvious way, always
-# taking the likeliest next token, it writes:
+# Our translator reads *Des gens attendent le train dans une grande gare*. If we decode in the obvious way and
+# always take the likeliest next token, it writes:
 #
 # > People wait for the train in a large **train**.
 #
@@ -168,7 +168,7 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 # state. All that a position needs from the past is the tokens before it, and in training those are known. So
 # we feed in the whole target at once, **shifted right** by one position. This is lesson 01's **teacher
 # forcing**: even where the model predicts the wrong token, the true token is the next input. Here our translator
-# reads *Une grande gare*, in training on the left, and as it writes on the right:
+# reads *Une grande gare*. The left half shows training, the right half shows it writing:
 
 # %% tags=["hide-input"]
 gare = translator.encode(["Une grande gare"])
@@ -182,10 +182,10 @@ notebook.picture("training_and_inference_decoder")
 # %% [markdown]
 # The same mistake has different consequences. In training, *train* raises the loss at its own position, and the
 # next prediction again has a true prefix. When the model writes, *train* becomes part of the prefix, and everything
-# after it depends on it. Here it's lucky and continues with *station*. In this lesson's first sentence, *train*
-# also went back in, but there the full stop won.
+# after it depends on it. Here the model is lucky and continues with *station*. In the translation at the top of this
+# lesson, *train* became an input too, but there the full stop won.
 #
-# After one pass, training has a prediction at every position. So every position is an exercise: predict the next
+# After one pass, we have a prediction at every position. So every position is an exercise: predict the next
 # token from the tokens so far. Here are the first four of one sentence.
 
 # %%
@@ -195,8 +195,8 @@ for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
 # %% [markdown]
-# One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass, although
-# eleven of the answers are also inputs of that pass.
+# One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass. Eleven
+# of the answers are also inputs of that pass: is that a problem?
 #
 # One pass is far cheaper than twelve, but are the predictions the same? `model.decoder_step` runs the encoder
 # once and returns a function from a prefix to the logits of the next token.
@@ -621,7 +621,7 @@ exercises.check("top_k_filter", top_k_filter)
 # %% [markdown]
 # Top-k always keeps $k$ tokens, whether the model is sure or not. With top-p, the number of tokens depends on
 # the distribution. In *A little girl in a red coat is playing with a black dog.*, the model is equally sure of
-# *red* and of the full stop, because it gives each of them 92%.
+# *red* and of the full stop: it gives each of them 92%.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -950,8 +950,8 @@ torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.015, rtol=0)
 # ## A filter of your own
 #
 # *Min-p* keeps every token whose probability is at least a given fraction of the likeliest token's
-# probability. Write it as a filter. Then compare it with top-p along the caption of section 4: how many
-# tokens does each keep at the full stop?
+# probability. Write it as a filter. Then compare it with top-p, token by token through the caption of
+# section 4: how many tokens does each filter keep at the full stop?
 #
 # ## Myth or fact?
 #

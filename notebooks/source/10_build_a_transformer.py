@@ -8,15 +8,15 @@
 # One thing makes this harder than it sounds: a Transformer with a mistake in it usually runs without an error
 # message. So at the end you'll also learn how to find the part that's wrong.
 #
-# At the end of these **120 minutes** you can
+# By the end of these **120 minutes** you'll be able to
 #
 # - write every part of a Transformer yourself, and give the shapes of its inputs and outputs,
 # - put the parts together so that trained weights work in them,
 # - find the wrong part in a model that runs without an error,
 # - use the encoder alone, for something that isn't text.
 #
-# You need lessons 03 to 08. The extension at the end, a classifier of tones, also needs lesson 09. The ten
-# parts take 68 minutes, the comparison 14, the tones 22 and the questions 16.
+# You need lessons 03 to 08. The extension at the end, a classifier of tones, also needs lesson 09. The
+# warm-up and the plan take 6 minutes, the ten parts 76, the comparison 14, the tones 12 and the questions 12.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -51,7 +51,7 @@ exercises.warm_up(10)
 # %% [markdown]
 # ## The plan
 #
-# | Part | What it does | Lesson | Minutes |
+# | Part | What it does | Lesson | Minutes to write |
 # |---|---|---|---|
 # | 1 `build_embedding` | turns ids into vectors and adds positions | 03, 05 | 4 |
 # | 2 `build_attention` | scores, scale, mask, softmax, mix | 04 | 6 |
@@ -62,7 +62,9 @@ exercises.warm_up(10)
 # | 7 `build_encoder` | part 1, then part 6 once per layer | 07 | 7 |
 # | 8 `build_decoder_layer` | masked self-attention, cross-attention, feed-forward | 07 | 8 |
 # | 9 `build_decoder` | parts 1 and 8, then logits | 07, 08 | 8 |
-# | 10 `build_greedy` | writes one token after the other | 08 | 8 |
+# | 10 `build_greedy` | writes one token at a time | 08 | 8 |
+#
+# That's 66 minutes of writing, and 10 more for reading and predicting in between.
 #
 # Your functions need trained weights. PyTorch gives them to us as a dictionary from names to tensors, and two
 # small helpers pick out the entries that belong to one part.
@@ -90,8 +92,8 @@ for name, weight in under(weights, "encoder_layers.0.").items():
 # There are two more names than tensors, because the source embedding, the target embedding and the output
 # matrix are the same tensor (lesson 08).
 #
-# You can skip a part. As long as yours doesn't pass its check, the tested version takes its place, so that
-# you can go on to the next part. This function does it:
+# You can skip a part. Until yours passes its check, the tested version takes its place, so that you can go on
+# to the next part. The function that does this is `own_or_tested`:
 
 # %%
 notebook.show_source(own_or_tested)
@@ -101,9 +103,9 @@ notebook.show_source(own_or_tested)
 # a part's two cells together, because the second one puts in the tested part if yours doesn't pass.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Plan two hours in one session, of which the warm-up and the plan take six minutes, or
-# set it as homework with a deadline. Pairs work
-# well: one person writes, the other says the shapes, and they swap after each part. Nobody has to finish all
+# **How to run this lesson.** Allow two hours in one session, or set it as homework with a deadline. The
+# warm-up and *The plan* take six minutes. Pairs work well: one person writes, the other calls out the shapes, and
+# they swap after each part. Nobody has to finish all
 # ten. `exercises.hint("build_attention")` gives hints one at a time, and
 # `exercises.solution("build_attention")` shows the tested source.
 #
@@ -190,7 +192,7 @@ print("vectors", tuple(x.shape), "-> contexts", tuple(context.shape))
 # %% [markdown]
 # ## 3. Several heads
 #
-# A single softmax can't attend to two things fully (lesson 06), so we need several heads: project, split,
+# A single softmax can't give its full weight to two things (lesson 06), so we need several heads: project, split,
 # attend, merge, project. The same function has to serve all three uses of attention. The queries come from
 # `x`, and the keys and values come from `source`. In self-attention the two are the same.
 #
@@ -550,7 +552,7 @@ assert 12 <= kept < 20
 
 # %% [markdown]
 # Your encoder and your decoder call `layers_of`, which returns the three layers in order, from the first to
-# the last. Suppose it returned them in reverse order, but only to one of the two.
+# the last. Suppose it returned them in reverse order, but only to the encoder or only to the decoder.
 
 # %%
 exercises.predict("layers_last_first")
@@ -584,10 +586,10 @@ print("\n".join(lines))
 assert encoder > 12 and decoder < 3 and last_two > 10
 
 # %% [markdown]
-# Here are four mistakes that people make. The first builds a post-norm sublayer, although the weights were
-# trained with pre-norm. The second forgets the factor $\sqrt{D}$. The third has a feed-forward network with
-# GELU, which is a smoother ReLU. The fourth counts the positions from one. In each of them every shape fits,
-# and there's no error message.
+# Here are four models, each with a mistake that people make. The first model has post-norm sublayers, although
+# the weights were trained with pre-norm. The second forgets the factor $\sqrt{D}$. The third has a feed-forward
+# network with GELU, a smoother ReLU. The fourth counts the positions from one. In all four, every shape fits, and
+# there's no error message.
 
 
 # %%
@@ -637,14 +639,14 @@ notebook.tell(
 )
 
 # %% [markdown]
-# You can do the same with a part of your own that doesn't pass its check. The tested part has taken over its
-# name, so define yours again as `mine`, and call `own_transformer.compare_with_course({**parts,
+# You can do the same with a part of your own that doesn't pass its check. By now your part's name stands for the
+# tested part, so define yours again as `mine`, and call `own_transformer.compare_with_course({**parts,
 # "build_encoder": mine}, translator, french[:3])`.
 
 # %% [markdown] tags=["notes"]
 # **14 minutes.** What people should remember: *compare stage by stage with something that's known to be
 # right, and give each stage correct inputs.* Reading the translations only tells you that something is wrong,
-# and not even that every time. Let each pair plant one mistake, swap places with another pair, and find the
+# and sometimes not even that. Let each pair plant one mistake, swap places with another pair, and find the
 # other pair's mistake.
 
 # %% [markdown]
@@ -832,7 +834,7 @@ notebook.tell(
 
 # %% [markdown] tags=["notes"]
 # **12 minutes** for the questions. Do the two open ones in pairs, five minutes each, and leave the others for
-# home. For every wrong answer, ask: *which cell of this lesson contradicts it?*
+# homework. For every wrong answer, ask: *which cell of this lesson contradicts it?*
 
 # %% [markdown]
 # ## Questions
@@ -895,7 +897,7 @@ exercises.quiz("what_the_decoder_would_lack")
 # - To find a mistake, compare part by part with a model that you know is right.
 # - An encoder alone, with a mean over real positions, classifies any sequence of vectors.
 #
-# You've built the Transformer of 2017, except that its norms come first, as in most models since then.
+# You've built the Transformer of 2017, with one change: yours puts the norms first, as most models since then do.
 #
 # Your model started from token ids, and somebody else had cut the text into tokens. **Lesson 11** shows who decides
 # where to cut.

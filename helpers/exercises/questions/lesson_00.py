@@ -7,9 +7,9 @@ QUESTIONS = []
 PREDICTIONS = [
     Prediction(
         "share_of_attention",
-        "The paper that introduced this model in 2017 is called *Attention Is All You Need*. Our translator consists of 5 million learned numbers. What share of them is in its attention layers?",
-        explain="The feed-forward networks have 32% of the numbers, and the vectors of the 4,000 tokens have 21%. In most larger Transformers the feed-forward networks have more than the attention.",
-        too_high="The title promises more than that. But each layer has a feed-forward network beside its attention, and each token has a learned vector.",
+        "The paper that introduced this model in 2017 is called *Attention Is All You Need*. Our translator consists of 5 million learned numbers. The vectors of its 4,000 tokens account for 1 million of them. What share of all 5 million is in the attention layers?",
+        explain="The vectors of the 4,000 tokens have 21% of the numbers. The rest is shared by nine attention layers and six feed-forward networks, which are all about the same size, so the feed-forward networks have 32%. In most larger Transformers the feed-forward networks hold more of the numbers than attention does.",
+        too_high="The title promises more than that. But the vectors of the tokens have a fifth of the numbers, and each layer also has a feed-forward network.",
         too_low="An attention map looks small, but its weights aren't learned: they are computed with learned matrices, four in each of the nine attention layers.",
         unit="%",
         low=0,
@@ -17,26 +17,30 @@ PREDICTIONS = [
         slider=True,
     ),
     Prediction(
-        "where_it_looks_for_red",
-        "The model has written *A little girl in a* and is choosing the next word. Which French words get most of the weight? (Averaged over the heads of the last layer.)",
+        "where_it_looks_for_a",
+        "The model has written *A little girl in* and is about to write *a*. But there's no French article here: *en manteau rouge* only says *in coat red*. Which French word gets the most weight? (Averaged over the heads of the last layer.)",
         options={
+            "Une": (
+                "*Une* (a) at the very beginning, although it belongs to *fille* (girl)",
+                "Yes, with 36%: two of the four heads attend to *Une* more than to any other word. Of the other two, one attends to *rouge* and one to *en*.",
+            ),
             "manteau": (
-                "mostly *manteau* (coat), which comes next in the French sentence",
-                "It does come next from left to right, but attention doesn't have to follow that order.",
+                "*manteau* (coat), the noun that needs the *a*",
+                "*A coat* would make sense, but *manteau* gets next to nothing until the model chooses *coat*. Here *Une* comes first with 36%, because two of the four heads attend mainly to that article.",
             ),
             "rouge": (
-                "mostly *rouge* (red), although *manteau* comes first",
-                "Yes: the model skips *manteau* here and comes back to it for the next word, *coat*.",
+                "*rouge* (red), because *red* is the English word after the *a*",
+                "That's a close second: one of the four heads already attends to *rouge*, which gets 30% on average. But two others attend mainly to the article *Une*, which gets 36%.",
             ),
-            "both": (
-                "*manteau* and *rouge* about equally, because they belong together",
-                "They do belong together, but the model writes one word at a time. It attends to *rouge* when it chooses *red*, and to *manteau* one step later.",
+            "en": (
+                "*en* (in), because the English has *in a* where the French has only *en*",
+                "One of the four heads does attend to *en*, which comes third with 21%. But two others attend mainly to the article *Une*, which gets 36%.",
             ),
         },
     ),
     Prediction(
         "a_word_is_missing",
-        "We take *chien noir* (black dog) out of the first sentence of this page: *Un court dans la neige avec un bâton.* What does the model write?",
+        "We take *chien noir* (black dog) out of the sentence in the map: *Un court dans la neige avec un bâton.* What does the model write?",
         options={
             "literal": (
                 "*A runs through the snow with a stick*, because it can only translate what's there",
@@ -48,7 +52,7 @@ PREDICTIONS = [
             ),
             "man": (
                 "*A man runs through the snow with a stick*, because most captions are about people",
-                "They are: ten times as many captions mention people as dogs. But this sentence also contains *neige* and *bâton*, and in the captions these two mostly come with a dog.",
+                "They are: captions about people outnumber those about dogs ten to one. But this sentence also contains *neige* and *bâton*, and in the captions these two mostly come with a dog.",
             ),
         },
     ),
@@ -62,7 +66,7 @@ PREDICTIONS = [
             ),
             "dog": (
                 "*The dog is eating the pizza*, as in a photo that could exist",
-                "It filled in a dog a moment ago, because the sentence had left a gap. Here every word is there, and the positions tell which noun comes first.",
+                "It filled in a dog a moment ago, because the sentence had left a gap. Here no word is missing, and the positions show which noun comes first.",
             ),
             "neither": (
                 "something else, because it can't make sense of such a sentence",
@@ -76,7 +80,7 @@ PREDICTIONS = [
         options={
             "not": (
                 "that the man isn't eating pizza",
-                "The pizza that eats was translated faithfully, but here the captions win. A photo shows what's there, so fewer than one English caption in 500 contains *not*, and the model gives it next to no probability.",
+                "The sentence about the pizza was translated faithfully, but here the captions win. A photo shows what's there, so fewer than one English caption in 500 contains *not*, and the model gives it next to no probability.",
             ),
             "pizza": (
                 "that the man is eating pizza",
@@ -90,19 +94,19 @@ PREDICTIONS = [
     ),
     Prediction(
         "a_word_that_does_not_exist",
-        "There's no such thing as a *blorf*, in any language. What does the woman eat in the translation of *Une femme mange un blorf*?",
+        "There's no such thing as a *blorf*, in any language. The model reads the word as three pieces, *bl*, *or* and *f*. What does the woman eat in the translation of *Une femme mange un blorf*?",
         options={
             "copied": (
-                "a *blorf*: what it doesn't know, it copies",
-                "A person would copy it letter by letter. The model has no letters: it reads three pieces, *bl*, *or* and *f*, and it has to build the word again from pieces.",
+                "a *blorf*: it copies words it doesn't know, piece by piece",
+                "It does begin to copy. But it has hardly practised copying, and after *f* it loses its place: it starts again at *or* instead of ending the sentence.",
             ),
             "known": (
                 "a food that it knows, because that's likelier",
-                "Here there's no gap to fill. The model reads *blorf* as three pieces, *bl*, *or* and *f*, and it translates those.",
+                "Here there's no gap to fill. The model writes the three pieces that it reads, but after *f* it loses its place and starts again at *or*.",
             ),
             "invented": (
-                "something that is neither a *blorf* nor a food",
-                "Yes, it makes up a word. It reads *blorf* as three pieces, *bl*, *or* and *f*, and tries to build the word again from pieces.",
+                "neither: it makes up a word from these pieces",
+                "Yes. It writes all three pieces, but it has hardly practised copying, and after *f* it loses its place: it starts again at *or* instead of ending the sentence.",
             ),
         },
     ),

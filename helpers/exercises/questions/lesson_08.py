@@ -59,7 +59,8 @@ QUESTIONS = [
             ),
             right("The entropy of the distribution falls.", "True: it becomes more peaked."),
             wrong(
-                "Greedy decoding gives another sentence.", "Not so: the argmax stays where it is."
+                "Greedy decoding gives a different sentence.",
+                "Not so: the argmax stays where it is.",
             ),
         ],
     ),
@@ -229,11 +230,11 @@ PREDICTIONS = [
                 "Yes. The mask is in every layer, so at no depth does a position depend on what comes after it.",
             ),
             "early": (
-                "they differ at early positions, which from layer 2 on read vectors made from later words",
+                "they differ at early positions, because from layer 2 on they read vectors made from later words",
                 "The vectors that an early position reads aren't made from later words. Layer 1 is masked too, so at position 3 its output depends on tokens 1 to 3 only, and so does every layer above it.",
             ),
             "late": (
-                "they differ at late positions, whose prefixes twelve passes compute over and over again",
+                "they differ at late positions, because their prefixes are recomputed in every pass",
                 "Computing a prefix again gives the same vectors, because nothing that they depend on has changed. It only costs time.",
             ),
         },
@@ -282,7 +283,7 @@ PREDICTIONS = [
                 "doesn't help.",
             ),
             "other": (
-                "another sentence without *station*",
+                "a different sentence, but without *station*",
                 "It has several of those in its list, but none of them ends up first.",
             ),
         },

@@ -35,7 +35,7 @@ QUESTIONS = [
                 "The vectors between the layers are far larger or smaller than in training, so every layer after the first gets inputs it was never trained on.",
             ),
             wrong(
-                "Nothing changes, because addition and normalisation can be exchanged.",
+                "Nothing changes, because addition and normalisation can be swapped.",
                 "LN(x + y) and x + LN(y) are different functions.",
             ),
         ],
@@ -74,7 +74,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The model is right.",
-                "Not quite: it might return log-probabilities, which look just like this. If you "
+                "Not quite: it might return log-probabilities, which differ from logits by just such a constant. If you "
                 "mistake them for logits, for instance to compare the scores of two models, you "
                 "get wrong results.",
             ),
@@ -134,7 +134,7 @@ QUESTIONS = [
     ),
     Question(
         "why_check_each_part",
-        "You have a model that runs and whose translations are nonsense. Describe how you would find the mistake, and why in this order.",
+        "You have a model that runs and whose translations are nonsense. Describe how you would find the mistake, and say why you'd work in that order.",
         "open",
         answer="Load weights that you know are good, and take a second model that you know is "
         "right. Give both the same input, and compare the two after each part: embedding, "
@@ -178,7 +178,7 @@ PREDICTIONS = [
         "Just before the decoder reads the memory, we reverse its rows, so that the last token's vector comes first. The padding mask is reversed with it. What happens to the two translations?",
         options={
             "order": (
-                "Their words come in another order, because the source is now read backwards.",
+                "Their words come in a different order, because the source is now read backwards.",
                 "Nothing reads the memory from left to right. A position was added to each token's vector before the encoder, and that's the only place that says where a word stood.",
             ),
             "same": (
@@ -205,22 +205,22 @@ PREDICTIONS = [
     ),
     Prediction(
         "layers_last_first",
-        "With which stack reversed does the model still write most of the twenty translations exactly as before?",
+        "Which stack can you reverse so that the model still writes most of the twenty translations exactly as before?",
         options={
             "neither": (
-                "with neither: each layer only fits the output of the layer before it",
-                "That's how the decoder behaves, whose later layers build on its first one. But the encoder's layers hardly depend on one another: they all add to the same residual stream.",
+                "neither: each layer only fits the output of the layer before it",
+                "That's how the decoder behaves, because its later layers build on its first one. But the encoder's layers hardly depend on one another: they all add to the same residual stream.",
             ),
             "encoder": (
-                "only with the encoder reversed: the decoder's order matters more",
+                "only the encoder: the decoder's order matters more",
                 "Yes. The encoder's layers all add to the same residual stream and hardly depend on one another. In the decoder, the later layers build on the first: if only the last two change places, most translations stay.",
             ),
             "decoder": (
-                "only with the decoder reversed: the encoder's order matters more",
+                "only the decoder: the encoder's order matters more",
                 "It's the other way round. The decoder's later layers build on its first one. The encoder's layers hardly depend on one another, because they all add to the same residual stream.",
             ),
             "both": (
-                "with both: each layer only adds something to the residual stream",
+                "either of them: each layer only adds something to the residual stream",
                 "That's how the encoder behaves. But the decoder's later layers build on its first one: if only the last two change places, most translations stay.",
             ),
         },
