@@ -39,8 +39,11 @@ def draw(picture, folder=HERE):
     """
     drawn, alt, path = picture(), alt_text(picture), Path(folder) / picture.__name__
     if isinstance(drawn, kit.Sheet | list):
-        pace = getattr(picture, "seconds", kit.PACE)
-        svg = kit.film(drawn, alt, pace) if isinstance(drawn, list) else kit.still(drawn, alt)
+        if isinstance(drawn, list):
+            pace, once = getattr(picture, "seconds", kit.PACE), getattr(picture, "once", False)
+            svg = kit.film(drawn, alt, pace, once=once)
+        else:
+            svg = kit.still(drawn, alt)
         path.with_suffix(".svg").write_text(svg, encoding="utf-8")
         return [f"{path.name}.svg"]
     drawn.savefig(

@@ -5,6 +5,7 @@ letter is never smaller than 16 pixels, which is 12 points.
 """
 
 import html
+from os.path import commonprefix
 
 from helpers.plots import GREY, INK, PURPLE, tint
 from helpers.widgets.svg import TEXT, Sheet, number
@@ -125,7 +126,7 @@ def still(sheet, alt):
     return _file(sheet, "".join(sheet.shapes), alt)
 
 
-def film(sheets, alt, seconds=PACE, rest=2.0):
+def film(sheets, alt, seconds=PACE, rest=2.0, once=False):
     """Write sheets as one picture that shows them in turn, three times, and ends with the last.
 
     In a notebook it plays on and has a pause (`helpers.widgets.film`).
@@ -139,14 +140,18 @@ def film(sheets, alt, seconds=PACE, rest=2.0):
         How long each is shown.
     rest : float
         How much longer the last one is.
+    once : bool
+        Write the shapes that all sheets begin with once, beneath them: a smaller file.
 
     Returns
     -------
     svg : str
     """
     total = seconds * len(sheets) + rest
+    shared = commonprefix([sheet.shapes for sheet in sheets]) if once else []
     frames = []
     for i, sheet in enumerate(sheets):
+        own = "".join(sheet.shapes[len(shared) :])
         start = i * seconds / total
         end = (i + 1) * seconds / total if i + 1 < len(sheets) else 1
         times, states = [0, start, end], ["hidden", "visible", "hidden"]
@@ -159,21 +164,22 @@ def film(sheets, alt, seconds=PACE, rest=2.0):
         frames.append(
             f'<g visibility="{shown}"><animate attributeName="visibility" calcMode="discrete" '
             f'dur="{total:.2f}s" repeatCount="{TIMES}" fill="freeze" values="{";".join(states)}" '
-            f'keyTimes="{";".join(f"{t:.4f}" for t in times)}"/>{"".join(sheet.shapes)}</g>'
+            f'keyTimes="{";".join(f"{t:.4f}" for t in times)}"/>{own}</g>'
         )
-    return _file(sheets[0], "".join(frames), alt)
+    return _file(sheets[0], "".join(shared + frames), alt)
 
 
-def paced(seconds):
+def paced(seconds, once=False):
     """Say how long each sheet of a film is shown, where its steps need more time to read.
 
     Parameters
     ----------
-    seconds : float
+    seconds, once
+        As for `film`.
     """
 
     def mark(picture):
-        picture.seconds = seconds
+        picture.seconds, picture.once = seconds, once
         return picture
 
     return mark

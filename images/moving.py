@@ -282,8 +282,8 @@ def _collecting(step):
         for i, name in enumerate(names):
             sheet.text(left + 21 + 42 * i, 92, name, GREY, 16, "middle")
     sheet.text(132, 68, "query", BLUE, bold=True)
-    sheet.text(186, 68, "·", INK, bold=True)
-    sheet.text(197, 68, "key", ORANGE, bold=True)
+    sheet.text(193, 68, "·", INK, bold=True)
+    sheet.text(206, 68, "key", ORANGE, bold=True)
     sheet.text(484, 68, "values", GREEN, bold=True)
     # The query stands above the key that it meets, and goes down the list.
     query_row = newest if newest is not None else 0 if step == 0 else len(words)
@@ -447,23 +447,34 @@ def _card(sheet, x, y, word, colour, meant=False):
         sheet.text(x, y + 6, word, "white", anchor="middle", bold=True)
 
 
-@paced(2.5)
+@paced(2.5, once=True)
 def query_key_value():
     """A film: three matrices, 5 by 5 with one or two numbers each, turn the vectors of the, small,
-    red, car and stops into three tables, blue queries, orange keys and green values. Then a grid of
-    weights fills row by row. Car gives 0.47 to small and to red and 0.02 to each other word; every
-    other query is zero, so its row is 0.20 throughout. At the end 0.47 times the values of small
-    and red flow into car, which becomes (1, 0, 0, -0.47, 0.47).
+    red, car and stops into three tables, blue queries, orange keys and green values. Car's row of x
+    has a 1 under noun, which picks the row noun of W_Q, so the query of car gets its 3 under
+    adjective. All the other queries are zero. W_K and W_V do the same for the keys and values of
+    small and red. Then a grid of weights fills: car scores 0, 3, 3, 0, 0 and gives 0.47 to small
+    and to red and 0.02 to each other word, and the four other rows are 0.20 throughout. At the end
+    0.47 times the values of small and red flow into car, which becomes (1, 0, 0, -0.47, 0.47).
     """
     return [_projecting(step) for step in range(12)]
 
 
-# The steps after the three matrices (1 to 3): five rows of weights, and what car takes.
-_FIRST_ROW, _TAKES_SIZE, _TAKES_COLOUR, _HAS_BOTH = 4, 9, 10, 11
+_PICKS, _QUERY_OF_CAR, _QUERIES, _KEYS, _VALUES, _SCORES, _WEIGHTS = range(1, 8)
+_EVEN, _TAKES_SIZE, _TAKES_COLOUR, _HAS_BOTH = range(8, 12)
+_BAND, _TOP, _LOW = 180, 120, 20  # pixels: from matrix to matrix, the first's top, a row's height
+_X_AT, _MATRIX_AT, _TABLE_AT, _WIDE = 64, 254, 378, 24  # the left edges, and a column's width
+_GRID = (650, 108, 52, 34)  # of weights: its left and top, a cell's width and height
+
+_KINDS = (
+    (BLUE, "W_Q", "query: what it looks for"),
+    (ORANGE, "W_K", "key: what it matches"),
+    (GREEN, "W_V", "value: what it passes on"),
+)
 
 
 def _projecting(step):
-    sheet = Sheet(WIDE, 528)
+    sheet = Sheet(WIDE, 582)
     words, x = list(_VECTORS), torch.tensor(list(_VECTORS.values()))
     matrices = torch.zeros(3, 5, 5)  # W_Q, W_K, W_V, as in lesson 03
     matrices[0, 0, 1] = 3
@@ -471,92 +482,155 @@ def _projecting(step):
     queries, keys, values = tables = x @ matrices
     scores = queries @ keys.T
     weights = scores.softmax(-1)
-    car, row = words.index("car"), step - _FIRST_ROW
+    car, givers = words.index("car"), [words.index("small"), words.index("red")]
     share = f"{weights[car].max():.2f}"
-    caption = {
-        0: "Five words, five vectors x. An empty cell is a zero.",
-        1: "W_Q makes the queries: a noun looks for adjectives.",
-        2: "W_K makes the keys: an adjective is found as an adjective.",
-        3: "W_V makes the values: a size and a redness are passed on.",
-        _TAKES_SIZE: f"Now car takes {share} times the value of small,",
-        _TAKES_COLOUR: f"and {share} times the value of red.",
-        _HAS_BOTH: "The word car was just a noun. Now it's smallish and reddish too.",
-    }.get(step)
-    if 0 <= row < 5:
-        products = ", ".join(f"{score:.0f}" for score in scores[row].tolist())
-        told = "small and red" if row == car else "every word"
-        softmax = f"After the softmax: {weights[row].max():.2f} for {told}."
-        caption = f"query of {words[row]} · the five keys: {products}. {softmax}"
-    sheet.text(20, 28, caption, INK, 18, bold=True)
+    for n, (colour, name, means) in enumerate(_KINDS):  # what all sheets share comes first
+        _project(sheet, n, colour, name, means, matrices[n], words)
+    _entries(sheet, _X_AT, _TOP + _BAND, _WIDE)
+    sheet.text(_X_AT - 8, _TOP + _BAND - 8, "x", INK, 18, "end", bold=True)
+    _table(sheet, _X_AT, _TOP + _BAND, x, GREY, (_WIDE, _LOW))
+    _names(sheet, _X_AT - 6, _TOP + _BAND, words, "end")
 
-    for j, name in enumerate(_ENTRIES):
-        sheet.text(87 + 26 * j, 226, name, GREY, turn=90)
-    sheet.text(62, 222, "x", INK, 18, "end", bold=True)
-    _table(sheet, 68, 234, x, GREY, (26, 24))
-    _names(sheet, 62, 234, words, "end")
-    matched, passed = row == car, step >= _TAKES_SIZE
-    kinds = (
-        (BLUE, "W_Q", "query: what it looks for", matched),
-        (ORANGE, "W_K", "key: what it matches", matched),
-        (GREEN, "W_V", "value: what it passes on", passed),
-    )
-    for n, (colour, name, means, used) in enumerate(kinds):
-        y, made, now = 70 + 164 * n, step > n, step == n + 1
-        ink, line = colour if made else PALE, 3 if now else 2
-        elbow(sheet, [(215, 294), (215, y + 60), (232, y + 60)], ink, line)
-        sheet.text(284, y - 10, name, ink, 16, "middle", bold=True)
-        _table(sheet, 234, y + 10, matrices[n] * made, ink, (20, 20), strong=now)
-        sheet.arrow(336, y + 60, 358, y + 60, ink, line)
-        sheet.text(360, y - 10, means, ink, 16, bold=True)
-        _table(sheet, 360, y, tables[n] * made, ink, (26, 24), strong=now or used)
-        _names(sheet, 496, y, words, "start")
-    sheet.path([(198, 294), (216, 294)], GREY, 3)
-    if row >= 0:
-        _filling_from_tables(sheet, words, weights, row)
-    if passed:
-        sheet.rect(650, 96 + 34 * car, 260, 34, "none", PURPLE, 4, 4)
-        givers = [words.index("small"), words.index("red")][: step - _TAKES_SIZE + 1]
-        _adding(sheet, x[car], givers, weights[car], values, step == _HAS_BOTH)
+    caption = (
+        "Five words, five vectors x, and three matrices. An empty cell is a zero.",
+        "The vector of car has a 1 under noun. It picks the row noun of W_Q,",
+        "and 1 times that row is the query of car: a 3 under adj.",
+        "The other words go through W_Q too. They aren't nouns, so they get zeros.",
+        "W_K makes the keys: adjectives get a 1 under adj.",
+        "W_V makes the values: only size and redness get through.",
+        f"The query of car · the five keys: {', '.join(f'{s:.0f}' for s in scores[car])}.",
+        f"The softmax turns them into weights: {share} for small and red.",
+        "The other queries are zeros, so their scores are 0 and their weights 0.20.",
+        f"Now car takes {share} times the value of small,",
+        f"and {share} times the value of red.",
+        "The word car is still a noun. Now it's smallish and reddish too.",
+    )[step]
+    sheet.text(20, 28, caption, INK, 18, bold=True)
+    for n, first in enumerate((_QUERY_OF_CAR, _KEYS, _VALUES)):
+        made = step >= first
+        colour, y = _KINDS[n][0] if made else PALE, _TOP + _BAND * n
+        _table(sheet, _TABLE_AT, y, tables[n] * made, colour, (_WIDE, _LOW), strong=made)
+    now = {_PICKS: 0, _QUERY_OF_CAR: 0, _QUERIES: 0, _KEYS: 1, _VALUES: 2}.get(step)
+    if now is not None:
+        pairs = (((car, 0),), tuple((i, 1) for i in givers), ((givers[0], 3), (givers[1], 4)))[now]
+        _carry(sheet, now, x, matrices[now], pairs, done=step != _PICKS)
+        if step >= _QUERIES:  # all rows at once
+            y = _TOP + _BAND * now
+            sheet.rect(_X_AT, _TOP + _BAND, 5 * _WIDE, 5 * _LOW, "none", _KINDS[now][0], 4, 4)
+            sheet.rect(_TABLE_AT, y, 5 * _WIDE, 5 * _LOW, "none", _KINDS[now][0], 4, 4)
+    if step in (_PICKS, _QUERY_OF_CAR):  # the product, term by term
+        for j, (entry, name) in enumerate(zip(x[car].tolist(), _ENTRIES, strict=True)):
+            ink, y = BLUE if entry else GREY, _TOP + _LOW * (j + 0.5) + 6
+            sheet.text(640, y, "+" if j else "", GREY)
+            sheet.text(660, y, f"{entry:.0f} × row {name}", ink, 16, bold=entry != 0)
+        if step == _QUERY_OF_CAR:
+            sheet.text(640, _TOP + _LOW * 5.5 + 12, "= query of car", BLUE, 16, bold=True)
+    if step >= _SCORES:
+        _filling_from_tables(sheet, words, scores, weights, car, step)
+    if step >= _TAKES_SIZE:
+        _adding(sheet, x[car], givers[: step - _EVEN], weights[car], values, step == _HAS_BOTH)
     return sheet
 
 
-def _filling_from_tables(sheet, words, weights, row):
-    """Draw the grid of weights up to a row, and which query and keys make that row."""
-    sheet.text(910, 60, "weights", PURPLE, 16, "end", bold=True)
+def _entries(sheet, x, y, wide):
+    """Write the five entries' names above the columns of a table whose corner is (x, y)."""
+    for j, name in enumerate(_ENTRIES):
+        sheet.text(x + wide * (j + 0.5) + 6, y - 5, name, GREY, turn=90)
+
+
+def _project(sheet, n, colour, name, means, matrix, words):
+    """Draw one of three matrices, with the names of its rows and columns, and its table's."""
+    y = _TOP + _BAND * n
+    _entries(sheet, _MATRIX_AT, y, _LOW)
+    sheet.text(_MATRIX_AT - 6, y - 8, name, colour, 16, "end", bold=True)
+    _table(sheet, _MATRIX_AT, y, matrix, colour, (_LOW, _LOW))
+    _names(sheet, _MATRIX_AT - 6, y, _ENTRIES, "end", colour=GREY)
+    _entries(sheet, _TABLE_AT, y, _WIDE)
+    sheet.text(_TABLE_AT, y - 54, means, colour, 16, bold=True)
+    _names(sheet, _TABLE_AT + 5 * _WIDE + 6, y, words, "start")
+
+
+def _carry(sheet, n, x, matrix, pairs, done):
+    """Light rows of x, the row of a matrix that each one picks, and the rows that come of it."""
+    colour, y = _KINDS[n][0], _TOP + _BAND * n
+    for k, (i, entry) in enumerate(pairs):
+        from_y, to_y, out_y = (
+            top + _LOW * (row + 0.5) for top, row in ((_TOP + _BAND, i), (y, entry), (y, i))
+        )
+        _light(sheet, _X_AT, _TOP + _BAND, x, i, entry, colour, _WIDE)
+        _light(sheet, _MATRIX_AT, y, matrix, entry, None, colour, _LOW)
+        bend = 192 + 7 * k
+        left = _X_AT + 5 * _WIDE
+        elbow(sheet, [(left + 2, from_y), (bend, from_y), (bend, to_y), (208, to_y)], colour, 2.5)
+        if done:
+            right = _MATRIX_AT + 5 * _LOW
+            sheet.arrow(right + 3, to_y, _TABLE_AT - 2, out_y, colour, 2.5)
+            sheet.rect(_TABLE_AT, y + _LOW * i, 5 * _WIDE, _LOW, "none", colour, 4, 3)
+
+
+def _light(sheet, x, y, rows, i, entry, colour, wide):
+    """Frame a row of a table, and fill one of its entries, or all that aren't zero."""
+    for j in range(5) if entry is None else [entry]:
+        if rows[i, j]:
+            sheet.rect(x + wide * j, y + _LOW * i, wide, _LOW, colour, opacity=0.9)
+            middle = x + wide * (j + 0.5), y + _LOW * (i + 0.5) + 6
+            sheet.text(*middle, number(rows[i, j].item(), 0), "white", 16, "middle", bold=True)
+    sheet.rect(x, y + _LOW * i, 5 * wide, _LOW, "none", colour, 4, 3)
+
+
+def _filling_from_tables(sheet, words, scores, weights, car, step):
+    """Draw the grid of scores, then weights, and what makes the rows that are new."""
+    left, top, wide, high = _GRID
+    title = "scores" if step == _SCORES else "weights"
+    sheet.text(left + 5 * wide, top - 36, title, PURPLE, 16, "end", bold=True)
     for j, word in enumerate(words):
-        sheet.text(676 + 52 * j, 88, word, ORANGE, 16, "middle", bold=True)
-    _names(sheet, 644, 96, words, "end", high=34, colour=BLUE)
-    known = torch.arange(len(words))[:, None] <= row
-    _table(sheet, 650, 96, weights * known, PURPLE, (52, 34), digits=2, shaded=True)
-    sheet.text(910, 292, "A query of zeros gives an even row.", PURPLE, 16, "end")
-    if row < len(words):
-        sheet.rect(358, 70 + 24 * row, 134, 24, "none", BLUE, 4, 4)
-        sheet.rect(358, 234, 134, 120, "none", ORANGE, 4, 4)
-        sheet.rect(650, 96 + 34 * row, 260, 34, "none", BLUE, 4, 4)
-        sheet.arrow(550, 82 + 24 * row, 590, 113 + 34 * row, BLUE, 3)
+        sheet.text(left + wide * (j + 0.5), top - 8, word, ORANGE, 16, "middle", bold=True)
+    _names(sheet, left - 6, top, words, "end", high=high, colour=BLUE)
+    known = (torch.arange(len(words)) == car)[:, None] | torch.tensor(step >= _EVEN)
+    if step == _SCORES:
+        _table(sheet, left, top, scores * known, PURPLE, (wide, high))
+        for j in (scores[car] == 0).nonzero().flatten().tolist():
+            sheet.text(
+                left + wide * (j + 0.5), top + high * (car + 0.5) + 6, "0", INK, 16, "middle"
+            )
+    else:
+        _table(sheet, left, top, weights * known, PURPLE, (wide, high), digits=2, shaded=True)
+    if step > _EVEN:
+        sheet.rect(left, top + high * car, 5 * wide, high, "none", PURPLE, 4, 4)
+        return
+    new = [car] if step < _EVEN else [i for i in range(len(words)) if i != car]
+    for i in new:
+        sheet.rect(_TABLE_AT, _TOP + _LOW * i, 5 * _WIDE, _LOW, "none", BLUE, 4, 3)
+        sheet.rect(left, top + high * i, 5 * wide, high, "none", BLUE, 4, 4)
+        to = top + high * (i + 0.5)
+        sheet.arrow(556, _TOP + _LOW * (i + 0.5), 588, to, BLUE, 2.5)
+    sheet.rect(_TABLE_AT, _TOP + _BAND, 5 * _WIDE, 5 * _LOW, "none", ORANGE, 4, 4)
 
 
 def _adding(sheet, vector, givers, weights, values, done):
     """Draw the weighted values that flow into a word, and in the end what it becomes."""
+    left, wide, high = _GRID[0], _GRID[2], 30
     for j, name in enumerate(_ENTRIES):
-        sheet.text(676 + 52 * j, 384, name, GREY, 16, "middle")
-    sheet.text(644, 412, "x of car", INK, 16, "end")
-    _table(sheet, 650, 392, vector[None], GREY, (52, 30), digits=2)
+        sheet.text(left + wide * (j + 0.5), 430, name, GREY, 16, "middle")
+    sheet.text(left - 6, 459, "x of car", INK, 16, "end")
+    _table(sheet, left, 438, vector[None], GREY, (wide, high), digits=2)
     for n, i in enumerate(givers):
-        y = 426 + 34 * n
-        sheet.rect(358, 398 + 24 * i, 134, 24, "none", GREEN, 4, 4)
-        sheet.arrow(550, 410 + 24 * i, 584, y + 15, GREEN, 6, head=14)
-        sheet.text(644, y + 21, f"{weights[i]:.2f} ×", PURPLE, 16, "end", bold=True)
-        _table(sheet, 650, y, weights[i] * values[i][None], GREEN, (52, 30), digits=2)
+        y, row = 474 + 34 * n, _TOP + 2 * _BAND + _LOW * i
+        sheet.rect(_TABLE_AT, row, 5 * _WIDE, _LOW, "none", GREEN, 4, 3)
+        sheet.arrow(556, row + _LOW / 2, 584, y + 15, GREEN, 6, head=14)
+        sheet.text(left - 6, y + 21, f"{weights[i]:.2f} ×", PURPLE, 16, "end", bold=True)
+        _table(sheet, left, y, weights[i] * values[i][None], GREEN, (wide, high), digits=2)
     if done:
-        sheet.text(644, 515, "car now", BLUE, 16, "end", bold=True)
-        _table(sheet, 650, 494, (vector + weights @ values)[None], BLUE, (52, 30), digits=2)
+        sheet.text(left - 6, 567, "car now", BLUE, 16, "end", bold=True)
+        _table(sheet, left, 546, (vector + weights @ values)[None], BLUE, (wide, high), digits=2)
 
 
-def _names(sheet, x, y, words, anchor, high=24, colour=INK):
+def _names(sheet, x, y, words, anchor, high=_LOW, colour=INK):
     """Write the words beside the rows of a table."""
     for i, word in enumerate(words):
-        sheet.text(x, y + high * (i + 0.5) + 6, word, colour, 16, anchor, bold=colour != INK)
+        sheet.text(
+            x, y + high * (i + 0.5) + 6, word, colour, 16, anchor, bold=colour in (BLUE, ORANGE)
+        )
 
 
 def _table(sheet, x, y, rows, colour, size, digits=0, strong=False, shaded=False, zeros=False):

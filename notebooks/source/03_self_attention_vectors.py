@@ -324,9 +324,9 @@ print("value of small:", values[1].tolist())
 print("context of car:", [round(c, 2) for c in contexts[3].tolist()])
 
 # %% [markdown]
-# The film shows the same computation. The five rows of `x` go through the three matrices into three separate
-# tables. Then each query is compared with every key, which fills one row of weights per word, and the values of
-# *small* and *red* flow into *car*.
+# The film shows these products happening. *car* has a 1 under *noun*, so the row *noun* of $W_Q$ becomes its query.
+# The other words follow, and then the keys and the values. In the end *car*'s query is compared with every key,
+# and the values of *small* and *red* flow into *car*.
 
 # %% tags=["hide-input"]
 assert torch.equal(queries[3], wanted)
