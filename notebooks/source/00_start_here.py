@@ -131,7 +131,7 @@ notebook.tell(
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
-# Nobody chose them. Before the translator was trained, a small program counted its training text. At first
+# Nobody chose the pieces. Before the translator was trained, a small program counted its training text. At first
 # every letter was a piece. Then the program joined the two pieces that occurred side by side most often,
 # counted everything again, joined the next pair, and so on, until there were 4,000 pieces. So a frequent word
 # like *chien* ended up as one piece, while a rare word is still split into several: *framboise* (raspberry)

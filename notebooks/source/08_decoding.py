@@ -659,8 +659,8 @@ DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
 # <details><summary>What we found</summary>
 #
 # At top-p 0.95, one strange token is still drawn, and at 0.9 none. Now try temperature 1.3 with seed 1. A
-# top-p of 0.9 no longer helps there, because the temperature is applied first, so it has already moved
-# probability into the tail when top-p begins to count.
+# top-p of 0.9 no longer helps there. The temperature is applied first, so by the time top-p begins to count,
+# probability has already moved into the tail.
 #
 # </details>
 

@@ -11,7 +11,7 @@
 # By the end of these **120 minutes** you'll be able to
 #
 # - write every part of a Transformer yourself, and give the shapes of its inputs and outputs,
-# - put the parts together so that trained weights work in them,
+# - put the parts together so that trained weights work in your model,
 # - find the wrong part in a model that runs without an error,
 # - use the encoder alone, for something that isn't text.
 #
@@ -451,7 +451,7 @@ assert flipped == usual
 # ## 10. Writing
 #
 # Your decoder predicts one token. To get a sentence, take the likeliest token, append it and repeat. In
-# lesson 08 you did this for one sentence. Here it's a batch, in which some sentences end before others.
+# lesson 08 you did this for one sentence. Here you do it for a batch, so some sentences end before others.
 
 # %%
 exercises.heading("build_greedy")
@@ -481,8 +481,8 @@ for row in written.tolist():
 
 # %% [markdown] tags=["notes"]
 # **28 minutes** for parts 8 to 10. Ask: *why does the decoder need the padding mask, if all padding is on the
-# right and the causal mask hides it?* (Real positions don't need it. The mask only changes the outputs at the
-# padding, and we keep it because the course's model has it.) With padding on the left, neither our mask nor
+# right and the causal mask hides it?* (Real positions don't need the padding mask. It only changes the outputs at
+# the padding, and we keep it because the course's model has one.) With padding on the left, neither our mask nor
 # our positions would work: the first rows would have nothing to attend to (NaN), and the positions would be
 # counted from the padding.
 

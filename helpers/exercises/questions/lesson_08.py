@@ -135,7 +135,7 @@ QUESTIONS = [
     ),
     Question(
         "likelier_is_not_better",
-        "A larger beam finds a sentence to which the model gives a higher probability, but the sentence has a lower BLEU. How can that be?",
+        "A larger beam finds a sentence with a higher probability under the model, but with a lower BLEU. How can that be?",
         "open",
         answer="The model's probability doesn't measure the quality of a translation. The model "
         "was trained to predict the next word of one human translation, given the right "
@@ -231,7 +231,7 @@ PREDICTIONS = [
             ),
             "early": (
                 "they differ at early positions, because from layer 2 on they read vectors made from later words",
-                "The vectors that an early position reads aren't made from later words. Layer 1 is masked too, so at position 3 its output depends on tokens 1 to 3 only, and so does every layer above it.",
+                "An early position doesn't read vectors that were made from later words. Layer 1 is masked too, so at position 3 its output depends on tokens 1 to 3 only, and so does every layer above it.",
             ),
             "late": (
                 "they differ at late positions, because their prefixes are recomputed in every pass",
@@ -328,7 +328,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "kept_at_the_full_stop",
-        "At *red*, top-p with p = 0.95 keeps 14 tokens. How many does it keep at the full stop, to which the model also gives 92%?",
+        "At *red*, top-p with p = 0.95 keeps 14 tokens. The model is just as sure of the full stop. How many tokens does top-p keep there?",
         options={
             "few": (
                 "two or three: the full stop and whatever else is plausible",

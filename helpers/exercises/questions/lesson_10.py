@@ -116,7 +116,7 @@ QUESTIONS = [
         [
             right(
                 "The padded positions aren't zero any more, and they make up three quarters of the mean.",
-                "Yes. Biases, positions and attention have filled them. Add up the 10 real ones and divide by 10.",
+                "Yes. Biases, positions and attention have filled the padded positions. Add up the 10 real vectors and divide by 10.",
             ),
             wrong(
                 "Nothing, because adding zeros doesn't change a sum.",
@@ -127,7 +127,7 @@ QUESTIONS = [
                 "The mask hides them as keys. They are still there as positions of the output.",
             ),
             wrong(
-                "The mean should be a maximum, which padding can't change.",
+                "The mean should be a maximum, because padding can't change that.",
                 "A maximum would need the mask too, because padded outputs can be the largest.",
             ),
         ],
@@ -164,7 +164,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "zeros_after_relu",
-        "Twenty captions go through the translator's encoder. In each feed-forward network, linear layer 1 turns a token's vector into 512 numbers, and ReLU sets the negative ones to 0. What share of them becomes 0, over all tokens and the three layers?",
+        "Twenty captions go through the translator's encoder. In each feed-forward network, linear layer 1 turns a token's vector into 512 numbers, and ReLU sets the negative numbers to 0. What share of all these numbers becomes 0, over all tokens and the three layers?",
         explain="So on average only about 20 of a token's 512 numbers are left for linear layer 2. Li et al. (2022) found the same in far larger Transformers.",
         too_high="ReLU zeroes nearly everything, but what's left is all that the feed-forward network can contribute.",
         too_low="Before training it's about a half, because a sum of random numbers is negative as often as positive. Training made most of the sums negative.",
@@ -179,7 +179,7 @@ PREDICTIONS = [
         options={
             "order": (
                 "Their words come in a different order, because the source is now read backwards.",
-                "Nothing reads the memory from left to right. A position was added to each token's vector before the encoder, and that's the only place that says where a word stood.",
+                "Nothing reads the memory from left to right. Before the encoder, a position was added to each token's vector, and nothing else says where a word stood.",
             ),
             "same": (
                 "They don't change, because the decoder attends to a row by its content.",
@@ -238,7 +238,7 @@ PREDICTIONS = [
                 "Yes. GELU is close to ReLU, and every position is shifted by the same amount, so the likeliest word stays the likeliest.",
             ),
             "three": (
-                "all but GELU, which is nearly the same function as ReLU",
+                "all but GELU, because it's nearly the same function as ReLU",
                 "GELU doesn't show. But if all positions are shifted by one, the distances between words stay the same, so that doesn't show either.",
             ),
             "all": (
