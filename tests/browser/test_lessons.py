@@ -113,7 +113,7 @@ DRAWN = """i => {
 
 def move_everything(page, explorer):
     """Move every control of an explorer and two places of its picture; say which changed it."""
-    picture, moved = explorer.locator(".ex-picture"), []
+    box, moved = explorer.element_handle(), []
     for kind, change in (
         ("input[type=checkbox]", lambda box: box.click()),
         ("select", lambda menu: menu.select_option(index=menu.evaluate("m => +!m.selectedIndex"))),
@@ -125,12 +125,19 @@ def move_everything(page, explorer):
         ("input[type=text]", lambda field: (field.fill("zut 1"), field.press("Enter"))),
     ):
         for part in explorer.locator(kind).all():
-            if part.is_visible() and part.is_enabled():
-                before = explorer.get_attribute("data-answered"), picture.inner_html()
+            if part.evaluate("part => part.checkVisibility() && !part.disabled"):
+                box.evaluate(REMEMBER)
                 change(part)
-                expect_answer(page, explorer, before[0], kind)
-                moved.append((kind, picture.inner_html() != before[1]))
+                expect_answer(page, box, kind)
+                moved.append((kind, box.evaluate("box => picture(box) !== box.remembered.picture")))
     return moved
+
+
+# Kept and compared in the page: a picture is long, and there are many.
+REMEMBER = """box => {
+  window.picture = box => box.querySelector('.ex-picture').innerHTML;
+  box.remembered = { answered: box.dataset.answered, picture: picture(box) };
+}"""
 
 
 def inwards(slider):
@@ -138,14 +145,10 @@ def inwards(slider):
     return slider.evaluate("one => one.value === one.max ? 'ArrowLeft' : 'ArrowRight'")
 
 
-def expect_answer(page, explorer, before, what):
+def expect_answer(page, box, what):
     """Wait until Python has answered once more."""
+    answered = "box => box.dataset.answered !== box.remembered.answered"
     try:
-        page.wait_for_function(
-            "([box, before]) => box.getAttribute('data-answered') !== before",
-            arg=[explorer.element_handle(), before],
-            timeout=15_000,
-            polling=20,
-        )
+        page.wait_for_function(answered, arg=box, timeout=15_000, polling=50)
     except TimeoutError:
-        pytest.fail(f"no answer to {what} of {explorer.get_attribute('aria-label')}")
+        pytest.fail(f"no answer to {what} of {box.get_attribute('aria-label')}")

@@ -29,10 +29,11 @@ def heights(chromium, tmp_path_factory):
     page = chromium.new_context(offline=True).new_page()
     page.set_default_timeout(PATIENCE)
     path = tmp_path_factory.mktemp("slides") / "slides.html"
+    exporter = HTMLExporter(template_name="lab")
 
     def measure(cells):
         written = nbformat.v4.new_notebook(cells=cells)
-        html, _ = HTMLExporter(template_name="lab").from_notebook_node(written)
+        html, _ = exporter.from_notebook_node(written)
         path.write_text(html.replace("</head>", f"{AS_ON_SLIDES}</head>"), encoding="utf-8")
         page.goto(path.as_uri())
         folded = [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells]
