@@ -55,7 +55,8 @@ QUICK = [
 ]
 ALL = [
     *QUICK,
-    Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB]]),
+    # Few tests: without stealing, one worker would get both notebooks.
+    Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB, "--dist=worksteal"]]),
     # By name, not by the number of tests: the files that take longest happen to come first.
     Stage(
         "in a browser",
