@@ -107,7 +107,7 @@ def six_steps():
     context, weights = scaled_dot_product_attention(query, keys, values)
     scores = (query @ keys.T)[0]
     sheet = Sheet(WIDE, 372)
-    heads = ["1 project", "", "2 score", "3 scale", "4 softmax", "5 weigh", ""]
+    heads = ["1 project", "", "2 score", "3 scale", "4 softmax", "5 weight", ""]
     for x_at, head in zip((20, 130, 270, 370, 480, 620, 0), heads, strict=True):
         sheet.text(x_at, 28, head, INK, 16, bold=True)
     sheet.text(20, 128, "q of the", BLUE)
