@@ -12,12 +12,12 @@ STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses 
 # `habit`, the page adds what the open head does on this sentence, or the clearest head does.
 STEPS = {
     "whole": (
-        "This is a whole Transformer at work on your sentence. The encoder above reads it. The "
-        "decoder below writes the translation, one token after the other.",
+        "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
+        "decoder below writes the translation, one token at a time.",
         {},
     ),
     "whole-encoder": (
-        "This is a whole encoder at work on your sentence. It reads all tokens at once and returns "
+        "This is a whole encoder at work on one sentence. It reads all tokens at once and returns "
         "one vector per token.",
         {},
     ),
@@ -73,8 +73,9 @@ STEPS = {
         {"follow": "encoder:0"},
     ),
     "feed-forward": (
-        "After attention, a feed-forward network works on each vector by itself: it widens the "
-        "vector to {hidden} numbers, sets the negative ones to 0 and narrows it again.",
+        "After attention, a feed-forward network works on each vector by itself. It widens the "
+        "vector to {hidden} numbers, sets the negative ones to 0 (the rest is orange) and narrows "
+        "it again.",
         {"parts": ["feed-forward"]},
     ),
     "feed-forward-encoder": (
@@ -119,9 +120,9 @@ STEPS = {
         {"follow": "{follow_target}", "written": "{written}"},
     ),
     "output": (
-        "The newest vector becomes one score per token of the vocabulary. A softmax turns "
-        "these into probabilities, which sum to 1. After “{read}”, “{next}” is {next_share} "
-        "likely.",
+        "The vector of “{read}”, the last token so far, becomes one score per token of the "
+        "vocabulary. A softmax turns these into probabilities, which sum to 1: {next_share} "
+        "for “{next}”.",
         {"parts": ["output"], "written": "{written}"},
     ),
     "classes": (
@@ -176,8 +177,8 @@ STEPS = {
     ),
     "its-number": (
         "Why does “{looked_at}” get so much? In head {cross_head}, what “{read}” is looking for "
-        "(its query) fits what “{looked_at}” can be found by (its key), so {d_head} products add "
-        "up to a large score.",
+        "(its query) fits what “{looked_at}” offers (its key), so {d_head} products add up to a "
+        "large score.",
         {"place": "{cross_number}", "written": "{written}"},
     ),
     "one-number": (
