@@ -116,16 +116,19 @@ def _check_python(version):
 
 
 def _check_packages(pins, find_version):
+    as_tested = []
     for name, tested in pins.items():
         found = find_version(name)
         if found == tested:
-            yield Finding("ok", f"{name} {found}")
+            as_tested.append(f"{name} {found}")
         elif found:
             yield Finding("note", f"{name} {found} (tested with {tested}; most likely fine)")
         elif name == "jupyterlab":
             yield Finding("note", "jupyterlab is not in this Python (needed only for `make lab`)")
         else:
             yield Finding("problem", f"{name} is missing (tested with {tested})", _way_in())
+    if as_tested:
+        yield Finding("ok", ", ".join(as_tested))
 
 
 def _check_arithmetic():
