@@ -127,7 +127,7 @@ notebook.tell(
 # %% [markdown]
 # The heatmap above is an average over four heads, and each head has a heatmap of its own. Hover over a word
 # below, change the layer and the head, and find a head in which most words *don't* attend to their translation.
-# The rows are named after the written tokens here too.
+# Here too, rows are named after the tokens the model writes.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
@@ -281,10 +281,10 @@ notebook.tell(
 # | 01 | Sequence to sequence | How do you map one sequence to another of a different length? |
 # | 02 | Bahdanau attention | What if the decoder could look back? |
 # | 03 | Self-attention with vectors | Can a sequence attend to itself? |
-# | 04 | Self-attention with matrices | How does the same thing run fast? |
+# | 04 | Self-attention with matrices | How can we make it run fast? |
 # | 05 | Positional encoding | How does it know the order? |
 # | 06 | Multi-head attention | Why is one attention map not enough? |
-# | 07 | Encoder and decoder | What is around the attention? |
+# | 07 | Encoder and decoder | What surrounds the attention? |
 # | 08 | Decoding | How do vectors become words? |
 # | 09 | Loss and training | How does it learn? |
 # | 10 | Build a Transformer (assignment, 2 hours) | Can you put it together yourself? |
@@ -299,9 +299,9 @@ notebook.tell(
 # | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |
-# | 93 | Questions people bring | What does everybody ask, and where can I read on? |
+# | 93 | Questions people bring | What does everybody ask, and where can I read more? |
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
-# | 95 | What changed since 2017 | Is it still built this way, and what does each change bring? |
+# | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
 #
 # </details>
 #
@@ -354,7 +354,7 @@ notebook.check_installation()
 # **References**
 #
 # - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), "Attention Is All
-#   You Need", arXiv:1706.03762. It translated from English to German and from English to French.
+#   You Need", arXiv:1706.03762. Its models translated English into German and French.
 # - Elliott, Frank, Sima'an, Specia (2016), "Multi30K: Multilingual English-German Image
 #   Descriptions", arXiv:1605.00459: the captions the translator learned from.
 # - Elliott, Frank, Barrault, Bougares, Specia (2017), "Findings of the Second Shared Task on

@@ -97,7 +97,7 @@ def bars(names, heights, title):
 #   no use to *car*. The value holds the colour.
 # - *A word always attends to itself most.* With matrices nothing guarantees that. Show the weights of *the* in
 #   section 5.
-# - *The score in section 5 is 1.* Then the vector of *cat* was used as it is, without $W_K$. If the answer has
+# - *The score in section 5 is 1.* The vector of *cat* was used as it is, without $W_K$. If the answer has
 #   decimals, it has already been divided by $\sqrt 3$.
 #
 # **If you're running late**: at the second noun in section 3, skip the vote, but run the cell and read its last
@@ -245,7 +245,7 @@ print("car + context:", [round(c, 2) for c in (x[words.index("car")] + context).
 
 # %% [markdown]
 # The mixture of values that *car* received is called its **context**. Why do we add the context to *car*'s vector
-# instead of putting it in its place? The context contains only what *car* asked for, a size and a redness, and
+# instead of replacing the vector? The context contains only what *car* asked for, a size and a redness, and
 # nothing in it says *noun*. With the sum, the word keeps what it was and gains what it asked for: *car* is still a
 # noun, and now it's smallish (−0.47) and reddish (0.47) too. A Transformer adds every context to its word in this
 # way, and lesson 07 builds that **residual connection**.
@@ -325,7 +325,7 @@ print("context of car:", [round(c, 2) for c in contexts[3].tolist()])
 
 # %% [markdown]
 # The film shows these products happening. *car* has a 1 under *noun*, so the row *noun* of $W_Q$ becomes its query.
-# The other words follow, and then the keys and the values. In the end *car*'s query is compared with every key,
+# The other words follow, and then the keys and the values. Finally, *car*'s query is compared with every key,
 # and the values of *small* and *red* flow into *car*.
 
 # %% tags=["hide-input"]
@@ -335,13 +335,11 @@ torch.testing.assert_close(contexts[[0, 1, 2, 4]], values.mean(0).expand(4, 5)) 
 notebook.picture("query_key_value")
 
 # %% [markdown]
-# *car*'s row holds the weights you've already seen, and its context is the same too. The other four rows are even
-# because those queries are all zeros. Our $W_Q$ gives only nouns something to look for, so every other word takes
+# *car*'s row holds the weights you've already seen, and its context is the same too. The other four rows are uniform, because those queries are all zeros. Our $W_Q$ gives only nouns something to look for, so every other word takes
 # a fifth of each value, and even *the* becomes a little small and a little red. Put another noun in place of
 # *car*, and the same matrices will find that noun's adjectives.
 #
-# None of the three tables is a copy of `x`. The key of *small* says only that it's an adjective, while its size is
-# in its value. And with a single matrix for queries and keys, a word's query and key would be the same vector, so
+# None of the three tables is a copy of `x`. The key of *small* says only that it's an adjective; the size is in the value. And with a single matrix for queries and keys, a word's query and key would be the same vector, so
 # *red* would score *car* exactly as *car* scores *red*.
 #
 # So all we have to find is three matrices. Each word's embedding $x$ is multiplied by $W_Q$ to get its query,
@@ -485,7 +483,7 @@ notebook.tell(
 # ## 4. Every word asks at once
 #
 # The model we've just trained computed only one row of weights, the noun's. In **self-attention** every row counts,
-# because the query of every word is compared with the keys of all words of the same sentence, including its own.
+# because the query of every word is compared with the keys of all the words in the same sentence, including its own.
 # We'll need the three matrices again in section 5. For now let's leave them out, so that each embedding serves as
 # query, key and value, and see how far self-attention gets without them.
 #
@@ -678,7 +676,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
 # - The mixture is the word's context. It's added to the word's vector, so the word keeps what it was.
-# - In self-attention every word's query is compared with the keys of all words of its own sentence.
+# - In self-attention every word's query is compared with the keys of all the words in its own sentence.
 # - Query, key and value are three *projections* of the embedding, made by three learned matrices.
 # - Nothing so far depends on the order of the words.
 #
@@ -800,9 +798,8 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# All fourteen banks find a neighbour of their own sense. *Seal* splits as clearly as *bank*, but the other five
-# nouns hardly split at all. This model was trained to represent whole *sentences*, so how clearly the senses of
-# a single noun separate depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
+# For all fourteen, the nearest neighbour has the right sense. *Seal* splits as clearly as *bank*, but the other five
+# nouns hardly split at all. This model was trained to represent whole *sentences*, so whether a noun's senses separate clearly depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
 #
 # ## A soft dictionary, and a hard one
 #
@@ -897,8 +894,7 @@ assert one_full == eight_small
 #
 # **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled
 # embeddings, practically all the weight stayed on the word itself. With matrices it doesn't have to. In the
-# pencil example *the* gave itself 0.10, and in MiniLM a word of our sentence gives itself about as
-# much weight as it gives to the average token other than [CLS].
+# pencil example *the* gave itself 0.10, and in MiniLM a word in our sentence gives itself about as much weight as it gives the average token, [CLS] aside.
 #
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers and are
 # trained with everything else. Embeddings from word2vec *can* be used to initialise them.

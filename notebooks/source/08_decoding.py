@@ -180,7 +180,7 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# The same mistake has different consequences. In training, *train* raises the loss at its own position, and the
+# The same mistake has different consequences. On the left, *train* raises the loss at its own position, and the
 # next prediction again has a true prefix. When the model writes, *train* becomes part of the prefix, and everything
 # after it depends on it. Here the model is lucky and continues with *station*. In the translation at the top of this
 # lesson, *train* became an input too, but there the full stop won.
@@ -196,7 +196,7 @@ for t in range(1, 5):
 
 # %% [markdown]
 # One sentence of twelve tokens, with `<eos>` as the last, gives us twelve exercises in a single pass. Eleven
-# of the answers are also inputs of that pass: is that a problem?
+# of the answers are also inputs to that pass: is that a problem?
 #
 # One pass is far cheaper than twelve, but are the predictions the same? `model.decoder_step` runs the encoder
 # once and returns a function from a prefix to the logits of the next token.
@@ -382,7 +382,7 @@ assert probability_of(by_beam) > probability_of(by_greedy)
 assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_beam) - 0.36) < 1e-9
 
 # %% [markdown]
-# Greedy starts with A and ends with *A A*, which has a probability of 0.6 · 0.36 = 0.22. If you start with B
+# Greedy starts with A and writes *A A*, which has a probability of 0.6 · 0.36 = 0.22. If you start with B
 # instead, you get a sentence of probability 0.36.
 #
 # **Beam search** hedges its bets. Instead of one prefix, it keeps the best few, here two. At every step it
@@ -395,7 +395,7 @@ notebook.picture("beam_tree")
 
 # %% [markdown]
 # Back to the "large train". At the decisive step, *station* was second-best, so a beam of 4 has room for it.
-# In the end, the search compares the finished sentences by the sum of their log-probabilities.
+# At the end, the search compares the finished sentences by the sum of their log-probabilities.
 
 # %%
 exercises.predict("does_the_beam_find_it")
@@ -437,8 +437,7 @@ print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
 assert "train station" in translator.translate(sentence, beam_size=4, length_penalty=1.4)
 
 # %% [markdown]
-# With the length penalty, the translator writes *station*. How often does the decoding method change the
-# caption?
+# With the length penalty, the translator writes *station*. How often does the decoding method change the translation?
 
 # %%
 exercises.predict("captions_that_change")
@@ -521,8 +520,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# The model's tail comes partly from training, because the translator was trained with **label
-# smoothing** (Szegedy et al. 2016). Its target doesn't give 100% to the right token. It gives 90%, and
+# This tail of unlikely tokens comes partly from training with **label smoothing** (Szegedy et al. 2016). Its target doesn't give 100% to the right token. It gives 90%, and
 # spreads 10% evenly over the whole vocabulary. With six tokens and $\varepsilon = 0.1$, the target looks like
 # this:
 
@@ -686,8 +684,7 @@ exercises.quiz("top_p_keeps")
 # 128 = 8,256 positions instead of 128.
 #
 # But because of the mask, an old position never attends to a new one. So the keys and values of old positions
-# can't change, and we can store them in a **key–value cache**. We also store the keys and values of the
-# memory.
+# can't change, and we can store them in a **key–value cache**. We also store those of the encoder's output.
 
 # %%
 exercises.predict("what_the_cache_saves")
@@ -817,8 +814,7 @@ exercises.quiz("when_to_sample")
 # ## All ways of decoding in one table
 #
 # Here are our twenty captions again, decoded in seven ways. The columns are BLEU, the mean log-probability that
-# the model gives to its own output, the mean length in words, and the share of distinct texts in three runs. If
-# a method writes the same text every time, one text in three is distinct, so the share is a third.
+# the model gives to its own output, the mean length in words, and the share of distinct texts in three runs. A method that writes the same text every time has one distinct text in three, a share of a third.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 

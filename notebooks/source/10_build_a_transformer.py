@@ -55,7 +55,7 @@ exercises.warm_up(10)
 # |---|---|---|---|
 # | 1 `build_embedding` | turns ids into vectors and adds positions | 03, 05 | 4 |
 # | 2 `build_attention` | scores, scale, mask, softmax, mix | 04 | 6 |
-# | 3 `build_multi_head` | several attentions side by side | 06 | 12 |
+# | 3 `build_multi_head` | several attention heads side by side | 06 | 12 |
 # | 4 `build_feed_forward` | works on each position by itself | 07 | 3 |
 # | 5 `build_sublayer` | the residual path and its norm | 07 | 3 |
 # | 6 `build_encoder_layer` | parts 3 and 4, each in part 5 | 07 | 7 |
@@ -125,8 +125,7 @@ notebook.show_source(own_or_tested)
 # | Readability | no names, no shapes | mostly readable | a colleague could take over the work |
 #
 # Anybody with 16 points or more is ready to work on a real code base. Anybody with fewer than 10 should do
-# lessons 06 and 07 again. Looking at a solution costs a point only in part 3, because reading good code and explaining it is
-# a skill as well.
+# lessons 06 and 07 again. Except in part 3, looking at a solution costs nothing, because reading good code and explaining it is a skill too.
 
 # %% [markdown]
 # ## 1. The embedding
@@ -194,7 +193,7 @@ print("vectors", tuple(x.shape), "-> contexts", tuple(context.shape))
 #
 # A single softmax can't give its full weight to two things (lesson 06), so we need several heads: project, split,
 # attend, merge, project. The same function has to serve all three uses of attention. The queries come from
-# `x`, and the keys and values come from `source`. In self-attention the two are the same.
+# `x`, and the keys and values come from `source`. In self-attention, `x` and `source` are the same.
 #
 # PyTorch stores the weights of a linear layer as (out, in), so `F.linear(x, weight, bias)` computes `x @
 # weight.T + bias`.
@@ -226,7 +225,7 @@ print("asks", tuple(x.shape), "-> found", tuple(found.shape))
 # %% [markdown]
 # ## 4. The feed-forward network
 #
-# Attention only mixes values, so each position still needs a network of its own to work on the result (lesson
+# Attention only mixes values, so a network still has to work on each position's result by itself (lesson
 # 07): linear, ReLU, linear.
 
 # %%
@@ -586,7 +585,7 @@ print("\n".join(lines))
 assert encoder > 12 and decoder < 3 and last_two > 10
 
 # %% [markdown]
-# Here are four models, each with a mistake that people make. The first model has post-norm sublayers, although
+# Here are four models, each with a common mistake. The first model has post-norm sublayers, although
 # the weights were trained with pre-norm. The second forgets the factor $\sqrt{D}$. The third has a feed-forward
 # network with GELU, a smoother ReLU. The fourth counts the positions from one. In all four, every shape fits, and
 # there's no error message.
@@ -653,7 +652,7 @@ notebook.tell(
 # ## Extension: what is this tone doing?
 #
 # Nothing in an encoder depends on its vectors being words. So let's give it sound, as Gong et al. (2021) did.
-# A clip is a sequence of **frames**, and each frame gives the energy in each of 16 bands of pitch, as in a
+# A clip is a sequence of **frames**, and each frame gives the energy in each of 16 pitch bands, as in a
 # spectrogram. Each clip has between 16 and 40 frames. It contains noise and a single tone that rises, falls,
 # warbles or stays the same. Which of the four is it?
 
@@ -897,7 +896,7 @@ exercises.quiz("what_the_decoder_would_lack")
 # - To find a mistake, compare part by part with a model that you know is right.
 # - An encoder alone, with a mean over real positions, classifies any sequence of vectors.
 #
-# You've built the Transformer of 2017, with one change: yours puts the norms first, as most models since then do.
+# You've built the Transformer of 2017, with one change: yours puts the norms first, as most models since have done.
 #
 # Your model started from token ids, and somebody else had cut the text into tokens. **Lesson 11** shows who decides
 # where to cut.

@@ -7,8 +7,7 @@
 # wasn't trained to understand requests. It was trained to continue books, and in a book, a sentence like this one is
 # followed by more of the book.
 #
-# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, in the same
-# kinds of step as a large one, and at each step you'll see what usually goes wrong. It will still be a toy with 3.5
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, by the same kinds of steps that make a large one, and at each you'll see what usually goes wrong. It will still be a toy with 3.5
 # million parameters, and section 6 compares it with the real thing in numbers.
 
 # %% tags=["set-up"]
@@ -268,8 +267,7 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# We look at its replies to 48 unseen instructions, and count how many *end*, which means that the student writes the
-# end token within 48 tokens, and how many are *right* by the rule for their kind.
+# We look at its replies to 48 unseen instructions, and count how many *end* (the student writes the end token within 48 tokens) and how many are *right* by the rule for their kind.
 
 # %%
 exercises.predict("form_or_content")
@@ -353,7 +351,7 @@ exercises.quiz("no_end_in_training")
 # the best answer to every prompt would be expensive, and often nobody could do it. It's much easier to say which of
 # two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
 #
-# For a real assistant, people do the marking, and more and more often other models. We use a rule instead, so that we
+# For a real assistant, people or, more and more often, other models do the marking. We use a rule instead, so that we
 # can check everything. A story has to mention its subject and come to an end. Beyond that, the shorter one wins, and
 # repeated pairs of words cost extra. We don't claim that short stories are good ones.
 #
@@ -361,8 +359,7 @@ exercises.quiz("no_end_in_training")
 #
 # Let's call the model that we train the **policy**, and keep a frozen copy of it from before the training as the
 # **reference**. For each answer we ask how much higher its log-probability is under the policy than under the
-# reference. This is the answer's gain. The better answer should gain more than the worse one, and the difference of
-# their gains is the **margin**:
+# reference. This is the answer's gain. The better answer should gain more than the worse one, and the difference between their gains is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
@@ -640,8 +637,7 @@ assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] +
 #
 # Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
 # often the weakest part. And our assistant knows nothing that could contradict the text. A large model has read about
-# many things, so it sometimes answers from memory and ignores the text. It might also say that the text has no
-# answer, but you can't rely on that.
+# many things, so it sometimes answers from memory and ignores the text. It may admit that the text has no answer, but you can't rely on that.
 #
 # </details>
 #
@@ -744,7 +740,7 @@ exercises.quiz("paid_by_length")
 # %% [markdown]
 # ## What if we let it try more than once?
 #
-# The assistant with the tool has also learned to add numbers up to 49 by itself. If you write *Add 37+48+25.*, it
+# The assistant with the tool has also learned to add numbers up to 49 without it. If you write *Add 37+48+25.*, it
 # replies with each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. If you write *Add 37+48+25 at
 # once.*, it replies with the answer alone.
 
@@ -957,7 +953,7 @@ assert bits["story model"] < min(value for name, value in bits.items() if name !
 # ## Tokens that had never been trained
 #
 # The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories
-# contain none of them. Let's see what the pretraining has made of their embeddings, and which other tokens have a
+# contain none of them. Let's see what pretraining has done to their embeddings, and which other tokens have a
 # similar vector.
 
 # %%

@@ -5,7 +5,7 @@
 # positions and grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned
 # out of date?
 #
-# On this page we rebuild a modern block from the one of lesson 07, one switch at a time, and measure what each switch
+# On this page we turn lesson 07's block into a modern one, one switch at a time, and measure what each switch
 # does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8
 # bits, and a way to write the same text in fewer steps. Before each measurement, lock in what you expect. Where a
 # result isn't what the papers would lead you to expect, the page says why.
@@ -131,7 +131,7 @@ notebook.show_source(SwiGLU.forward)
 # lesson 16 grouped heads. The **output layer** was tied in 2017, which means that the matrix of the embedding was used
 # a second time to compute the logits. Most large models have two separate matrices.
 #
-# In one respect, our block of 2017 is really from a year later. It learns a table of positions, as the first GPT did
+# In one respect, our 2017 block is really from a year later. It learns a table of positions, as the first GPT did
 # (2018), whereas the paper used sines and cosines. So below, rotary positions are compared with a learned table.
 
 # %%
@@ -153,24 +153,24 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # %% [markdown]
 # The second model is larger only because of its second matrix for the output. In section 2 we make up for that.
 #
-# <details><summary>How do we know that these are the real ones?</summary>
+# <details><summary>How do we know that this is Llama's block?</summary>
 #
 # A test of this course copies random weights of our model with all switches on into `LlamaForCausalLM` of the
 # Transformers library. The logits agree to ten decimal places, with and without a cache. We had to take care of two
 # things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours,
 # so the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits whatever
 # the weights are, so we replaced both for the comparison in 64 bits. With all switches off, the weights fit into the
-# library's version of the first GPT (2018). Llama's attention also has no biases. Ours does, so the test switches
+# library's version of the first GPT (2018). Llama's attention also has no biases. Ours has them, so the test switches
 # them on in the library's model.
 #
 # </details>
 #
 # ## 2. What does each change bring?
 #
-# To find out, we train small models on fairy tales: the block of 2017, the same block with one change at a time, and
+# To find out, we train small models on fairy tales: the 2017 block, the same block with one change at a time, and
 # all changes together. We try to be fair in three ways. All models have the same number of parameters, because we
 # widen or narrow the feed-forward network to make up for what a change saves or adds. All of them use the same
-# learning rate, the best of five that we tried with *2017's block* in shorter runs, with one seed. The best two tied,
+# learning rate, the best of five that we tried with *the 2017 block* in shorter runs, with one seed. The best two tied,
 # so the choice is a rough one. And every model is trained with three seeds, because with one seed you can't tell an
 # effect from luck. The optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the
 # story model.
@@ -178,7 +178,7 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # It's harder to give every block the same time, because the machine has other work to do as well. So we measured the
 # processor time of a training step, taking the blocks in turn, and worked out how many steps each block gets in the
 # same time. In the figure, open circles show equal steps and filled circles equal time. The grey band spans the three
-# seeds of 2017's block.
+# seeds of the 2017 block.
 
 # %%
 exercises.predict("most_helpful_change")
@@ -287,8 +287,7 @@ tell(
 # %% [markdown]
 # ## 3. How large is the cache?
 #
-# Lesson 16 computed the size of the cache, in which a decoder keeps keys and values of all tokens so far. Here is the
-# number for the two small models after 100 tokens, this time counted in the cache itself. In the second model, four
+# Lesson 16 computed the size of the cache, in which a decoder keeps the keys and values of all tokens so far. Here is that size for the two small models after 100 tokens, this time counted in the cache itself. In the second model, four
 # query heads share two heads of keys and values.
 
 # %%
@@ -453,12 +452,11 @@ for name, share in in_turns(contenders, 9).items():
 # ## 5. Can the same text be written in fewer steps?
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
-# takes hardly longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
-# can't, because it doesn't know the second token before it has chosen the first.
+# takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
+# can't, because it doesn't know the second token until it has chosen the first.
 #
 # It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads
-# all of them in a single pass, which gives its own choice after each of them. Each time that choice equals the
-# guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
+# all of them in a single pass, which gives its own choice after each of them. Whenever that choice equals the guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
 # guesses away. So the text is always the model's, whatever the draft proposes.
 
 # %% tags=["hide-input"]
@@ -532,8 +530,7 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # The text is the same with and without the draft, token for token, as the cell above has checked. Greedy decoding gains
 # a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a
 # temperature of 0.8 we gain next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass
-# over three tokens takes about a fifth longer than a pass over one, because reading the weights isn't what costs the
-# time. In a model with billions of parameters the longer pass is practically free, as long as few texts are written at
+# over three tokens takes about a fifth longer than a pass over one, because reading the weights isn't what takes the time. In a model with billions of parameters the longer pass is practically free, as long as few texts are written at
 # a time, and a small language model guesses its large sibling's tokens far more often than our table does. With such
 # drafts, Leviathan et al. (2023) report two to three times the speed.
 #
@@ -617,7 +614,7 @@ tell(
 #   shows it in fifteen lines.
 # - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
 #   rotary positions, so the ranking of the blocks at equal time can be different there.
-# - **The best settings of each block.** The changes run at the learning rate of 2017's block and with one optimiser.
+# - **The best settings of each block.** All blocks train at the 2017 block's learning rate and with one optimiser.
 #   With a rate of their own, or another optimiser, some might do better.
 #
 # What you can take away is the method: one switch at a time, equal parameters, a learning rate that favours the old

@@ -266,7 +266,7 @@ PREDICTIONS = [
             ),
             "even": (
                 "about evenly on all five words",
-                "That's where training starts. An even mixture contains the right answer, but diluted, and training keeps improving on that.",
+                "That's where training starts. An even mixture contains the right answer in diluted form, and training keeps improving on that.",
             ),
         },
     ),

@@ -180,7 +180,7 @@ QUESTIONS = [
         "Label smoothing with ε = 0.1 over 1,000 tokens. How much probability does the target give to one particular wrong token?",
         "number",
         [
-            wrong("0.1", "That's what all tokens share. One of the 1,000 gets a thousandth of it."),
+            wrong("0.1", "That's the total for all 1,000 tokens. Each gets a thousandth of it."),
             wrong("0", "That's the target without smoothing."),
             wrong("0.9", "That's nearly what the right token gets."),
             wrong(
@@ -205,7 +205,7 @@ PREDICTIONS = [
                 "= 1.",
             ),
             "small": (
-                "a little more than 0, because the softmax inside blurs the 1 somewhat",
+                "a little more than 0, because the function's softmax blurs the 1 somewhat",
                 "It's true that there's a softmax inside. But among 3,999 zeros, each of which "
                 "counts as e⁰ = 1, a single e¹ hardly makes a difference.",
             ),
@@ -332,11 +332,11 @@ PREDICTIONS = [
         options={
             "few": (
                 "two or three: the full stop and whatever else is plausible",
-                "That's what we'd like. But no token beside the full stop has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
+                "That's what we'd like. But no token apart from the full stop has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
             ),
             "some": (
                 "about as many, because the model is just as sure there",
-                "At *red*, a single rival has 2%. Beside the full stop, none has more than a fraction of a percent, so it takes many more tokens to collect the same 3%.",
+                "At *red*, a single rival has 2%. Apart from the full stop, none has more than a fraction of a percent, so it takes many more tokens to collect the same 3%.",
             ),
             "many": (
                 "several hundred",
@@ -362,7 +362,7 @@ PREDICTIONS = [
             ),
             "all": (
                 "about 64 times",
-                "That would be so if every position took the same time. In one large matrix product, many positions together cost much less than one after the other.",
+                "That would be so if every position took the same time. In one large matrix product, many positions cost much less together than separately.",
             ),
         },
         explain="The exact number depends on the machine, and the number below is from yours.",

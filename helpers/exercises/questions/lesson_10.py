@@ -197,7 +197,7 @@ PREDICTIONS = [
         "Without the causal mask, every position in the decoder is allowed to attend to everything that has been written so far. How many of the twenty translations stay the same, word for word?",
         explain="The newest position has nothing after it. But the earlier ones now attend to later tokens, which never happened in training, so their vectors change. From the second layer on, the newest position reads these changed vectors.",
         too_high="It looks as if the mask couldn't matter here, because what comes later isn't written yet.",
-        too_low="The weights learned with the mask, and without it most changes are too small to move the argmax.",
+        too_low="The weights were trained with the mask, but without it most changes are too small to move the argmax.",
         unit="translations",
         low=0,
         high=20,
@@ -213,7 +213,7 @@ PREDICTIONS = [
             ),
             "encoder": (
                 "only the encoder: the decoder's order matters more",
-                "Yes. The encoder's layers all add to the same residual stream and hardly depend on one another. In the decoder, the later layers build on the first: if only the last two change places, most translations stay.",
+                "Yes. The encoder's layers all add to the same residual stream and hardly depend on one another. In the decoder, the later layers build on the first: if only the last two swap, most translations don't change.",
             ),
             "decoder": (
                 "only the decoder: the encoder's order matters more",
@@ -221,7 +221,7 @@ PREDICTIONS = [
             ),
             "both": (
                 "either of them: each layer only adds something to the residual stream",
-                "That's how the encoder behaves. But the decoder's later layers build on its first one: if only the last two change places, most translations stay.",
+                "That's how the encoder behaves. But the decoder's later layers build on its first one: if only the last two swap, most translations don't change.",
             ),
         },
     ),
@@ -258,7 +258,7 @@ PREDICTIONS = [
             ),
             "change": (
                 "They change, because the padding takes part in attention and in the mean.",
-                "Yes. After the linear layer and the positions, padding frames are vectors like all others, and they get weight.",
+                "Yes. After the linear layer and the positions, padding frames are vectors like any others, and they get weight.",
             ),
         },
         recall="mean_over_padding",

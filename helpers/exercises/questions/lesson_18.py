@@ -10,7 +10,7 @@ QUESTIONS = [
         [
             wrong(
                 "It stops after the usual length of an answer, because it has seen how long answers are.",
-                "The loop that generates stops only at the end token, and the model gives that token hardly any probability.",
+                "Generation stops only at the end token, and the model gives that token hardly any probability.",
             ),
             right(
                 "It answers, and then it keeps writing.",
@@ -32,7 +32,7 @@ QUESTIONS = [
         "number",
         [
             wrong("5", "The end token is learned too, so that the model knows when to stop."),
-            wrong("17", "These are all the predictions, the 11 inside the prompt included."),
+            wrong("17", "That's all the predictions, including the 11 inside the prompt."),
             wrong(
                 "7",
                 "That counts one prediction of a prompt token. The last token of the prompt predicts the first token of the answer, and that makes 6 in all.",
@@ -73,7 +73,7 @@ QUESTIONS = [
                 "It would end up somewhere else. Without a reference, nothing says where the model started.",
             ),
             right(
-                "The model would be paid for a gap it may have had from the start.",
+                "The model would be paid for a gap that may have been there all along.",
                 "Yes. A short answer, for instance, is likelier than a long one before any training. The reference subtracts what was there already, so only a change counts.",
             ),
             wrong(
@@ -135,7 +135,7 @@ QUESTIONS = [
             ),
             wrong(
                 "The learning rate was too high, so the model forgot how to answer.",
-                "Forgetting makes answers worse in all directions. This change has one direction, and the reward explains it.",
+                "Forgetting makes answers worse in every way. This change has one direction, and the reward explains it.",
             ),
             wrong(
                 "The model has drifted because the penalty on the KL was too strong.",
@@ -192,7 +192,7 @@ QUESTIONS = [
                 "Its weights only have to produce the text of the call.",
             ),
             wrong(
-                "The tokenizer, which replaces the call by its result.",
+                "The tokenizer, which replaces the call with its result.",
                 "The tokenizer only translates between text and ids.",
             ),
             right(
@@ -300,12 +300,12 @@ PREDICTIONS = [
                 "That's one way to get a margin. Most of the better answers are short and about their subject, and answers of that kind have become likelier.",
             ),
             "stays": (
-                "it has hardly changed, because that of the worse answers has fallen",
-                "The loss would allow that, since it sees only the difference of the two gains.",
+                "it has hardly changed: only the worse answers' has fallen",
+                "The loss would allow that, since it sees only the difference between the two gains.",
             ),
             "falls": (
                 "it has fallen, although not as far as that of the worse answers",
-                "That happens in many training runs, because the loss sees only the difference of the two gains, and pushing one answer down takes similar ones with it. In our 48 pairs the two answers are less alike, and the training is short.",
+                "That happens in many training runs, because the loss sees only the difference between the two gains, and pushing one answer down takes similar ones with it. In our 48 pairs the two answers are less alike, and the training is short.",
             ),
         },
         ask_why=True,
@@ -329,14 +329,14 @@ PREDICTIONS = [
         options={
             "friendly": (
                 "they are friendly stories about what was asked for",
-                "That's what we wanted. But the reward counts words, and it takes no story to write them.",
+                "That's what we wanted. But the reward counts words, and you can write those without a story.",
             ),
             "mixed": (
                 "most are still about their subject, but they repeat themselves",
                 "Repeating does pay. But the reward doesn't ask for the subject at all, so nothing keeps the story on it.",
             ),
             "heaps": (
-                "hardly any is about its subject, and they are full of friendly words",
+                "hardly any are about their subject, and they are full of friendly words",
                 "The reward asks for nothing but friendly words, so everything else about a story can be given up for more of them.",
             ),
             "same": (

@@ -30,7 +30,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "changes_that_help",
-        "All seven changes are common today. How many of them, each made on its own, beat 2017's block at equal time with all three seeds?",
+        "All seven changes are common today. How many of them, each made on its own, beat the 2017 block at equal time with all three seeds?",
         unit="changes",
         low=0,
         high=7,
@@ -76,7 +76,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "where_are_sinks",
-        "One of a text's tokens takes more than ten times an even share of the attention, averaged over a layer's heads. In which of our models does this happen?",
+        "In which of our models does one token take more than ten times an even share of the attention, averaged over a layer's heads?",
         options={
             "story model": (
                 "in the story model alone, whose first token is visible to all others",
