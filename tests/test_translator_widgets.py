@@ -225,6 +225,8 @@ def test_a_broken_line_shows_pytorchs_error_and_the_dimensions_that_clash(line, 
         ("x = z", "no z at this step. The tensors here: E, k, memory"),
         ("x = open('file')", "no open at this step"),
         ("x = x.transpose(1, 2)", "can't use a tensor of this shape"),
+        ("x = x.transpos(1, 2)", "A tensor has no transpos."),
+        ("x = x.shape.softmax(-1)", "A Size has no softmax."),
     ],
 )
 def test_a_line_that_gives_nothing_useful_is_answered_in_words(line, said):

@@ -266,6 +266,9 @@ def _explained(whole, names, error):
     if isinstance(error, NameError):
         known = ", ".join(sorted(n for n, v in names.items() if isinstance(v, torch.Tensor)))
         return Trial(why=f"There's no {error.name} at this step. The tensors here: {known}.")
+    if isinstance(error, AttributeError) and error.name:
+        kind = "tensor" if isinstance(error.obj, torch.Tensor) else type(error.obj).__name__
+        return Trial(why=f"A {kind} has no {error.name}. Is that how PyTorch spells it?")
     for node in reversed(list(ast.walk(whole))):
         if not isinstance(node, (ast.BinOp, ast.Call)):
             continue
