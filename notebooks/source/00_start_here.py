@@ -294,7 +294,7 @@ notebook.tell(
 # | 14 | GPT | What if we keep only the decoder? |
 # | 15 | Vision Transformer | Is a picture a sentence? |
 # | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
-# | 17 | Hear the genre (assignment, 2 hours) | Does your model know music, or the recordings? |
+# | 17 | Hear the genre (assignment, 2 hours) | Has your model learned the music, or just the recordings? |
 # | 18 | From GPT to assistant | What does it take to turn a story model into a chat assistant? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |

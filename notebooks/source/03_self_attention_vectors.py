@@ -77,8 +77,7 @@ def bars(names, heights, title):
 #
 # **Say first**: attention answers one question, namely what a word should take from its neighbours.
 #
-# **Votes**: take every prediction by a show of hands before you run the cell below it. There's time for half a
-# minute of discussion and a second vote in three of them: the hidden word at the start, the shiny car in
+# **Votes**: take every prediction by a show of hands before you run the cell below it. For three of the predictions there's time for half a minute of discussion and a second vote: the hidden word at the start, the shiny car in
 # section 2, and the shuffled words in section 4. The cells that reveal the results also explain every wrong answer.
 #
 # **Ask**
@@ -304,11 +303,9 @@ exercises.quiz("what_the_weights_multiply")
 # ## 3. Nobody makes these vectors up
 #
 # So far we've made up one query, for *car*. A model has to find a query, a key and a value for every word, so it
-# uses three matrices, which make all of them from the words' own vectors. It learns the numbers in these matrices,
-# but one or two in each are enough for our sentence. So let's fill them in by hand before we train any.
+# uses three matrices, which make all of them from the words' own vectors. A model learns the numbers in these matrices, but for our sentence one or two entries other than zero are enough in each. So let's fill them in by hand before we train any.
 #
-# Every matrix has one row per entry of `x` and one column per entry of the result. In $W_Q$ we write a 3 into the
-# row *noun* and the column *adjective*. That turns every noun into a query for adjectives.
+# Every matrix has one row per entry of `x` and one column per entry of the result. In $W_Q$ we put a 3 in the *noun* row and the *adjective* column. That turns every noun into a query for adjectives.
 
 # %%
 w_q, w_k, w_v = torch.zeros(3, 5, 5)  # (D=5, D=5) each
@@ -798,7 +795,7 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# For all fourteen, the nearest neighbour has the right sense. *Seal* splits as clearly as *bank*, but the other five
+# For each of the fourteen sentences with *bank*, the nearest neighbour has the right sense. *Seal* splits as clearly as *bank*, but the other five
 # nouns hardly split at all. This model was trained to represent whole *sentences*, so whether a noun's senses separate clearly depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
 #
 # ## A soft dictionary, and a hard one

@@ -684,7 +684,7 @@ exercises.quiz("top_p_keeps")
 # 128 = 8,256 positions instead of 128.
 #
 # But because of the mask, an old position never attends to a new one. So the keys and values of old positions
-# can't change, and we can store them in a **key–value cache**. We also store those of the encoder's output.
+# can't change, and we can store them in a **key–value cache**. We also store the keys and values computed from the encoder's output.
 
 # %%
 exercises.predict("what_the_cache_saves")
@@ -814,7 +814,7 @@ exercises.quiz("when_to_sample")
 # ## All ways of decoding in one table
 #
 # Here are our twenty captions again, decoded in seven ways. The columns are BLEU, the mean log-probability that
-# the model gives to its own output, the mean length in words, and the share of distinct texts in three runs. A method that writes the same text every time has one distinct text in three, a share of a third.
+# the model gives to its own output, the mean length in words, and the share of distinct texts in three runs. A method that writes the same text in all three runs scores a third, because only one of its three texts is distinct.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 

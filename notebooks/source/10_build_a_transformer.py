@@ -638,8 +638,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# You can do the same with a part of your own that doesn't pass its check. By now your part's name stands for the
-# tested part, so define yours again as `mine`, and call `own_transformer.compare_with_course({**parts,
+# You can do the same with a part of your own that doesn't pass its check. The tested version has since replaced yours under the same name, so define your function again, this time as `mine`, and call `own_transformer.compare_with_course({**parts,
 # "build_encoder": mine}, translator, french[:3])`.
 
 # %% [markdown] tags=["notes"]

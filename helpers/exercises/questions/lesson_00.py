@@ -8,7 +8,7 @@ PREDICTIONS = [
     Prediction(
         "share_of_attention",
         "The paper that introduced this model in 2017 is called *Attention Is All You Need*. Our translator consists of 5 million learned numbers. The vectors of its 4,000 tokens account for 1 million of them. What share of all 5 million is in the attention layers?",
-        explain="The vectors of the 4,000 tokens have 21% of the numbers. The rest is shared by nine attention layers and six feed-forward networks, which are all about the same size, so the feed-forward networks have 32%. In most larger Transformers the feed-forward networks hold more of the numbers than attention does.",
+        explain="The token vectors account for 21% of the numbers. The rest is shared by nine attention layers and six feed-forward networks, which are all about the same size, so the feed-forward networks have 32%. In most larger Transformers the feed-forward networks hold more of the numbers than attention does.",
         too_high="The title does promise more. But the vectors of the tokens have a fifth of the numbers, and each layer also has a feed-forward network.",
         too_low="An attention map looks small, but the map isn't what's learned: each of the nine attention layers has four learned matrices.",
         unit="%",

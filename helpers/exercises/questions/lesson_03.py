@@ -121,7 +121,7 @@ QUESTIONS = [
             "value": "what a word passes on",
             "weight": "how much of it is used",
         },
-        why="The query is compared with the key, their match gives the weight, and the weight says how much of the value is used.",
+        why="The query is compared with the key, how well they match gives the weight, and the weight says how much of the value is used.",
     ),
     Question(
         "why_three_projections",
@@ -179,10 +179,7 @@ QUESTIONS = [
         "Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?",
         "open",
         answer="All the weight goes to the key with the largest score, so it becomes an ordinary "
-        "dictionary look-up. Such a look-up has no useful gradient, because a small "
-        "change of the query changes nothing until another key wins, and then it changes "
-        "everything. The soft version can be learned, because every small change of a "
-        "score changes the result a little.",
+        "dictionary look-up. Such a look-up has no useful gradient, because a small change in the query makes no difference until another key wins, and then it changes everything. The soft version can be learned, because every small change in a score changes the result a little.",
     ),
     Question(
         "does_a_map_explain",

@@ -336,7 +336,7 @@ PREDICTIONS = [
             ),
             "some": (
                 "about as many, because the model is just as sure there",
-                "At *red*, a single rival has 2%. Apart from the full stop, none has more than a fraction of a percent, so it takes many more tokens to collect the same 3%.",
+                "At *red*, a single rival has 2%. At the full stop, no rival has more than a fraction of a percent, so it takes many more tokens to make up the same 3%.",
             ),
             "many": (
                 "several hundred",

@@ -234,7 +234,7 @@ PREDICTIONS = [
                 "Post-norm does show. But the factor √D is 16 here, so without it the words are far too weak beside their positions.",
             ),
             "norm_and_scale": (
-                "post-norm and the missing √D, but not GELU or the positions from one",
+                "post-norm and the missing √D, but not GELU or counting positions from one",
                 "Yes. GELU is close to ReLU, and every position is shifted by the same amount, so the likeliest word stays the likeliest.",
             ),
             "three": (
