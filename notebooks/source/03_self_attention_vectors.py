@@ -100,7 +100,7 @@ def bars(names, heights, title):
 #   decimals, it has already been divided by $\sqrt 3$.
 #
 # **If you're running late**: at the second noun in section 3, skip the vote, but run the cell and read its last
-# lines aloud, because the end of section 4 refers to it. In section 5, work out only the score of *cat*, together
+# lines aloud, because the end of section 4 refers back to the result. In section 5, work out only the score of *cat*, together
 # on the board, and set `attend` as homework, which saves about eight minutes. Don't skip the find-the-bug
 # exercise in section 2, because it makes the difference between keys and values clear.
 
@@ -302,8 +302,7 @@ exercises.quiz("what_the_weights_multiply")
 # %% [markdown]
 # ## 3. Nobody makes these vectors up
 #
-# So far we've made up one query, for *car*. A model has to find a query, a key and a value for every word, so it
-# uses three matrices, which make all of them from the words' own vectors. A model learns the numbers in these matrices, but for our sentence one or two entries other than zero are enough in each. So let's fill them in by hand before we train any.
+# So far we've made up one query, for *car*. A model needs a query, a key and a value for every word. It makes them from the words' own vectors, using three matrices. A model learns the numbers in these matrices, but for our sentence one or two entries other than zero are enough in each. So let's fill them in by hand before we train any.
 #
 # Every matrix has one row per entry of `x` and one column per entry of the result. In $W_Q$ we put a 3 in the *noun* row and the *adjective* column. That turns every noun into a query for adjectives.
 
@@ -891,7 +890,7 @@ assert one_full == eight_small
 #
 # **"A word's own score is always the highest."** A myth. In section 4, without matrices and with scaled
 # embeddings, practically all the weight stayed on the word itself. With matrices it doesn't have to. In the
-# pencil example *the* gave itself 0.10, and in MiniLM a word in our sentence gives itself about as much weight as it gives the average token, [CLS] aside.
+# pencil example *the* gave itself 0.10, and in MiniLM, leaving [CLS] aside, a word in our sentence gives itself about the same weight as any other token on average.
 #
 # **"The input embeddings of a Transformer come from word2vec."** A myth. They start as random numbers and are
 # trained with everything else. Embeddings from word2vec *can* be used to initialise them.
