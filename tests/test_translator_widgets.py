@@ -235,6 +235,15 @@ def test_a_line_that_gives_nothing_useful_is_answered_in_words(line, said):
     assert said in trial.why
 
 
+@pytest.mark.parametrize("line", ["x[9].tanh()", "x[9] @ x", "[x][3]", "x.view(1, 2, 3)"])
+def test_what_fails_inside_an_operation_is_told_in_pytorchs_or_pythons_words(line):
+    trial = try_line(line, {n: torch.zeros(size) for n, size in SIZES.items()}, (1, 11, 256))
+    with pytest.raises((IndexError, RuntimeError)) as raised:
+        eval(line, {"x": torch.zeros(SIZES["x"])})
+    assert trial.tensor is None
+    assert trial.said == str(raised.value).partition("\n")[0]
+
+
 def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
     widget = make(ShapeTracer, step=7)
     own = widget.line

@@ -270,7 +270,7 @@ def _explained(whole, names, error):
         kind = "tensor" if isinstance(error.obj, torch.Tensor) else type(error.obj).__name__
         return Trial(why=f"A {kind} has no {error.name}. Is that how PyTorch spells it?")
     for node in reversed(list(ast.walk(whole))):
-        if not isinstance(node, (ast.BinOp, ast.Call)):
+        if not isinstance(node, (ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)):
             continue
         try:
             _value(node, names)
@@ -288,6 +288,8 @@ def _clash(node, names):
         shape, wanted = tuple(_value(node.args[0], names).shape), layer.in_features
         why = f"{ast.unparse(node.func)} takes vectors of {wanted} numbers along the last dimension"
         return ((ast.unparse(node.args[0]), shape, {len(shape) - 1}),), f"{why}, not {shape[-1]}."
+    if not isinstance(node, ast.BinOp):
+        return (), ""
     sides = [(ast.unparse(side), _value(side, names)) for side in (node.left, node.right)]
     if not all(isinstance(value, torch.Tensor) for _, value in sides):
         return (), ""
