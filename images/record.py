@@ -6,7 +6,6 @@ machine records the same film.
 
 import io
 import re
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,11 +14,11 @@ from playwright.sync_api import sync_playwright
 
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
+from images import browser
 
 FILM = Path(__file__).with_name("the_map.webp")
 SENTENCE = "Un chien noir court dans la neige avec un bâton."
 SIZE = {"width": 900, "height": 640}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 STEP = 80  # milliseconds between two frames of a movement
 LOOK = 1600  # milliseconds for something to read
 
@@ -105,8 +104,8 @@ def record(path=FILM):
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         html = Path(folder, "map.html")
         html.write_text(f"<meta charset=utf-8>{view.static_html()}", encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=_chromium(playwright), args=FLAGS)
-        page = browser.new_page(viewport=SIZE)
+        chromium = browser.launch(playwright)
+        page = chromium.new_page(viewport=SIZE)
         page.clock.install(time=0)
         page.goto(html.as_uri())
         page.wait_for_selector(".mm-stage[data-painted]")
@@ -114,11 +113,7 @@ def record(path=FILM):
         film = Film(page)
         play(page, film)
         film.write(path)
-        browser.close()
-
-
-def _chromium(playwright):
-    return shutil.which("chromium") or playwright.chromium.executable_path
+        chromium.close()
 
 
 if __name__ == "__main__":

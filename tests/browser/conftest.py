@@ -5,7 +5,6 @@ Nothing may leave the machine: a page that asks for an address elsewhere fails i
 
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,18 +16,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from images import browser
+
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 60_000  # milliseconds; the machine may be busy training something
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
@@ -77,16 +67,18 @@ def _wait_for(address, server, seconds=90):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Start a Chromium, once for all tests: the system's, or playwright's own."""
-    from playwright.sync_api import sync_playwright
+    """Start a Chromium, once for all tests; where there is none, they are left out."""
+    from playwright.sync_api import Error, sync_playwright
 
     with sync_playwright() as playwright:
-        path = CHROMIUM or playwright.chromium.executable_path
-        if not Path(path).exists():
-            pytest.skip("no Chromium on this machine")
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+        try:
+            started = browser.launch(playwright)
+        except Error as error:
+            if "Executable doesn't exist" in error.message:
+                pytest.skip("no Chromium on this machine")
+            raise
+        yield started
+        started.close()
 
 
 class Desk:
