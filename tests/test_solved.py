@@ -1,11 +1,17 @@
 """Every lesson with all solutions put in: every check is green. (nbval runs them untouched.)
 
 What the solutions cannot change ran untouched already and is left out: of each lesson, only the
-cells with a check run, those that use what they define, and whatever these need.
+cells with a check run, those that use what they define, and whatever these need. What a lesson
+itself takes from the tested functions, by `exercises.reference` or by `own_or_tested` in place of a
+stub, is the same in both runs, so nothing that follows from it runs again.
+
+All lessons share a kernel, emptied before each: what they import is loaded once.
 """
 
 import ast
 import builtins
+import copy
+import functools
 import re
 import symtable
 import tempfile
@@ -15,9 +21,14 @@ import pytest
 from nbclient import NotebookClient
 
 from helpers import exercises
+from helpers.exercises.lesson_10 import own_or_tested
 from notebooks import build
 
 CHECK = re.compile(r'^exercises\.check\("(\w+)"', flags=re.MULTILINE)
+# At the start of a cell: whatever stands above it there would still be the learner's.
+SAME_IN_BOTH = re.compile(
+    r'\A(\w+) = (?:own_or_tested\("(\w+)", \1\)|exercises\.reference\("\w+"\))'
+)
 LESSONS = sorted(
     path.stem for path in build.SOURCES.glob("*.py") if CHECK.search(path.read_text("utf-8"))
 )
@@ -74,9 +85,12 @@ def touched(sources, checked):
     checked : set of int
         The cells in which solutions are put.
     """
+    clean = [{name for name, _ in SAME_IN_BOTH.findall(source)} for source in sources]
+    sources = [SAME_IN_BOTH.sub(r"\1 = exercises.reference", source) for source in sources]
     known = [names(source) for source in sources]
     needed, tainted = set(checked), set()
     for i, found in enumerate(known):
+        tainted -= clean[i]
         if found is None:
             needed.add(i)
             continue
@@ -116,24 +130,36 @@ def imported(sources):
     return found
 
 
-def solve(name):
+@functools.cache
+def lesson(name):
+    return build.assemble(build.SOURCES / f"{name}.py")
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    """Start a kernel in a folder of its own, so that nobody's progress file tells of all this."""
+    with tempfile.TemporaryDirectory(dir=build.NOTEBOOKS, prefix=".solved-") as folder:
+        resources = {"metadata": {"path": folder}}
+        nothing = nbformat.v4.new_notebook()
+        client = NotebookClient(nothing, timeout=build.CELL_TIMEOUT, resources=resources)
+        with client.setup_kernel():
+            yield client
+
+
+def solve(name, kernel):
     """Put the solutions into a lesson, run what they touch, and collect the checks' cells."""
-    notebook = build.assemble(build.SOURCES / f"{name}.py")
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    cells = [cell for cell in copy.deepcopy(lesson(name)).cells if cell.cell_type == "code"]
     checked = {i for i, cell in enumerate(cells) if CHECK.search(cell.source)}
     for cell in cells:
         cell.source = exercises.solved(cell.source)
     needed = touched([cell.source for cell in cells], checked)
     # The set-up cell says where the course is; no name tells that everything needs it.
     needed |= {i for i, cell in enumerate(cells) if "set-up" in cell.metadata.get("tags", [])}
-    notebook.cells = [cell for i, cell in enumerate(cells) if i in needed]
-    # A folder of its own, so that nobody's progress file says that all this was done by hand.
-    with tempfile.TemporaryDirectory(dir=build.NOTEBOOKS, prefix=".solved-") as folder:
-        client = NotebookClient(
-            notebook, timeout=build.CELL_TIMEOUT, resources={"metadata": {"path": folder}}
-        )
-        client.execute()
-    return [cell for cell in notebook.cells if CHECK.search(cell.source)]
+    empty = nbformat.v4.new_code_cell("%reset -f")
+    kernel.nb.cells = [empty, *(cell for i, cell in enumerate(cells) if i in needed)]
+    for i, cell in enumerate(kernel.nb.cells):
+        kernel.execute_cell(cell, i)
+    return [cell for cell in kernel.nb.cells if CHECK.search(cell.source)]
 
 
 def texts(cell):
@@ -143,8 +169,8 @@ def texts(cell):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_solved_lesson_is_green(name):
-    cells = solve(name)
+def test_a_solved_lesson_is_green(name, kernel):
+    cells = solve(name, kernel)
     assert cells
     for cell in cells:
         said = [text for text in texts(cell) if text]
@@ -165,6 +191,9 @@ def test_a_solved_lesson_is_green(name):
         (["check", "print(f(1))", "print(2)"], [0, 1]),  # who prints doesn't change printing
         (["x = 1", "def g():\n    x = 2", "check", "y = [x for x in f(2)]", "x"], [2, 3]),
         (["x = []", "g(x)", "check", "f(x)"], [0, 1, 2, 3]),  # a call may change what it gets
+        (["check", 'f = own_or_tested("f", f)\ny = f(1)', "f(y)"], [0]),
+        (["check", 'f = exercises.reference("f")', "f(1)"], [0]),
+        (["check", "y = f(1)", 'f = own_or_tested("f", f)', "f(y)"], [0, 1, 2, 3]),
     ],
 )
 def test_only_what_solutions_can_change_runs_again(cells, kept):
@@ -173,9 +202,18 @@ def test_only_what_solutions_can_change_runs_again(cells, kept):
     assert sorted(touched(cells, {place})) == kept
 
 
+def test_what_steps_in_for_a_stub_is_the_solution():
+    sources = [cell.source for name in LESSONS for cell in lesson(name).cells]
+    stubs = [name for source in sources for _, name in SAME_IN_BOTH.findall(source) if name]
+    assert len(stubs) == sum(source.count("= own_or_tested(") for source in sources) > 0
+    for name in stubs:
+        solution = exercises.reference(name)
+        assert own_or_tested(name, None) is own_or_tested(name, solution) is solution
+
+
 def test_every_stub_is_checked_in_its_own_cell():
     for name in LESSONS:
-        for cell in build.assemble(build.SOURCES / f"{name}.py").cells:
+        for cell in lesson(name).cells:
             stub = re.search(
                 r"^def (\w+)\([^)]*\)[^:]*:\n(?:    \"\"\".*\"\"\"\n)?    \.\.\.\n",
                 cell.source,
@@ -188,4 +226,4 @@ def test_every_stub_is_checked_in_its_own_cell():
 
 def test_a_notebook_is_what_is_solved():
     assert LESSONS
-    assert nbformat.validate(build.assemble(build.SOURCES / f"{LESSONS[0]}.py")) is None
+    assert nbformat.validate(lesson(LESSONS[0])) is None
