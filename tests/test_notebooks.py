@@ -1,5 +1,7 @@
 """What every notebook has to be, apart from right: nbval, in the same run, compares its outputs."""
 
+import copy
+import functools
 import re
 from html.parser import HTMLParser
 
@@ -10,7 +12,8 @@ from nbconvert import HTMLExporter
 from notebooks import build
 
 NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
-EXPORTER = HTMLExporter(exclude_input=True)  # colouring the code takes most of the time
+# Pictures come from outputs. Text, coloured code and a validation per step take most of the time.
+EXPORTER = HTMLExporter(exclude_input=True, exclude_markdown=True, optimistic_validation=True)
 LARGEST = 1_000_000  # bytes
 REMOTE_ASSET = re.compile(
     r"""!\[[^\]]*\]\(\s*https?://"""  # Markdown picture
@@ -38,7 +41,9 @@ class Pictures(HTMLParser):
             self.found.append(dict(attrs))
 
 
+@functools.cache
 def read(name):
+    """Read a notebook, once for all tests: none of them may change it."""
     return nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
 
 
@@ -84,7 +89,7 @@ def test_every_source_has_its_notebook_and_every_notebook_its_source():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_source_and_notebook_agree(name):
-    expected, built = build.assemble(build.SOURCES / f"{name}.py"), read(name)
+    expected, built = build.assemble(build.SOURCES / f"{name}.py"), copy.deepcopy(read(name))
 
     def essence(notebook):
         return [(c.cell_type, c.id, dict(c.metadata), c.source) for c in notebook.cells]
@@ -160,6 +165,7 @@ def test_exported_page_shows_the_pictures_and_no_live_view(name):
     assert [alt for alt in alts if alt in stored] == stored
 
 
+@functools.cache
 def anchors(name):
     """JupyterLab's names for the headings of a notebook."""
     texts = [c.source for c in read(name).cells if c.cell_type == "markdown"]
