@@ -11,6 +11,8 @@ import linecache
 import os
 import sys
 
+from needed import without_magics
+
 
 def main():
     """Run the cells in the first argument's file; serve calls until the pipe closes."""
@@ -21,9 +23,12 @@ def main():
     for channel in (0, 1, 2):
         os.dup2(nothing, channel)
 
-    from wire import Wire
+    from helpers import memory
 
-    from helpers import exercises, notebook
+    with memory.nothing_collected():
+        from wire import Wire
+
+        from helpers import exercises, notebook
 
     notebook.set_seed(0)
     wire = Wire(incoming, outgoing)
@@ -53,12 +58,12 @@ def main():
 def run(source, namespace):
     """Run one cell; return what went wrong, or None."""
     name = f"<cell {len(linecache.cache)}>"
-    lines = ["" if line[:1] in ("%", "!") else line for line in source.splitlines()]
+    source = without_magics(source)
     # So that an answer's source can be read: an open gap shows only there.
-    linecache.cache[name] = (len(source), None, [f"{line}\n" for line in lines], name)
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile("\n".join(lines), name, "exec"), namespace)
+            exec(compile(source, name, "exec"), namespace)
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:

@@ -38,10 +38,11 @@ except ModuleNotFoundError:  # on Windows, where `main` says so
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
+from needed import needed  # noqa: E402
 from wire import RemoteError, Unreadable, Wire  # noqa: E402
 
 from helpers.exercises import checking  # noqa: E402
-from notebooks.build import SOURCES, assemble  # noqa: E402
+from notebooks.build import NOTEBOOKS, SOURCES, assemble  # noqa: E402
 from notebooks.copies import learners_copy  # noqa: E402
 
 SECONDS = 120  # for everything that one submission's cells and answers do
@@ -134,26 +135,29 @@ def read_submission(path):
             checks = {n: v for n, v in checks.items() if n not in checked}
     if checks:
         cells.append({"source": "", "check": checks, "own": False})
-    return Submission(path.stem, lesson, cells, sorted(set(remarks)), _tries(path))
+    return Submission(path.stem, lesson, needed(cells), sorted(set(remarks)), _tries(path))
 
 
 @functools.cache  # a class hands in hundreds of notebooks
-def _templates():
-    sources = sorted(SOURCES.glob("[0-8]*.py"))
-    return [(source.stem, learners_copy(assemble(source))) for source in sources]
+def _lessons():
+    """Find each lesson's name and the ids of its cells, in the notebooks as they are stored."""
+    built = {path.stem: json.loads(path.read_bytes()) for path in NOTEBOOKS.glob("[0-8]*.ipynb")}
+    return {name: {cell["id"] for cell in built[name]["cells"]} for name in sorted(built)}
+
+
+@functools.cache
+def _template(lesson):
+    return learners_copy(assemble(SOURCES / f"{lesson}.py"))
 
 
 def _lesson_of(notebook):
-    """Find the lesson that shares most cells with a notebook."""
+    """Find the lesson that shares most cells with a notebook, and its learner's copy."""
     ids = {cell.get("id") for cell in notebook.cells}
-    best, shared = None, 0
-    for name, template in _templates():
-        same = len(ids & {cell.id for cell in template.cells})
-        if same > shared:
-            best, shared = (name, template), same
-    if shared < 5:
+    shared = {name: len(ids & known) for name, known in _lessons().items()}
+    best = max(shared, key=shared.get)
+    if shared[best] < 5:
         raise ValueError("is no copy of a lesson: hardly any of its cells are known")
-    return best
+    return best, _template(best)
 
 
 def _defines(source):

@@ -1,9 +1,11 @@
 """Grading: what the answers earn, whatever a submission does."""
 
+import copy
 import csv
+import functools
+import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,8 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "class"))
 
 import grade  # noqa: E402
+from needed import needed  # noqa: E402
 
-from helpers.exercises import model  # noqa: E402
+from helpers.exercises import compare, model  # noqa: E402
 from helpers.exercises.edits import source_of  # noqa: E402
 from notebooks import copies  # noqa: E402
 from notebooks.build import SOURCES, assemble  # noqa: E402
@@ -33,8 +36,13 @@ pytestmark = [
 ]
 
 
-def template(lesson=LESSON):
+@functools.cache
+def lesson_s_copy(lesson):
     return copies.learners_copy(assemble(SOURCES / f"{lesson}.py"))
+
+
+def template(lesson=LESSON):
+    return copy.deepcopy(lesson_s_copy(lesson))
 
 
 def solved(names, lesson=LESSON):
@@ -51,6 +59,7 @@ def put(notebook, name, answer):
     cell = next(c for c in notebook.cells if f"def {name}(" in c.source)
     imports = "import math\nimport torch\nimport torch.nn.functional as F"
     cell.source = f"{imports}\n\n\n{answer}"
+    return notebook
 
 
 def hand_in(folder, name, notebook):
@@ -69,10 +78,12 @@ def points(rows):
     return {row["part"]: row["passed"] for row in rows}
 
 
-def test_full_half_and_empty_score_what_they_earned(tmp_path):
+def test_full_half_and_empty_score_what_they_earned_and_a_mistake_is_named(tmp_path):
     folder = tmp_path / "handed in"
     hand_in(folder, "full", solved(PARTS))
-    hand_in(folder, "half", solved(PARTS[:2]))
+    half = ["scaled_scores", "padding_mask"]
+    wrong = "def causal_mask(length):\n    return torch.ones(length, length).triu().bool()"
+    hand_in(folder, "half", put(solved(half), "causal_mask", wrong))
     hand_in(folder, "empty", template())
     (folder / "letter.ipynb").write_text("no notebook", encoding="utf-8")
     said = []
@@ -82,7 +93,10 @@ def test_full_half_and_empty_score_what_they_earned(tmp_path):
     assert len(kept) == len(rows) == 3 * len(PARTS) + 1
     by = {name: [r for r in rows if r["submission"] == name] for name in ("full", "half", "empty")}
     assert points(by["full"]) == dict.fromkeys(PARTS, 1)
-    assert points(by["half"]) == {name: int(name in PARTS[:2]) for name in PARTS}
+    assert points(by["half"]) == {name: int(name in half) for name in PARTS}
+    (named,) = [row for row in by["half"] if row["part"] == "causal_mask"]
+    assert named["mistake"] not in ("differs", "raised", "not attempted")
+    assert named["message"]
     assert points(by["empty"]) == dict.fromkeys(PARTS, 0)
     # A stub that is to be mended says something, and it is wrong.
     stubs = {r["part"]: r["mistake"] for r in by["empty"]}
@@ -110,17 +124,6 @@ def test_the_assignment_on_drumming_is_graded_part_by_part(tmp_path):
     assert not any(row["remark"] for row in rows)
 
 
-def test_a_mistake_is_named(tmp_path):
-    notebook = solved(PARTS)
-    wrong = "def causal_mask(length):\n    return torch.ones(length, length).triu().bool()"
-    put(notebook, "causal_mask", wrong)
-    rows = grade.grade(hand_in(tmp_path, "named", notebook), not WALLS)
-    (row,) = [row for row in rows if row["part"] == "causal_mask"]
-    assert row["passed"] == 0
-    assert row["mistake"] not in ("differs", "raised", "not attempted")
-    assert row["message"]
-
-
 def test_whoever_calls_the_reference_is_flagged_and_the_template_is_not(tmp_path):
     assert hand_in(tmp_path, "own", solved(PARTS)).remarks == []
     cheat = template()
@@ -129,8 +132,46 @@ def test_whoever_calls_the_reference_is_flagged_and_the_template_is_not(tmp_path
     assert hand_in(tmp_path, "cheat", cheat).remarks == ["calls the reference"]
 
 
-HOSTILE = {
-    "endless": "def causal_mask(length):\n    while True:\n        pass",
+FAKED = """
+open("progress.json", "w").write("{}")
+from helpers.exercises import checking
+right = lambda *anything: checking.Verdict(True, "", "")
+checking.judge = checking.check = checking._check = right
+"""
+LOOKS_FOR_A_WAY_OUT = """
+import socket
+found = []
+for place in PLACES:
+    try:
+        open(place, "w")
+        found.append(place)
+    except OSError:
+        pass
+try:
+    socket.create_connection(("127.0.0.1", 22), 1)
+    found.append("net")
+except OSError as error:
+    pass
+if found:
+    raise RuntimeError(str(found))
+"""
+
+
+@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
+def test_fakes_earn_nothing_nothing_outside_can_be_written_and_no_network_is_there(tmp_path):
+    target = Path(__file__).parent / "written_by_a_submission"
+    places = [str(target), "/etc/x", str(tmp_path / "y")]
+    notebook = with_cell(solved(PARTS[:1]), FAKED)
+    with_cell(notebook, LOOKS_FOR_A_WAY_OUT.replace("PLACES", str(places)))
+    rows = grade.grade(hand_in(tmp_path, "hostile", notebook))
+    assert not target.exists()
+    assert points(rows) == {name: int(name == PARTS[0]) for name in PARTS}
+    assert {row["remark"] for row in rows} == {"calls the reference"}  # and nothing was found
+
+
+# After these, nobody is left to answer.
+DEADLY = {
+    "endless": "import time\nwhile True:\n    time.sleep(1)",
     "fork bomb": """
 import os
 for _ in range(2_000):
@@ -141,55 +182,63 @@ for _ in range(2_000):
 """,
     # Asked for and never touched, so that the machine needn't fill gigabytes with zeros.
     "too much memory": "import numpy\nhoard = [numpy.empty(10**9, 'u1') for _ in range(50)]",
-    "faked progress": "open('progress.json', 'w').write('{}')",
-    "faked checks": """
-from helpers.exercises import checking
-right = lambda *anything: checking.Verdict(True, '', '')
-checking.judge = checking.check = checking._check = right
-""",
     "leaves": "import os\nos._exit(0)",
     "talks": "import os\nos.write(3, b'[\"result\", [1]]\\n' * 100)\nprint('x' * 1000)",
 }
 
 
 @pytest.mark.skipif(not WALLS, reason="no bubblewrap")
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_submission_harms_nothing_and_earns_only_its_answers(tmp_path, kind):
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    notebook = solved(PARTS[:1])
-    with_cell(notebook, HOSTILE[kind])
-    rows = grade.grade(hand_in(tmp_path, "hostile", notebook), seconds=40)
+@pytest.mark.parametrize("kind", DEADLY)
+def test_a_deadly_submission_harms_nothing_and_earns_only_its_answers(tmp_path, kind):
+    notebook = with_cell(solved(PARTS[:1]), DEADLY[kind])
+    seconds = 2 if kind == "endless" else 40
+    rows = grade.grade(hand_in(tmp_path, "hostile", notebook), seconds=seconds)
     found = points(rows)
     assert found.keys() == set(PARTS)
     assert sum(found.values()) <= 1
     assert all(found[name] == 0 for name in PARTS[1:])
 
 
-@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
-def test_nothing_outside_the_folder_can_be_written_and_no_network_is_there(tmp_path):
-    target = Path(__file__).parent / "written_by_a_submission"
-    probe = (
-        f"import socket\nfound = []\n"
-        f"for place in ({str(target)!r}, '/etc/x', {str(tmp_path / 'y')!r}):\n"
-        f"    try:\n        open(place, 'w')\n        found.append(place)\n"
-        f"    except OSError:\n        pass\n"
-        f"try:\n    socket.create_connection(('127.0.0.1', 22), 1)\n    found.append('net')\n"
-        f"except OSError as error:\n    pass\n"
-        f"if found:\n    raise RuntimeError(str(found))"
-    )
-    rows = grade.grade(hand_in(tmp_path, "probe", with_cell(solved(PARTS), probe)))
-    assert not target.exists()
-    assert points(rows) == dict.fromkeys(PARTS, 1)
-    assert {row["remark"] for row in rows} <= {""}
-
-
-def test_an_answer_without_end_costs_only_its_own_part(tmp_path):
+def test_an_answer_without_end_costs_only_its_own_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "SECONDS", 2)
     notebook = solved(PARTS)
     put(notebook, "causal_mask", "def causal_mask(length):\n    while True:\n        pass")
     rows = grade.grade(hand_in(tmp_path, "slow", notebook), not WALLS)
     assert points(rows) == {name: int(name != "causal_mask") for name in PARTS}
     assert [r["mistake"] for r in rows if r["part"] == "causal_mask"] == ["too long"]
+
+
+def lesson_s_cell(source):
+    return {"source": source, "check": {}, "own": False}
+
+
+def test_of_the_lesson_s_cells_only_what_is_used_runs():
+    cells = [
+        lesson_s_cell("import math\nimport turtle\nN = 3\nwords = []\nprint(words)"),
+        lesson_s_cell("for i in range(N):\n    words.append(i)\nmodel = train(words)"),
+        lesson_s_cell("assert words\n@cached\ndef half(x):\n    words = x\n    return twice(x)"),
+        lesson_s_cell("def twice(x):\n    return math.floor(x) * 2\nmodel.eval()\ntwice(4)"),
+        {"source": "%time\ndef mine(model):\n    return half(words[0])", "check": {}, "own": True},
+        lesson_s_cell("mine = own_or_tested('mine', mine)\nother = mine(1)"),
+        {"source": "", "check": {"mine": "mine"}, "own": False},
+    ]
+    assert [cell["source"] for cell in needed(cells)] == [
+        "import math\nN = 3\nwords = []",
+        "for i in range(N):\n    words.append(i)",
+        "@cached\ndef half(x):\n    words = x\n    return twice(x)",
+        "def twice(x):\n    return math.floor(x) * 2",
+        cells[4]["source"],
+        "mine = own_or_tested('mine', mine)",
+        "",
+    ]
+
+
+def test_what_is_written_into_is_data_that_is_used():
+    cells = [
+        lesson_s_cell("table = {}\nothers = {}\ntable['a'], b = 1, 2\nothers['a'] = 1\nb += 1"),
+        {"source": "table['a']", "check": {}, "own": True},
+    ]
+    assert needed(cells)[0]["source"] == "table = {}\ntable['a'], b = (1, 2)"
 
 
 @pytest.mark.parametrize(
@@ -211,13 +260,14 @@ def test_without_walls_the_grader_refuses_and_says_why(tmp_path, monkeypatch, ca
     assert not (tmp_path / "grades.csv").exists()
 
 
-def test_windows_is_told_to_use_wsl(tmp_path):
-    code = (
-        "import sys; sys.modules['resource'] = None; sys.path.insert(0, 'class')\n"
-        f"import grade; grade.main([{str(tmp_path)!r}, '--trusted'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8"
-    )
-    assert done.returncode == 2
-    assert "Run the grader in WSL" in done.stderr
+def test_windows_is_told_to_use_wsl(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec = importlib.util.spec_from_file_location("grade_on_windows", grade.__file__)
+    on_windows = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, on_windows)  # where dataclasses look
+    spec.loader.exec_module(on_windows)
+    with pytest.raises(SystemExit) as stopped:
+        on_windows.main([str(tmp_path), "--trusted"])
+    assert stopped.value.code == 2
+    assert "Run the grader in WSL" in capsys.readouterr().err
