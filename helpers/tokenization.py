@@ -36,7 +36,7 @@ class WordVocabulary:
     @classmethod
     def build(cls, sentences):
         """Collect the words of `sentences` (str, split at spaces, or lists of str)."""
-        counts = Counter(word for sentence in sentences for word in cls.split(sentence))
+        counts = Counter(itertools.chain.from_iterable(map(cls.split, sentences)))
         return cls(sorted(counts, key=lambda word: (-counts[word], word)))
 
     @staticmethod
