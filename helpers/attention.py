@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import fused_attention
+from helpers.fast import Linear, fused_attention
 from helpers.masks import check_mask
 
 
@@ -221,8 +221,8 @@ class MultiHeadAttention(nn.Module):
     head_i = Attention(Q W_Q_i, K W_K_i, V W_V_i). The H matrices W_Q_i are stored side by side as
     one (D, D) matrix, and likewise those of the keys and values.
 
-    Like PyTorch's layer, and unlike the formula, each projection has a bias. nn.Linear stores its
-    matrix transposed.
+    Like PyTorch's layer, and unlike the formula, each projection has a bias. Each is an nn.Linear,
+    here in a form that trains faster, and stores its matrix transposed.
 
     Parameters
     ----------
@@ -252,10 +252,10 @@ class MultiHeadAttention(nn.Module):
             )
         self.n_heads = n_heads
         self.dropout = dropout
-        self.query_proj = nn.Linear(d_model, d_model)  # W_Q
-        self.key_proj = nn.Linear(d_model, d_model)  # W_K
-        self.value_proj = nn.Linear(d_model, d_model)  # W_V
-        self.out_proj = nn.Linear(d_model, d_model)  # W_O
+        self.query_proj = Linear(d_model, d_model)  # W_Q
+        self.key_proj = Linear(d_model, d_model)  # W_K
+        self.value_proj = Linear(d_model, d_model)  # W_V
+        self.out_proj = Linear(d_model, d_model)  # W_O
         # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
             nn.init.xavier_uniform_(linear.weight)

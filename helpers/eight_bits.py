@@ -89,8 +89,9 @@ def in_int8(model):
     model = copy.deepcopy(model).eval()
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if type(child) in kinds:
-                smaller = kinds[type(child)](child)
+            kind = next((kind for kind in kinds if isinstance(child, kind)), None)
+            if kind:
+                smaller = kinds[kind](child)
                 first = made.setdefault(child.weight, smaller)
                 smaller.whole, smaller.scale = first.whole, first.scale
                 setattr(parent, name, smaller)

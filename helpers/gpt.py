@@ -17,7 +17,7 @@ from helpers.attention import (
     scaled_dot_product_attention,
 )
 from helpers.caches import KeyValueCache
-from helpers.fast import few_rows, fused_attention, rotated
+from helpers.fast import Linear, few_rows, fused_attention, rotated
 from helpers.layers import ACTIVATIONS, Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask
 from helpers.modern import RMSNorm, SwiGLU
@@ -112,7 +112,7 @@ class CausalSelfAttention(MultiHeadAttention):
         self.n_kv_heads, self.rotary = n_kv_heads or n_heads, rotary
         if self.n_kv_heads != n_heads:
             d_kv = d_model // n_heads * self.n_kv_heads
-            self.key_proj, self.value_proj = nn.Linear(d_model, d_kv), nn.Linear(d_model, d_kv)
+            self.key_proj, self.value_proj = Linear(d_model, d_kv), Linear(d_model, d_kv)
 
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
@@ -203,7 +203,7 @@ class GPT(nn.Module):
         norm = RMSNorm if c.norm == "rms" else nn.LayerNorm
         # In post-norm the last layer ends with a norm of its own.
         self.norm = norm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
-        self.output_proj = nn.Linear(c.d_model, c.vocab_size, bias=False)
+        self.output_proj = Linear(c.d_model, c.vocab_size, bias=False)
         self._initialise()
         if c.tie_embeddings:
             self.output_proj.weight = self.embedding.weight

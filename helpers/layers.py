@@ -71,8 +71,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model, d_ff, activation="relu"):
         super().__init__()
-        self.linear_1 = nn.Linear(d_model, d_ff)
-        self.linear_2 = nn.Linear(d_ff, d_model)
+        self.linear_1 = fast.Linear(d_model, d_ff)
+        self.linear_2 = fast.Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
         # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.linear_1, self.linear_2):

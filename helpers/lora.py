@@ -58,9 +58,12 @@ class LoRALinear(nn.Module):
 
     @torch.no_grad()
     def merged(self):
-        """Build the plain nn.Linear that computes the same: its matrix is W + (α/r) B A."""
+        """Build the plain layer that computes the same: its matrix is W + (α/r) B A."""
         linear = nn.utils.skip_init(
-            nn.Linear, self.base.in_features, self.base.out_features, self.base.bias is not None
+            type(self.base),
+            self.base.in_features,
+            self.base.out_features,
+            self.base.bias is not None,
         )
         linear.to(self.base.weight)
         linear.weight.copy_(self.base.weight + self.scale * self.up @ self.down)

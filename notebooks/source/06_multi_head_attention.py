@@ -839,8 +839,9 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
-# For comparison, here's the course's own class. It has four matrices, one per projection. It returns the
-# weights only if you ask for them with `need_weights`, because lesson 04's fused operator never stores them.
+# For comparison, here's the course's own class. It has four matrices, one per projection. (`Linear` is
+# `nn.Linear`, only quicker to train on some processors.) It returns the weights only if you ask for them
+# with `need_weights`, because lesson 04's fused operator never stores them.
 
 # %%
 notebook.show_source(MultiHeadAttention)
