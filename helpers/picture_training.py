@@ -59,7 +59,7 @@ def _stretch(n, length, largest):
 
 
 @torch.no_grad()
-def accuracy(model, images, labels, batch_size=250):
+def accuracy(model, images, labels, batch_size=50):
     """Measure the share of pictures that a model classifies correctly.
 
     Parameters
@@ -67,7 +67,7 @@ def accuracy(model, images, labels, batch_size=250):
     model : nn.Module
     images : uint8 Tensor of shape (N, 28, 28)
     labels : integer Tensor of shape (N,)
-    batch_size : int, default=250
+    batch_size : int, default=50
 
     Returns
     -------

@@ -36,13 +36,13 @@ class Wardrobe:
         n_parameters = sum(p.numel() for p in self.model.parameters())
         return f"Wardrobe({n_parameters:,} parameters, {len(CLASSES)} classes)"
 
-    def probabilities(self, images, batch_size=250):
+    def probabilities(self, images, batch_size=50):
         """Compute the probability of every class.
 
         Parameters
         ----------
         images : uint8 Tensor or array of shape (N, 28, 28)
-        batch_size : int, default=250
+        batch_size : int, default=50
 
         Returns
         -------
