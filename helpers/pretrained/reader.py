@@ -209,9 +209,10 @@ def _batch(encodings):
 def _window(encoding, start, end):
     """Keep of one window's logits, (S,) each, those of the text and those of [CLS]."""
     of_text = [k for k, sequence in enumerate(encoding.sequence_ids) if sequence == 1]
+    tokens, offsets = encoding.tokens, encoding.offsets  # the tokenizer makes these lists anew
     return Window(
-        tokens=[encoding.tokens[k] for k in of_text],
-        offsets=[encoding.offsets[k] for k in of_text],
+        tokens=[tokens[k] for k in of_text],
+        offsets=[offsets[k] for k in of_text],
         start=start[of_text],
         end=end[of_text],
         no_answer=(start[0] + end[0]).item(),
