@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import re
 import threading
 import time
@@ -14,7 +15,7 @@ import unforeseen
 from helpers import exercises
 from helpers.exercises import compare, diagnosis
 from helpers.exercises.advice import on_error as advice_on
-from helpers.exercises.checking import is_stub
+from helpers.exercises.checking import is_stub, judge
 from helpers.exercises.edits import GUARD, OutOfRounds, made_wrong
 from helpers.exercises.model import catalogue
 from helpers.exercises.own_transformer import layers_of
@@ -23,6 +24,7 @@ from notebooks.build import SOURCES
 EXERCISES, QUESTIONS = catalogue()
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 
+# Most tests `judge`: that is `check` without a note in the learner's progress, which takes longer.
 # All tests of an exercise in a row: what the check finds out about it is made once and kept.
 every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES), scope="module")
 
@@ -31,6 +33,8 @@ every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES), scope="modul
 def own_folder(tmp_path, monkeypatch):
     """Keep the progress that these tests make out of anybody's notebooks."""
     monkeypatch.chdir(tmp_path)
+    # Thousands of times, on files that nobody reads again: no power cut needs to be survived.
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 def right_answers(exercise):
@@ -56,7 +60,7 @@ def test_reference_and_other_right_answers_pass(name):
 @every_exercise
 def test_there_are_five_mistakes_and_each_is_named_and_explained(name, record_property):
     exercise = EXERCISES[name]
-    verdicts = {m.name: exercises.check(name, exercise.wrong(m.name)) for m in exercise.mistakes}
+    verdicts = {m.name: judge(name, exercise.wrong(m.name)) for m in exercise.mistakes}
     named = [mistake for mistake, verdict in verdicts.items() if mistake == verdict.mistake]
     record_property("mistakes named", (name, named, list(verdicts)))
     assert named == list(verdicts)
@@ -147,7 +151,7 @@ def test_an_answer_that_raises_is_told_where_and_with_what(name):
     def answer(*inputs):
         return inputs[0] / "nonsense"
 
-    verdict = exercises.check(name, answer)
+    verdict = judge(name, answer)
     assert verdict.mistake == "raised"
     assert "TypeError" in verdict.message
     assert 'return inputs[0] / "nonsense"' in verdict.message
@@ -163,7 +167,7 @@ def test_a_wrong_shape_is_told(name):
         wrong = torch.stack([torch.stack([first, first, first])] * 7)
         return (wrong, *result[1:]) if isinstance(result, tuple) else wrong
 
-    verdict = exercises.check(name, answer)
+    verdict = judge(name, answer)
     assert verdict.mistake == "wrong shape", verdict
     assert "Expected shape" in verdict.message
     assert "got (7, 3" in verdict.message
@@ -173,10 +177,10 @@ def test_a_wrong_shape_is_told(name):
 @every_exercise
 def test_other_wrong_types_are_told(name):
     for nonsense in (object(), {"a": 1}, "hello", [object()], (None,) * 5):
-        verdict = exercises.check(name, lambda *inputs, nonsense=nonsense: nonsense)
+        verdict = judge(name, lambda *inputs, nonsense=nonsense: nonsense)
         assert verdict.mistake == "wrong type", (nonsense, verdict)
-    assert exercises.check(name, lambda *inputs: print()).mistake == "wrong type"
-    assert exercises.check(name, 3).mistake == "wrong type"
+    assert judge(name, lambda *inputs: print()).mistake == "wrong type"
+    assert judge(name, 3).mistake == "wrong type"
 
 
 @every_exercise
@@ -189,9 +193,9 @@ def test_changing_an_input_is_told(name):
         return result
 
     if not any(isinstance(v, torch.Tensor) and v.any() for v in draw(EXERCISES[name])[0]):
-        assert exercises.check(name, answer).passed
+        assert judge(name, answer).passed
         pytest.skip("no tensor goes in that could be changed")
-    assert exercises.check(name, answer).mistake == "changed its input"
+    assert judge(name, answer).mistake == "changed its input"
 
 
 @pytest.mark.parametrize("name", [n for n in EXERCISES if n.startswith("build_")])
@@ -216,7 +220,7 @@ def test_nan_never_passes(name):
         spoilt = tuple(torch.full(p.shape, torch.nan) for p in compare.parts(result))
         return spoilt if isinstance(result, tuple) else spoilt[0]
 
-    verdict = exercises.check(name, answer)
+    verdict = judge(name, answer)
     assert not verdict.passed
     assert verdict.mistake in {"differs", "wrong type", *(m.name for m in EXERCISES[name].mistakes)}
 
@@ -234,7 +238,7 @@ def test_an_endless_answer_is_stopped(name, monkeypatch):
             except Exception:  # does not catch what stops it
                 pass
 
-    verdict = exercises.check(name, answer)  # or this test never ends
+    verdict = judge(name, answer)  # or this test never ends
     assert verdict.mistake == "too long"
 
 
@@ -297,7 +301,7 @@ def test_no_right_variant_is_turned_away(name):
                 result = solve(*(inputs if functions else before(inputs)))
             return after(result)
 
-        verdict = exercises.check(name, answer)
+        verdict = judge(name, answer)
         assert verdict.passed, (verdict, solve, OUTPUTS.index(after), INPUTS.index(before))
 
 
@@ -335,7 +339,7 @@ def test_no_number_of_the_first_input_can_be_written_in(name):
             def answer(*inputs, position=position, value=value):
                 return exercise.reference(*inputs[:position], value, *inputs[position + 1 :])
 
-            assert not exercises.check(name, answer).passed, (position, value)
+            assert not judge(name, answer).passed, (position, value)
     for slip in search.slips:
         if slip.name == "written-in number" and "always 1." not in slip.said():  # 1 broadcasts
             gives = [search._simulate(slip.function, case) for case in search.cases]
@@ -353,7 +357,7 @@ def test_two_known_mistakes_together_are_told_as_two(name):
     search = diagnosis.search(exercise)
     known = {mistake.name for mistake in exercise.mistakes}
     told = [
-        exercises.check(name, pair.function).mistake
+        judge(name, pair.function).mistake
         for pair in search.pairs[:: max(1, len(search.pairs) // 5)]
         if not compare.alike(pair.first, search.wanted[0])
         and all(search._simulate(pair.function, case) for case in search.cases)

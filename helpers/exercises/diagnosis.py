@@ -200,7 +200,7 @@ class Search:
             name = f"{a.name} + {b.name}"
             try:
                 source = edited(self.source, [*a.changes, *b.changes])
-                tree = guarded(ast.parse(source))
+                tree = guarded(source)
             except (ValueError, SyntaxError):
                 continue
             if a.old == b.old == "return" and "result" not in f"{a.new} {b.new}":

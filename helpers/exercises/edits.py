@@ -88,22 +88,28 @@ class _Rounds:
         return True
 
 
-def guarded(tree):
-    """Give every while loop of a syntax tree a count of rounds.
+def guarded(source):
+    """Parse a solution; give every while loop a count of rounds.
 
     Parameters
     ----------
-    tree : ast.Module
+    source : str
 
     Returns
     -------
     tree : ast.Module
+
+    Raises
+    ------
+    SyntaxError
     """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.While):
-            call = ast.Call(ast.Name(GUARD, ast.Load()), [], [])
-            node.test = ast.BoolOp(ast.And(), [call, node.test])
-    return ast.fix_missing_locations(tree)
+    tree = ast.parse(source)
+    if "while" in source:  # to look through thousands of trees takes long
+        for node in ast.walk(tree):
+            if isinstance(node, ast.While):
+                call = ast.Call(ast.Name(GUARD, ast.Load()), [], [])
+                node.test = ast.fix_missing_locations(ast.BoolOp(ast.And(), [call, node.test]))
+    return tree
 
 
 def compiled(tree, namespace):
@@ -142,5 +148,5 @@ def made_wrong(function, changes):
     -------
     wrong : function
     """
-    tree = guarded(ast.parse(edited(source_of(function), changes)))
+    tree = guarded(edited(source_of(function), changes))
     return compiled(tree, namespace_of(function))

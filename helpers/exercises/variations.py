@@ -1,6 +1,7 @@
 """Every small slip in a solution, made from its syntax tree: another operator, axis, name, number."""
 
 import ast
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ def variations(source, namespace, known):
     ------
     variation : Variation
     """
-    tree = guarded(ast.parse(source))
+    tree = guarded(source)
     for kind, place, replacement, statement, said in _slips(tree.body[0], known):
         owner, field, index = place
         before = getattr(owner, field)
@@ -58,15 +59,21 @@ def variations(source, namespace, known):
         if index is not None:
             after = [*before[:index], *replacement, *before[index + 1 :]]
         setattr(owner, field, after)
+        for node in replacement if isinstance(replacement, list) else [replacement]:
+            ast.fix_missing_locations(node)  # all other nodes have theirs
         try:
-            function = compiled(ast.fix_missing_locations(tree), namespace)
+            function = compiled(tree, namespace)
         except (SyntaxError, ValueError, TypeError):
             function = None
         finally:
             setattr(owner, field, before)
         if function:
-            where = _where(statement)
-            yield Variation(kind, lambda said=said, where=where: said(where), function)
+            explains = functools.partial(_explanation, said, statement)
+            yield Variation(kind, explains, function)
+
+
+def _explanation(said, statement):
+    return said(_where(statement))
 
 
 def _where(statement):
@@ -88,7 +95,7 @@ def _slips(function, known):
         yield from _statement_slips(statement, owner, index)
         yield from _scaled(statement, function, known)
         for node, place in _expressions(statement):
-            if _is_guard(node):
+            if isinstance(statement, ast.While) and _is_guard(node):
                 continue
             for kind, replacement, said in expression_slips(node, known):
                 owner_, field, i = place
