@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from helpers import exercises, genre_training, genres
 from helpers.data import drum_kit
 from helpers.exercises.lesson_17 import stroke_grid as by_hand
+from helpers.layers import EncoderLayer
 from helpers.pretrained.measured import measured
 from helpers.widgets.drum_roll import DrumRoll
 
@@ -120,6 +121,23 @@ def test_padding_and_the_order_of_the_list_change_nothing(windows, model):
     torch.testing.assert_close(alone, mixed)
     later = genre_training.logits_of(model, (ids, (steps + 1) % 32, real), torch.arange(1))
     assert (later - padded).abs().max() > 1e-3
+
+
+def test_the_last_layer_computes_only_what_is_read_and_loses_nothing(windows):
+    tables = [part[:6] for part in genres.tokenized(windows.at(range(0, 600, 100)))]
+    torch.manual_seed(0)
+    short, whole = genres.GenreClassifier().double(), genres.GenreClassifier().double()
+    whole.load_state_dict(short.state_dict())
+    whole.layers[-1].__class__ = EncoderLayer
+    shapes = []
+    short.norm.register_forward_hook(lambda *call: shapes.append(call[-1].shape[1]))
+    for training in (True, False):
+        logits = [model.train(training)(*tables) for model in (short, whole)]
+        torch.testing.assert_close(*logits)
+        grads = [torch.autograd.grad(out[:, 1].sum(), list(m.parameters()))
+                 for out, m in zip(logits, (short, whole), strict=True)]  # fmt: skip
+        torch.testing.assert_close(*grads)
+    assert shapes == [1, 1 + genres.LONGEST]
 
 
 def test_attention_adds_up_over_class_token_and_beats(windows, model):
