@@ -355,7 +355,7 @@ def test_minilm_attends_and_refuses_nothing(minilm):
 
 def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm):
     texts = ["A dog runs.", "It rained all day, and the river rose.", "Yes"]
-    vectors = minilm.sentence_vectors(texts, batch_size=2)
+    vectors = minilm.sentence_vectors(texts, batch_size=2, quick=False)
     torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(3))
     for text, vector in zip(texts, vectors, strict=True):
         with torch.inference_mode():
@@ -363,6 +363,10 @@ def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm):
         torch.testing.assert_close(vector, mean / mean.norm(), atol=1e-5, rtol=0)
     near, far = minilm.sentence_vectors(["The dog is running.", "Stocks fell."]) @ vectors[0]
     assert near > far + 0.3
+    quick = minilm.sentence_vectors(texts, quick=True)
+    assert quick.dtype == torch.float32
+    assert not torch.equal(quick, vectors)
+    torch.testing.assert_close(quick @ quick.T, vectors @ vectors.T, atol=5e-3, rtol=0)
     with pytest.raises(ValueError, match="expected a list of texts"):
         minilm.sentence_vectors("one text")
 
