@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -164,7 +165,6 @@ class _TextRun:
         )
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.step, self.history = 0, History()
-        self.marks = {"settings": asdict(settings), "text": fingerprint(repr(ids.tolist()))}
 
     def train_step(self):
         s = self.settings
@@ -185,6 +185,10 @@ class _TextRun:
             optimizer.step()
             optimizer.zero_grad()
         self.history.losses.append(loss.item())
+
+    @cached_property
+    def marks(self):  # only for checkpoints, because a long text takes a moment
+        return {"settings": asdict(self.settings), "text": fingerprint(repr(self.ids.tolist()))}
 
     def save(self, path):
         state = {
