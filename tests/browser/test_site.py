@@ -15,6 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 LESSON = "03_self_attention_vectors.html"
 PYTHONS = [ROOT / ".venv-site" / part for part in ("bin/python", "Scripts/python.exe")]
 PATIENCE = 60_000  # milliseconds; the machine may be busy training something
+# Whether the formulas are drawn, and the maps and attention views have taken their pictures' place.
+# (When the network rests isn't what counts, and headless Chromium doesn't always tell.)
+SETTLED = """async () => {
+  await window.MathJax?.startup.promise;
+  return [...document.querySelectorAll('.course-still:has(> script)')]
+    .every(still => still.querySelector('[data-painted]'));
+}"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -43,7 +50,7 @@ def address(tmp_path_factory):
 @pytest.fixture
 def visit(chromium, address):
     """Give a function that opens a page and lists its requests; an error in it fails the test."""
-    errors, foreign = [], []
+    errors, pages = [], []
     with contextlib.ExitStack() as contexts:
 
         def open_(path, context=None, dark=False, size=(1280, 900)):
@@ -59,15 +66,15 @@ def visit(chromium, address):
             page.on("request", lambda request: page.requests.append(request.url))
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto(address + path)
-            page.wait_for_load_state("networkidle")
-            foreign.extend(
-                url for url in page.requests if not url.startswith((address, "data:", "blob:"))
-            )
+            page.wait_for_function(SETTLED)
+            pages.append(page)
             return page
 
         yield open_
     assert not errors
-    assert not foreign
+    asked = [url for page in pages for url in page.requests]
+    assert asked
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 
 def translated(page, sentence):
