@@ -166,7 +166,7 @@ PREDICTIONS = [
         unit="%",
         close=0.12,
         too_low="The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.",
-        too_high="Nearly. The verb is four words away, and the model still gives 14% of its probability to singular nouns.",
+        too_high="Nearly. The verb is four words away, and the model still gives some of its probability to singular nouns.",
         ask_why=True,
     ),
     Prediction(
