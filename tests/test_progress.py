@@ -1,9 +1,9 @@
 """What a learner has done is kept, whoever else is writing and whatever the disk says."""
 
 import json
+import multiprocessing
 import os
 import stat
-import subprocess
 import sys
 import threading
 import types
@@ -205,20 +205,22 @@ def test_export_and_import_carry_everything(tmp_path, monkeypatch):
 
 # Many at once.
 
-RECORD = """
-import sys
-from helpers.exercises.progress import record
-for i in range(int(sys.argv[2])):
-    record("exercises", f"{sys.argv[1]}_{i}", True)
-"""
+
+def record_a_hundred(n):
+    for i in range(100):
+        progress.record("exercises", f"{n}_{i}", True)
 
 
 @pytest.mark.slow
 def test_ten_notebooks_that_write_at_once_lose_nothing():
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
-    command = [sys.executable, "-c", RECORD]
-    running = [subprocess.Popen([*command, str(n), "100"], env=env) for n in range(10)]
-    assert [process.wait() for process in running] == [0] * 10
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+    running = [context.Process(target=record_a_hundred, args=(n,)) for n in range(10)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    assert [process.exitcode for process in running] == [0] * 10
     wanted = {f"{n}_{i}" for n in range(10) for i in range(100)}
     assert set(progress.load()["exercises"]) == wanted
 
