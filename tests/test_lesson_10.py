@@ -29,6 +29,11 @@ def translator():
     return load_translator()
 
 
+@pytest.fixture(scope="module")
+def right(translator):
+    return translator.translate(FRENCH)
+
+
 def parts_with(name, wrong):
     """Give ten parts that call each other, one of them replaced, as in a learner's notebook."""
     spec = importlib.util.spec_from_file_location("learner", own_transformer.__file__)
@@ -72,8 +77,8 @@ def written(parts, translator, max_len=None):
 
 
 @pytest.mark.slow
-def test_the_parts_translate_as_the_course_does(translator):
-    assert written(PARTS, translator) == translator.translate(FRENCH)
+def test_the_parts_translate_as_the_course_does(translator, right):
+    assert written(PARTS, translator) == right
     comparison = compare_with_course(PARTS, translator, FRENCH)
     assert comparison.same, comparison
     assert comparison.part == ""
@@ -88,9 +93,9 @@ def test_there_are_ten_parts_each_with_a_check():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
-def test_one_wrong_part_spoils_the_translation_and_is_named(name, translator):
+def test_one_wrong_part_spoils_the_translation_and_is_named(name, translator, right):
     parts = parts_with(name, WRONG[name])
-    assert written(parts, translator, max_len=15) != translator.translate(FRENCH)
+    assert written(parts, translator, max_len=15) != right
     comparison = compare_with_course(parts, translator, FRENCH)
     assert not comparison.same
     assert comparison.part == name
