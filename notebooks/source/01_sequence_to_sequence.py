@@ -136,7 +136,7 @@ notebook.tell(
 assert 0.3 < lost < 0.45 and survived[3] < 0.35 * n_known
 
 # %% [markdown]
-# Everything that it wrote had to come from that one vector. Let's build such a network ourselves and find out
+# Everything that the network wrote had to come from that one vector. Let's build such a network ourselves and find out
 # where its limits are. By the end of the lesson you'll know its three problems by name. Solving them is what the
 # rest of the course is about.
 #
@@ -228,8 +228,7 @@ exercises.quiz("shape_of_states")
 notebook.picture("context_vector")
 
 # %% [markdown]
-# Here's the same thing in motion, with four of the numbers in each state of our trained model. Again the context
-# vector and the word just written go into every step of the decoder:
+# Here's the same thing in motion, with four of the numbers in each state of our trained model. As before, every step of the decoder gets the context vector and the word just written:
 
 # %% tags=["hide-input"]
 notebook.picture("hidden_state_travelling")
@@ -332,7 +331,7 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if with_
 # This limit is called the **bottleneck**, because everything that the decoder learns about a sentence has to
 # pass through one vector of fixed size.
 #
-# How long is too long differs from model to model. Cho et al. (2014b) saw their translations get worse
+# What counts as too long differs from model to model. Cho et al. (2014b) saw their translations get worse
 # quickly as the sentences got longer. Sutskever et al. (2014), with four layers of 1,000 cells and the source
 # words in reverse order, reported no trouble with long sentences. So a larger vector might move the limit. The
 # two models differ in other ways as well, though, so this comparison can't prove it.
@@ -938,7 +937,7 @@ exercises.quiz("bidirectional_decoder")
 exercises.quiz("everything_is_next_word")
 
 # %% [markdown]
-# ### Let it learn in front of you
+# ### Watch a model learn
 #
 # The trained model comes with the course. Here is the same training on a tenth of the data, for two
 # **epochs** (two passes through it). Guessing evenly among the 146 entries of the vocabulary would give a
@@ -990,8 +989,8 @@ around = {n: [with_because(p) for p in test if abs(len(p.source) - n) <= 2] for 
 assert [round(sum(some) / len(some), 1) for some in around.values()] == [0.2, 0.5]
 
 # %% [markdown]
-# With *parce que*, it takes nearly twice as many words until half the translations are wrong. At 19 words a fifth
-# of all sentences contain *parce que*, and at 24 words half of them do, so the curve of all sentences rises.
+# With *parce que*, a sentence can have nearly twice as many words before half the translations are wrong. At 19 words a fifth
+# of all sentences contain *parce que*, and at 24 words half of them do, so the curve for all sentences rises.
 #
 # ### How much of the fall is bad luck?
 #
@@ -1049,13 +1048,12 @@ assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
 # %% [markdown]
 # At the same rate per word, most of the long sentences would be right. Only a few of the short sentences
 # contain a mistake, so the estimate is rough. But even if four times as many short sentences had contained
-# a mistake, the estimate would still be far above what we measured. The grammar of the long translations, though, is fine. Four-word
-# sequences from the training data are as frequent in them as in the correct translations. What gets lost is
+# a mistake, the estimate would still be far above what we measured. The grammar of the long translations, though, is fine. Four-word sequences from the training data are as frequent in the model's long translations as in the correct ones. What gets lost is
 # part of the content.
 #
 # Are 128 numbers too few, or was the network trained too little to use them well? This experiment can't tell.
 #
-# ### The same two tests for other models
+# ### Lost beginnings and changed colours in other models
 #
 # Everything so far came from one trained model. Three others were trained on the same data for the same number
 # of steps. Two of them, one with an LSTM and one with a plain recurrent cell, have a fixed context vector as well. The third is the model of lesson 02, whose
@@ -1099,7 +1097,7 @@ assert lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:
 # %% [markdown]
 # With a fixed context vector, all three kinds of cell show the same problems. The model that looks back gets
 # the beginning right every time, and when a colour changes, nothing else in the translation does. Each model was
-# trained only once, with one seed, so don't read much into the differences between the three.
+# trained only once, with one seed, so don't read much into the differences between the three kinds of cell.
 #
 # ### Do both sides have the same length?
 #
@@ -1237,8 +1235,7 @@ exercises.quiz("path_lengths")
 # %% [markdown]
 # ### Myth or fact?
 #
-# **"Attention reduces the distance to a logarithm."** A myth. Dilated convolutions do that, as the curve
-# shows. With attention the distance is one, whatever the length.
+# **"Attention reduces the distance to a logarithm."** A myth. Dilated convolutions do that, as the plot above shows. With attention the distance is one, whatever the length.
 #
 # **"A Transformer is a convolutional network plus attention."** A myth. It has neither recurrence nor a
 # convolution over positions. The paper does remark that its feed-forward layer can be *described* as two

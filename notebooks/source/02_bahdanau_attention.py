@@ -124,7 +124,7 @@ notebook.picture("decoder_looking_back")
 # Nearly all the weight of *doctor* is on *médecin*. But *for* has no French word of its own, so it gives 57% to
 # *cherche* and 42% to *la*. Where do these weights come from?
 #
-# The decoder has a state as well, $s$. It needs one number per source word, which says how useful that word is
+# The decoder has a state as well, $s$, and it needs one number per source word that says how useful that word is
 # *right now*. So we build a small network that takes **one pair** at a time, the decoder's state and one encoder
 # state, and returns one number, the **energy** or **score**. Here's a single step of the same model on another
 # sentence. It has written *the* and shares its weight between two words. The matrices $W$ and $U$ and the vector $v$

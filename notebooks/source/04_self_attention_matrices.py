@@ -39,7 +39,7 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # goes into two details that people get wrong: the square root and the mask.
 #
 # **If you're running late**: solve section 3's find-the-bug exercise together, aloud (three minutes saved), and leave
-# "Two interfaces in PyTorch" for home (two). People meet it the first time they use `nn.MultiheadAttention`. Keep ten
+# "Two interfaces in PyTorch" for home (two). People will meet the difference anyway the first time they use `nn.MultiheadAttention`. Keep ten
 # minutes for `scaled_dot_product_attention`, because everything before it leads up to it.
 #
 # **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$
@@ -318,10 +318,8 @@ notebook.figure(
 # scores would be close to zero, so the softmax could hardly tell the keys apart. In this draw the strongest key would
 # get 7%, where an even share is 6%.
 #
-# With the paper's heads, which are 64 wide, saturation would be less severe than at 512. It also concerns only the
-# start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
-# them to be. Try it on random vectors below. Pull their end to make them longer, and watch the scores spread and the
-# gradient shrink. Then drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag the dot again.
+# With the paper's heads, which are 64 wide, saturation would be less severe than at 512. And it's a problem only at the start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
+# them to be. Try it on random vectors below. Pull their ends to make them longer, and watch the scores spread and the gradient shrink. Then drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag the dot again.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)

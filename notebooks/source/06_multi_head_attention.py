@@ -582,7 +582,7 @@ notebook.tell(
 #
 # *The animal didn't cross the street because it was too **wide**.*
 #
-# Of all 72 maps, layer 4, head 2 gave *animal* the most weight, 68%.
+# In the sentence with *tired*, layer 4, head 2 gave *animal* the most weight of all 72 maps, 68%.
 
 # %%
 exercises.predict("when_the_street_is_too_wide")
@@ -1043,8 +1043,7 @@ print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and itself < 0.1
 
 # %% [markdown]
-# The last line settles a claim from lesson 03: in a trained model, a word gives only a small share of its
-# weight to itself.
+# The last line confirms a claim from lesson 03: in a trained model, a word gives only a small share of its weight to itself.
 #
 # ## Eighteen heads at once
 

@@ -3,11 +3,10 @@
 #
 # *Say wolf three times.*
 #
-# Below you can see how the story model of lesson 14 continues this sentence. It hasn't misunderstood you, because it
-# wasn't trained to understand requests. It was trained to continue books, and in a book, a sentence like this one is
+# Below you can see how the story model of lesson 14 continues this sentence. That isn't a misunderstanding. The model wasn't trained to understand requests. It was trained to continue books, and in a book, a sentence like this one is
 # followed by more of the book.
 #
-# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant, by the same kinds of steps that make a large one, and at each you'll see what usually goes wrong. It will still be a toy with 3.5
+# Every chat assistant starts out as such a model. Today you'll turn this one into a very small assistant. The steps are of the same kinds as for a large one, and at each step you'll see what usually goes wrong. It will still be a toy with 3.5
 # million parameters, and section 6 compares it with the real thing in numbers.
 
 # %% tags=["set-up"]
@@ -349,7 +348,7 @@ exercises.quiz("no_end_in_training")
 #
 # For *Tell me a story about the fox* there are many right answers, and some of them are better than others. Writing
 # the best answer to every prompt would be expensive, and often nobody could do it. It's much easier to say which of
-# two answers is better. So we let our assistant write two answers to the same prompt and mark one of them.
+# two answers is better. So we let our assistant write two answers to the same prompt, and then one of them is marked as the better.
 #
 # For a real assistant, people or, more and more often, other models do the marking. We use a rule instead, so that we
 # can check everything. A story has to mention its subject and come to an end. Beyond that, the shorter one wins, and
@@ -704,8 +703,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # - A chat is one row of tokens. The template marks whose turn it is, and a model has to be used with its own template.
 # - Instruction tuning is next-token prediction on answers. The targets inside the prompt are masked, but the end
 #   token is a target.
-# - A few hundred examples teach a model to stop. If pretraining hasn't taught it the skill, as here, it needs far
-#   more examples to be right.
+# - A few hundred examples teach a model to stop. To be right it needs far more, if pretraining hasn't taught it the
+#   skill, as here.
 # - DPO compares how much likelier a better and a worse answer have become since the start. The reference stays frozen.
 # - Training improves what the reward measures, so also measure something else, and how far the model has drifted.
 # - What isn't in the weights can be put into the prompt, by retrieval or by a tool.
@@ -924,7 +923,7 @@ assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1
 # %% [markdown]
 # ## Does it still tell stories?
 #
-# Fine-tuning can change what the model could do before. We measure bits per byte, as in lesson 14, on fairy tales
+# Fine-tuning can affect what the model was already able to do. We measure bits per byte, as in lesson 14, on fairy tales
 # that none of the models was trained on.
 
 # %%

@@ -101,7 +101,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="fresh_lstm",
-        prompt="Now take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, compared with the last word?",
+        prompt="Now take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, as a share of what reaches the last word?",
         options={
             "most": (
                 "more than half",
@@ -119,7 +119,7 @@ PREDICTIONS = [
     ),
     Prediction(
         name="layers_to_32",
-        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …, each layer looking back) does it take before the output at one of them can depend on the other?",
+        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take, if each layer looks back, before the output at the later word can depend on the earlier one?",
         unit="layers",
         low=1,
         too_low="Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.",

@@ -10,7 +10,7 @@ QUESTIONS = [
         [
             right(
                 "The decoder's previous state and encoder state i.",
-                "Yes: e = v · tanh(W s + U h_i). Without s every step would attend to the same words, and without h_i to all words equally.",
+                "Yes: e = v · tanh(W s + U h_i). Without s, every step would attend to the same words; without h_i, it would attend to all words equally.",
             ),
             wrong(
                 "The decoder's previous state and nothing else.",
@@ -231,7 +231,7 @@ PREDICTIONS = [
         options={
             "on": (
                 "one place to the right: the decoder moves on through the source",
-                "That's right where both languages have the same order. Here the word that's needed next comes earlier in the French sentence.",
+                "It does move on where both languages have the same order. Here the word that's needed next comes earlier in the French sentence.",
             ),
             "same": (
                 "in the same place: the state there already depends on both words",

@@ -160,7 +160,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "one_row_or_two",
-        "We train each model five times. With two rows, every run gets practically all sentences right. With a single row the runs differ, so take the one that comes third of five. In what percentage of the sentences does it get both names right? A model that knew the two people but had to guess who gives would reach 50%.",
+        "We train each model five times. With two rows, every run gets practically all sentences right. With a single row the runs differ, so take the middle one of the five. In what percentage of the sentences does it get both names right? A model that knew the two people but had to guess who gives would reach 50%.",
         slider=True,
         low=0,
         high=100,

@@ -169,7 +169,7 @@ QUESTIONS = [
         "single",
         [
             wrong(
-                "It brings the accuracy slowly up to 100%, since errors cancel out.",
+                "It slowly brings the accuracy up to 100%, since errors cancel out.",
                 "Errors cancel only if they disagree with each other. These agree.",
             ),
             right(
@@ -230,7 +230,7 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "most_harmful_template",
-        "Each of these prompts differs from the assistant's own template. With which of them does it follow the fewest instructions?",
+        "Each of these prompts differs from the assistant's own template. With which of them does the assistant follow the fewest instructions?",
         options={
             "no end token": (
                 "the end token after the user's message is missing",
@@ -238,7 +238,7 @@ PREDICTIONS = [
             ),
             "the reply isn't opened": (
                 "the prompt stops after the user's end token",
-                "Then the model has to open the reply itself, and nothing in its training has shown it how: this token was always part of the prompt.",
+                "Then the model has to open the reply itself, and nothing in its training has shown it how: the token that opens a reply was always part of the prompt.",
             ),
             "the roles swapped": (
                 "the message is marked as the assistant's and the reply as the user's",
@@ -258,11 +258,11 @@ PREDICTIONS = [
         options={
             "form": (
                 "most of them end where they should, but few are right",
-                "The form is the same in hundreds of examples, and each example repeats it. What's right is different every time.",
+                "The form is the same in each of hundreds of examples, but the right answer is different every time.",
             ),
             "both": (
                 "most of them end where they should, and most are right",
-                "Before this, it had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps.",
+                "Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps.",
             ),
             "neither": (
                 "most of them don't end, and few are right",
@@ -300,7 +300,7 @@ PREDICTIONS = [
                 "That's one way to get a margin. Most of the better answers are short and about their subject, and answers of that kind have become likelier.",
             ),
             "stays": (
-                "it has hardly changed: only the worse answers' has fallen",
+                "it has hardly changed: only that of the worse answers has fallen",
                 "The loss would allow that, since it sees only the difference between the two gains.",
             ),
             "falls": (
@@ -355,7 +355,7 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.1,
-        too_low="The name of the village is in the question, so the finder has an easy task, and the assistant was trained on texts of this form.",
+        too_low="The name of the village is in the question, so BM25 has an easy task, and the assistant was trained on texts of this form.",
         too_high="Finding the text isn't enough. The assistant also has to pick the right one of several names and copy it piece by piece, although it has never seen that name before.",
         recall="who_runs_the_tool",
     ),
