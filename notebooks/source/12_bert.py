@@ -444,8 +444,8 @@ notebook.figure(
 # try the same method can end up many points apart, just because they drew different reviews. So a single run on few
 # labels tells you very little.
 #
-# A frozen encoder is also quick, as you can see for yourself. The cell below reads 500 reviews with the frozen
-# model and fits a classifier on their vectors. The last term of the loss keeps the weights small. Without it, 384
+# A frozen encoder is also quick, as you can see for yourself. The first cell below reads 500 reviews with the
+# frozen model, and the second fits a classifier on their vectors. The last term of the loss keeps the weights small. Without it, 384
 # numbers per review are enough to fit all 500 labels perfectly, and the classifier gets worse on new reviews.
 
 
@@ -459,6 +459,8 @@ def features(reviews):
 labelled = sorted(train[:500], key=lambda review: len(review.text))  # so less padding
 known = torch.cat([features(labelled[i : i + 25]) for i in range(0, 500, 25)])
 labels = torch.tensor([review.label for review in labelled])
+
+# %% tags=["nbval-ignore-output"]
 head = torch.nn.Linear(384, 2)
 optimiser = torch.optim.Adam(head.parameters(), lr=0.01)
 for _ in tqdm(range(300), desc="fitting"):

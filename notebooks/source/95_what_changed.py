@@ -121,8 +121,7 @@ notebook.show_source(RMSNorm.forward)
 
 # %% [markdown]
 # **SwiGLU** is a feed-forward network with a *gate*: a second linear layer that decides, entry by entry, how much of the
-# hidden layer gets through. That makes three matrices instead of two. To keep the parameter count, the hidden layer
-# is made a third narrower.
+# hidden layer gets through. That makes three matrices instead of two. To keep the parameter count the same, the hidden layer is made a third narrower.
 
 # %% tags=["hide-input"]
 notebook.show_source(SwiGLU.forward)
@@ -159,8 +158,7 @@ assert sum(p.numel() for p in gated.parameters()) == sum(
 # A test of this course copies random weights of our model with all switches on into `LlamaForCausalLM` of the
 # Transformers library. The logits agree to ten decimal places, with and without a cache. We had to take care of two
 # things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours,
-# so the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits whatever
-# the weights are, so we replaced both for the comparison in 64 bits. With all switches off, the weights fit into the
+# so the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits, whatever the precision of its weights, so we replaced both for the comparison, which is in 64 bits. With all switches off, the weights fit into the
 # library's version of the first GPT (2018). Llama's attention also has no biases. Ours has them, so the test switches
 # them on in the library's model.
 #
@@ -459,8 +457,7 @@ for name, share in in_turns(contenders, 9).items():
 # takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
 # can't, because it doesn't know the second token until it has chosen the first.
 #
-# It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads
-# all of them in a single pass, which gives its own choice after each of them. Whenever that choice equals the guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
+# It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of them in a single pass, which shows what it would have chosen itself after each one. Whenever that choice equals the guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
 # guesses away. So the text is always the model's, whatever the draft proposes.
 
 # %% tags=["hide-input"]
@@ -479,7 +476,7 @@ print(story.tokens(draft(ids.tolist(), 5)))
 
 # %% [markdown]
 # Let's write the same stories with and without the draft, first greedily and then with tokens drawn at a temperature
-# of 0.8. Both ways of writing use the same random numbers, and the draft makes two guesses per pass.
+# of 0.8. Each time the random numbers are the same, and the draft makes two guesses per pass.
 
 # %%
 exercises.predict("guesses_accepted")
@@ -609,7 +606,7 @@ tell(
 # - **Everything but the block.** The largest model of the 2017 paper had 213 million parameters and was trained on
 #   36 million pairs of sentences. Llama 3 has up to 405 billion parameters and was trained on 15,000 billion tokens.
 #   Compared with that, the block has hardly changed.
-# - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Two layers aren't deep.
+# - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Ours have only two layers.
 # - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
 # - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
 #   percent is lost in the differences between three seeds. In a very large training run, such a gain can be worth

@@ -19,7 +19,7 @@ PREDICTIONS = [
             ),
             "rotary positions": (
                 "rotary positions in place of a table",
-                "Yes. A table has to learn what it means to be one token apart, once per position. With rotation, the distance is in the scores from the first step on.",
+                "Yes. A table has to learn separately for each position what it means to be one token apart. With rotation, the distance is in the scores from the first step on.",
             ),
             "untied output": (
                 "a matrix of its own for the output",
@@ -36,7 +36,7 @@ PREDICTIONS = [
         high=7,
         close=0,
         too_low="Changing the positions or the output makes a difference even with two layers and 250 steps.",
-        too_high="Most of them were introduced for deep models, for memory or for speed on other processors, and a small model has none of these problems.",
+        too_high="Most of them were introduced to train deep models, to save memory or to run faster on other processors, and a small model needs none of that.",
         ask_why=True,
     ),
     Prediction(
@@ -88,11 +88,11 @@ PREDICTIONS = [
             ),
             "both": (
                 "in both, because every row has to sum to 1",
-                "The rows do sum to 1 in both. But a head can also spread the weight that it doesn't need evenly, and in one of the models it does.",
+                "The rows do sum to 1 in both. But a head can also spread its unneeded weight evenly, and in one of the models it does.",
             ),
             "neither": (
                 "in neither, because both of them are small",
-                "Size isn't what decides, because one of the two has a sink in nearly every layer.",
+                "Size can't be what matters, because one of the two has a sink in nearly every layer.",
             ),
         },
         ask_why=True,
