@@ -1,6 +1,7 @@
 """What all tests share: one thread a worker, and the same random numbers every time."""
 
 import functools
+import gc
 import json
 import os
 import random
@@ -17,7 +18,12 @@ os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 
 import numpy
 import pytest
+
+gc.disable()  # PyTorch makes so many objects, none of them garbage, that it's a third of the import
 import torch
+
+gc.enable()
+gc.freeze()
 from xdist.scheduler import LoadFileScheduling
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
