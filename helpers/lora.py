@@ -58,12 +58,9 @@ class LoRALinear(nn.Module):
 
     @torch.no_grad()
     def merged(self):
-        """Build the plain layer that computes the same: its matrix is W + (α/r) B A."""
+        """Build the plain nn.Linear that computes the same: its matrix is W + (α/r) B A."""
         linear = nn.utils.skip_init(
-            type(self.base),
-            self.base.in_features,
-            self.base.out_features,
-            self.base.bias is not None,
+            nn.Linear, self.base.in_features, self.base.out_features, self.base.bias is not None
         )
         linear.to(self.base.weight)
         linear.weight.copy_(self.base.weight + self.scale * self.up @ self.down)
