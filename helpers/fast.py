@@ -101,6 +101,8 @@ def linear(x, weight, bias=None):
     """
     if x.numel() * len(weight) < 2**22 or not _for_onednn(x, weight):
         return F.linear(x, weight, bias)
+    if x.dim() > 2:  # here and not further in, where a view couldn't be changed in place later
+        return linear(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
     return _Linear.apply(x, weight, bias)
 
 
@@ -123,18 +125,19 @@ class _Linear(torch.autograd.Function):
         of_x = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
             of_x = linear(gradient, weight.t())
-        rows, x = gradient.flatten(0, -2), x.flatten(0, -2)
         if ctx.needs_input_grad[1]:  # oneDNN is quicker if the result is wider than high
             n, k = weight.shape
-            of_weight = linear(x.t(), rows.t()).t() if n > k else linear(rows.t(), x.t())
+            rows, columns = gradient.t(), x.t()
+            of_weight = linear(columns, rows).t() if n > k else linear(rows, columns)
         if ctx.needs_input_grad[2]:
-            of_bias = rows.sum(0)
+            of_bias = gradient.sum(0)
         return of_x, of_weight, of_bias
 
 
 def _by_onednn(x, weight, bias=None):
-    if not (x.is_contiguous() or x.dim() == 2 and x.t().is_contiguous()):
-        x = x.contiguous()
+    x, weight = (
+        m if m.is_contiguous() or m.t().is_contiguous() else m.contiguous() for m in (x, weight)
+    )
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 

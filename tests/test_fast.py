@@ -195,6 +195,16 @@ def test_linear_equals_pytorchs_with_all_gradients(products, lay, n_in, n_out, b
     assert len(products) == 5
 
 
+@pytest.mark.parametrize("shape", [(64, 256), (4, 16, 256)])
+def test_what_linear_returns_can_be_changed_in_place(products, shape):
+    layer, x = fast.Linear(256, 256), torch.randn(shape)
+    layer(x).mul_(2).sum().backward()
+    mine, layer.weight.grad = layer.weight.grad, None
+    F.linear(x, layer.weight).mul(2).sum().backward()
+    torch.testing.assert_close(mine, layer.weight.grad, atol=1e-4, rtol=1e-5)
+    assert len(products) == 2
+
+
 def test_linear_has_a_second_derivative(products):
     layer, x = fast.Linear(256, 256), torch.randn(64, 256, requires_grad=True)
 
