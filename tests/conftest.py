@@ -38,6 +38,11 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: -seconds(_notebook(item)))  # stable: cells keep their order
 
 
+def pytest_collection_finish():
+    """Let nobody look for garbage among thousands of tests."""
+    gc.freeze()
+
+
 def _notebook(item):
     """Find the built notebook that a test runs, or solves; else the test's own file."""
     lesson = getattr(item, "callspec", None) and item.callspec.params.get("name")

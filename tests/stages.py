@@ -26,9 +26,9 @@ PYTEST = ["pytest", "-n", "2", "-p", "no:benchmark", "--durations=5"]
 NOTEBOOKS = ["tests/test_notebooks.py", "tests/test_solved.py"]
 BROWSER = ["tests/browser"]
 COLAB = ["tests/colab"]
-PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB)]
-# They need no plugin for notebooks, whose import takes seconds.
-PACKAGE += ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
+# All but the notebooks need no plugin for these, whose import takes seconds.
+NO_NBVAL = ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
+PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB), *NO_NBVAL]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,13 @@ QUICK = [
 ALL = [
     *QUICK,
     # Few tests: without stealing, one worker would get both notebooks.
-    Stage("in a second environment, as in Colab", [[*PYTEST, *COLAB, "--dist=worksteal"]]),
+    Stage(
+        "in a second environment, as in Colab", [[*PYTEST, *COLAB, *NO_NBVAL, "--dist=worksteal"]]
+    ),
     # By name, not by the number of tests: the files that take longest happen to come first.
     Stage(
         "in a browser",
-        [[*PYTEST, *BROWSER, "--dist=loadfile", "--no-loadscope-reorder"]],
+        [[*PYTEST, *BROWSER, *NO_NBVAL, "--dist=loadfile", "--no-loadscope-reorder"]],
         kernels=True,
     ),
     Stage("slow tests and mutants", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),

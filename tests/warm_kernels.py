@@ -8,6 +8,7 @@ Run so, it asks the waiting process for a fork, hands Ctrl-C on to it and lives 
 """
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -69,8 +70,11 @@ def ready(env):
 def wait(number):
     """Fork a kernel for everyone who asks, until standard input closes."""
     with socket.socket(fileno=int(number)) as listener:
+        gc.disable()
         for library in LIBRARIES:
             __import__(library)
+        gc.freeze()  # no kernel looks for garbage in what it inherits, and so copies none of it
+        gc.enable()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a kernel ended
         while True:
             readable, _, _ = select.select([listener, sys.stdin], [], [])
