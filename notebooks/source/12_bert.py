@@ -161,7 +161,7 @@ exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
 # Here's the model. As in BERT, its layers are post-norm (lesson 07). It has two encoder layers and 64 numbers
-# per token, and a layer on top turns each vector into one logit per word. Next we'll train it for 500 steps
+# per token, and a layer on top turns each vector into one logit per word. Next we'll train it for 700 steps
 # and then give it the two gaps from the beginning.
 
 # %%
@@ -180,7 +180,7 @@ def fresh_bert(seed=0):
     return bert.MaskedLanguageModel(bert.BertEncoder(config))
 
 
-def learn_to_fill(model, steps=500, always_mask=False, peak=4e-3):
+def learn_to_fill(model, steps=700, always_mask=False, peak=4e-3):
     draw, losses = torch.Generator().manual_seed(0), []
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
     for step in tqdm(range(steps), desc="filling gaps"):
@@ -737,7 +737,7 @@ def recognised(model):
 rates = {"mixed": recognised(small_bert), "always": recognised(always)}
 exercises.reveal(
     "nothing_is_hidden",
-    measured="equal" if abs(rates["mixed"] - rates["always"]) < 0.1 else max(rates, key=rates.get),
+    measured="equal" if abs(rates["mixed"] - rates["always"]) < 0.05 else max(rates, key=rates.get),
 )
 print(
     f"visible words recognised: trained with 80/10/10 {rates['mixed']:.0%}, always [MASK] {rates['always']:.0%}"

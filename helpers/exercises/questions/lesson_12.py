@@ -182,7 +182,7 @@ PREDICTIONS = [
                 "It has had more gaps to practise on. But it was never asked about a visible word.",
             ),
             "equal": (
-                "both about equally often, within 10 points",
+                "both about equally often, within 5 points",
                 "Every position can attend to itself, so copying would be easy. But only one of them was ever asked to.",
             ),
         },
