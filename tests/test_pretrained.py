@@ -353,9 +353,9 @@ def test_minilm_attends_and_refuses_nothing(minilm):
         minilm.model(torch.ones(1, 513, dtype=torch.long))
 
 
-def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm):
+def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm, monkeypatch):
     texts = ["A dog runs.", "It rained all day, and the river rose.", "Yes"]
-    vectors = minilm.sentence_vectors(texts, batch_size=2, quick=False)
+    vectors = minilm.sentence_vectors(texts, batch_size=2)
     torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(3))
     for text, vector in zip(texts, vectors, strict=True):
         with torch.inference_mode():
@@ -363,10 +363,13 @@ def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm):
         torch.testing.assert_close(vector, mean / mean.norm(), atol=1e-5, rtol=0)
     near, far = minilm.sentence_vectors(["The dog is running.", "Stocks fell."]) @ vectors[0]
     assert near > far + 0.3
+    monkeypatch.setitem(vars(minilm), "_bf16_pays", True)
     quick = minilm.sentence_vectors(texts, quick=True)
     assert quick.dtype == torch.float32
     assert not torch.equal(quick, vectors)
     torch.testing.assert_close(quick @ quick.T, vectors @ vectors.T, atol=5e-3, rtol=0)
+    monkeypatch.setitem(vars(minilm), "_bf16_pays", False)
+    assert torch.equal(minilm.sentence_vectors(texts, quick=True), minilm.sentence_vectors(texts))
     with pytest.raises(ValueError, match="expected a list of texts"):
         minilm.sentence_vectors("one text")
 
