@@ -19,11 +19,10 @@ os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 import numpy
 import pytest
 
-gc.disable()  # PyTorch makes so many objects, none of them garbage, that it's a third of the import
-import torch
+from helpers import memory
 
-gc.enable()
-gc.freeze()
+with memory.nothing_collected():  # a third of the import
+    import torch
 from xdist.scheduler import LoadFileScheduling
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
