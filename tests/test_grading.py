@@ -200,7 +200,7 @@ def test_a_deadly_submission_harms_nothing_and_earns_only_its_answers(tmp_path, 
 
 
 def test_an_answer_without_end_costs_only_its_own_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(compare, "SECONDS", 2)
+    monkeypatch.setattr(compare, "SECONDS", 4)
     notebook = solved(PARTS)
     put(notebook, "causal_mask", "def causal_mask(length):\n    while True:\n        pass")
     rows = grade.grade(hand_in(tmp_path, "slow", notebook), not WALLS)
