@@ -101,9 +101,8 @@ def linear(x, weight, bias=None):
     """
     if x.numel() * len(weight) < 2**22 or not _for_onednn(x, weight):
         return F.linear(x, weight, bias)
-    if x.dim() > 2:  # here and not further in, where a view couldn't be changed in place later
-        return linear(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
-    return _Linear.apply(x, weight, bias)
+    # Flattened here and not further in, where a view couldn't be changed in place later.
+    return _Linear.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
 
 
 def _for_onednn(x, weight):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from waits import PATIENCE
 
 from images import browser
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60_000  # milliseconds; the machine may be busy training something
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 

@@ -1,12 +1,11 @@
 """Lessons in a real JupyterLab, in a real Chromium: what is painted, not only what is stored."""
 
 import pytest
+from waits import PATIENCE
 
 from notebooks import build
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-PATIENCE = 60_000  # milliseconds; the machine may be busy training something
 
 
 def code_of(name):

@@ -9,19 +9,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from waits import ALIVE, PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "03_self_attention_vectors.html"
 PYTHONS = [ROOT / ".venv-site" / part for part in ("bin/python", "Scripts/python.exe")]
-PATIENCE = 60_000  # milliseconds; the machine may be busy training something
-# Whether the formulas are drawn, and the maps and attention views have taken their pictures' place.
-# (When the network rests isn't what counts, and headless Chromium doesn't always tell.)
-SETTLED = """async () => {
-  await window.MathJax?.startup.promise;
-  return [...document.querySelectorAll('.course-still:has(> script)')]
-    .every(still => still.querySelector('[data-painted]'));
-}"""
+# Formulas are drawn, too. (When the network rests isn't what counts, and headless Chromium doesn't
+# always tell.)
+SETTLED = f"async () => {{ await window.MathJax?.startup.promise; return ({ALIVE})(); }}"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 from nbconvert.exporters import HTMLExporter, html
+from waits import ALIVE
 
 from notebooks import build, copies, slides
 
@@ -17,9 +18,6 @@ AS_ON_SLIDES = f"""<style>
   .jp-InputPrompt, .jp-OutputPrompt {{ display: none !important; }}
   .folded .jp-Cell-inputWrapper {{ height: {slides.FOLDED_AWAY}px; overflow: hidden; }}
 </style>"""
-# A map that needs no kernel is higher than the picture whose place it takes.
-ALIVE = """() => [...document.querySelectorAll('.course-still:has(> script)')]
-    .every(still => still.querySelector('[data-painted]'))"""
 HEIGHTS = """folded => [...document.querySelectorAll('.jp-Cell')].map((cell, i) => {
   if (folded[i]) cell.classList.add('folded');
   return cell.getBoundingClientRect().height;
@@ -54,7 +52,7 @@ def heights(chromium, tmp_path_factory):
         text, _ = exporter.from_notebook_node(written)
         path.write_text(text.replace("</head>", f"{AS_ON_SLIDES}</head>"), encoding="utf-8")
         page.goto(path.as_uri())
-        page.wait_for_function(ALIVE)
+        page.wait_for_function(ALIVE)  # a map is higher than the picture whose place it takes
         folded = [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells]
         return page.evaluate(HEIGHTS, folded)
 
