@@ -22,6 +22,15 @@ from helpers import notebook
 # %%
 exercises.warm_up(3)
 
+# %% [markdown]
+# **Pencil.** One.
+
+# %% tags=["hide-input"]
+from helpers.widgets.six_steps import SixSteps
+
+SixSteps(step=1)
+notebook.picture("query_key_value")
+
 # %%
 exercises.predict("one")
 
@@ -74,19 +83,24 @@ def lesson(tmp_path, monkeypatch):
 def test_what_is_on_show_is_counted_part_by_part(lesson):
     core, practice, deeper = minutes.measure(lesson)
     assert [part.name for part in (core, practice, deeper)] == ["Core", "Practice", "Going deeper"]
-    assert (core.words, practice.words, deeper.words) == (10, 3, 2)
+    assert (core.words, practice.words, deeper.words) == (12, 3, 2)
     assert (core.lines, practice.lines, deeper.lines) == (6, 2, 13)
-    assert (core.cells, practice.cells, deeper.cells) == (5, 2, 2)
+    assert (core.cells, practice.cells, deeper.cells) == (6, 2, 2)
     assert (core.exercises, practice.exercises) == (["causal_mask"], [])
-    assert (core.predictions, core.warm_ups, core.figures, core.waiting) == (1, 3, 1, 7)
+    assert (core.predictions, core.warm_ups, core.figures, core.waiting) == (1, 3, 2, 7)
+    assert (core.widgets, core.pencils) == (1, 1)
+    assert core.watching == minutes.film_seconds("query_key_value") > 5
+    assert minutes.film_seconds("encoder_layer") == 0
     assert practice.questions == 1
 
 
-def test_the_minutes_are_the_sum_of_reading_answering_writing_and_waiting(lesson):
+def test_the_minutes_are_an_instructor_s(lesson):
     core = minutes.measure(lesson)[0]
     writing = model.find("causal_mask").minutes
-    reading = 10 / 160 + 6 * 3 / 60
-    assert core.minutes == pytest.approx(reading + 4 + writing + 7 / 60)
+    reading = 12 / 160 + 6 * 3 / 60
+    playing = 2 + 2 + core.watching / 60  # widget, pencil, film
+    answering = 2.5 + 3
+    assert core.minutes == pytest.approx(reading + playing + answering + writing + 7 / 60)
     assert core.first_code == pytest.approx(core.minutes - writing)
 
 
@@ -103,20 +117,23 @@ def test_an_exercise_that_does_not_exist_is_said_to_be_missing(lesson):
 
 def test_each_limit_is_kept_by_its_own_sentence(lesson):
     parts = minutes.measure(lesson)
+    parts[0].first_code = 9.9
     assert minutes.too_much(parts) == [
-        "the lesson has 1 predictions, not 6",
+        "the core has 1 predictions, not 4 to 5",
         "Going deeper: the cell that starts 'x = 1' has 13 lines, not 12",
     ]
     parts[2].long_cells.clear()
-    parts[1].predictions = 5  # those at home count too
+    parts[0].predictions = 4
     assert minutes.too_much(parts) == []
+    parts[0].questions = 2
+    assert minutes.too_much(parts) == ["the core has 2 questions, not 1"]
     parts[0].words += 160 * 50
     parts[0].lines = 151
-    parts[0].first_code = 8.1
+    parts[0].first_code = 10.1
     told = " | ".join(minutes.too_much(parts))
     assert "minutes, not 50" in told
     assert "151 lines of code" in told
-    assert "after 8.1 minutes" in told
+    assert "after 10.1 minutes" in told
     parts[0].first_code = None
     assert "the core has no exercise" in minutes.too_much(parts)
 
@@ -131,7 +148,10 @@ def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
 def test_a_lesson_keeps_to_its_limits(source):
     parts = minutes.measure(source)
     complaints = minutes.too_much(parts) if minutes.is_second_edition(parts) else []
-    assert not complaints, "\n".join(complaints)
+    if source.name[:2] in minutes.NOT_YET:
+        assert complaints, f"take {source.name[:2]} out of minutes.NOT_YET: it keeps to its limits"
+    else:
+        assert not complaints, "\n".join(complaints)
 
 
 def test_the_table_has_a_row_a_part(lesson, monkeypatch, capsys):

@@ -80,6 +80,8 @@ class Exercise:
         The solution as a learner would write it, which mistakes are edits of; `reference` if None.
     lesson : int, default=-1
         Filled in from the file it stands in.
+    pytorch : str, default=""
+        What of PyTorch it takes, each with a tiny example in `backticks`; the heading folds it.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Exercise:
     look_at: str
     plain: Callable = None
     lesson: int = -1
+    pytorch: str = ""
 
     @property
     def solution(self):

@@ -126,7 +126,7 @@ def verdict(verdict):
 
 
 def heading(exercise):
-    """Show title, minutes, difficulty, importance and task of an exercise."""
+    """Show title, minutes, difficulty, importance and task; folded, the PyTorch it takes."""
 
     def dots(n):
         return "●" * n + "○" * (5 - n)
@@ -135,10 +135,15 @@ def heading(exercise):
         f"{exercise.minutes} min · difficulty {dots(exercise.difficulty)} ({exercise.difficulty}/5) "
         f"· importance {dots(exercise.importance)} ({exercise.importance}/5)"
     )
+    needed = (
+        f"<details><summary>The PyTorch you need here</summary>{rich(exercise.pytorch)}</details>"
+        if exercise.pytorch
+        else ""
+    )
     return (
         f'<div style="font-size: 15px; line-height: 1.45; max-width: 760px">'
         f'<h4 style="margin: 8px 0 2px">Exercise: {html.escape(exercise.title)}</h4>'
-        f'<span style="opacity: 0.75">{figures}</span><br>{rich(exercise.task)}</div>'
+        f'<span style="opacity: 0.75">{figures}</span><br>{rich(exercise.task)}{needed}</div>'
     )
 
 
