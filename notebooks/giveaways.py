@@ -1,0 +1,156 @@
+"""Measure whether the right answer of a prediction shows in its form, and list where it does.
+
+    python -m notebooks.giveaways          # the whole course, then each lesson's giveaways
+    python -m notebooks.giveaways 07 08    # these lessons alone
+
+Which option turned out right is read from what the notebooks store, so build a lesson first. A form
+picks some of a prediction's options ("the longest"); a guesser who knows nothing would find the
+right one among them as often as chance says. `z` is how far from chance the course is, in standard
+errors: within 2, the form tells nothing. A form that picks all options, or none, picks nothing.
+"""
+
+import argparse
+import math
+import re
+
+import nbformat
+
+from helpers.exercises.content import find
+from notebooks import build
+
+MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
+REASON = re.compile(
+    r"\b(because|since|although|even though|whose|after all|thanks to|due to|in which|where)\b"
+    r"|[:;(]|, (so|as|which|and so|for|or)\b|, (and|but) (it|they|the|each|only)\b"
+)
+HEDGE = re.compile(
+    r"\b(about|almost|hardly|mostly|nearly|somewhat|a little|a bit|roughly|clearly less|up to|"
+    r"usually|often|at most|at least|more than|less than|may|might|can|some|few|most|partly)\b"
+)
+ABSOLUTE = re.compile(
+    r"\b(all|always|any|both|every|exactly|just|never|no|none|nothing|only|completely|same|zero)\b"
+)
+
+
+def _extreme(options, size, pick=max):
+    sizes = [size(option) for option in options]
+    return {i for i, found in enumerate(sizes) if found == pick(sizes)}
+
+
+def _hedging(option):
+    return len(HEDGE.findall(option.lower())) - len(ABSOLUTE.findall(option.lower()))
+
+
+FORMS = {
+    "bare": lambda options: {i for i, text in enumerate(options) if not REASON.search(text)},
+    "longest": lambda options: _extreme(options, len),
+    "shortest": lambda options: _extreme(options, len, min),
+    "first": lambda options: {0},
+    "last": lambda options: {len(options) - 1},
+    "most hedged": lambda options: _extreme(options, _hedging),
+}
+
+
+def measured(cell, name):
+    """Read from a cell's stored outputs what was measured for a prediction that it reveals.
+
+    Parameters
+    ----------
+    cell : NotebookNode
+    name : str
+
+    Returns
+    -------
+    answers : list of str
+        As the learner sees it; empty if nothing is stored.
+    """
+    names = build.REVEAL.findall(cell.source)
+    shown = [
+        MEASURED.match(output.get("data", {}).get("text/plain", ""))
+        for output in cell.get("outputs", [])
+    ]
+    shown = [found[1] for found in shown if found]
+    return [answer for known, answer in zip(names, shown, strict=False) if known == name]
+
+
+def answered(only=()):
+    """List the predictions with options that the notebooks ask, and which option is right.
+
+    Parameters
+    ----------
+    only : tuple of str, default=()
+        How the lessons' names start; all lessons without it.
+
+    Returns
+    -------
+    found : list of (str, str, list of str, int)
+        The lesson's number, the prediction's name, its options, the right one's index.
+    """
+    found = []
+    for path in sorted(build.NOTEBOOKS.glob("*.ipynb")):
+        if only and not path.name.startswith(only):
+            continue
+        cells = nbformat.read(path, as_version=4).cells
+        for name, _, reveal in build.predictions(cells):
+            options = [text for text, _ in find(name, "prediction").options.values()]
+            found += [
+                (path.name[:2], name, options, options.index(answer))
+                for answer in measured(cells[reveal], name)
+                if answer in options
+            ]
+    return found
+
+
+def score(predictions, form):
+    """Count how often a form picks the right option, beside chance.
+
+    Parameters
+    ----------
+    predictions : list of (str, str, list of str, int)
+        From `answered`.
+    form : function of list of str
+        Returns the indices that it picks.
+
+    Returns
+    -------
+    hits, asked : int
+        How often the right option was among those picked, and of how many predictions.
+    expected, z : float
+        What chance would hit, and how far off that is in standard errors.
+    """
+    hits = asked = 0
+    expected = variance = 0.0
+    for _, _, options, right in predictions:
+        picked = form(options)
+        if 0 < len(picked) < len(options):
+            chance = len(picked) / len(options)
+            hits, asked = hits + (right in picked), asked + 1
+            expected, variance = expected + chance, variance + chance * (1 - chance)
+    return hits, asked, expected, (hits - expected) / math.sqrt(variance or 1)
+
+
+def main(arguments=None):
+    """Print the table of forms, and for each prediction the forms that pick the right option.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands on the command line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 07")
+    predictions = answered(tuple(parser.parse_args(arguments).only))
+    print(f"{'right option is':16}{'found':>8}{'of':>5}{'chance':>8}{'z':>7}")
+    for name, form in FORMS.items():
+        hits, asked, expected, z = score(predictions, form)
+        print(f"{name:16}{hits:8}{asked:5}{expected:8.1f}{z:7.1f}")
+    for lesson, name, options, right in predictions:
+        told = [form for form, picks in FORMS.items() if picks(options) == {right}]
+        print(f"\n{lesson} {name}: {', '.join(told) or 'nothing tells'}")
+        for i, option in enumerate(options):
+            reason = "" if REASON.search(option) else " [bare]"
+            print(f"   {'*' if i == right else ' '} {option}{reason}")
+
+
+if __name__ == "__main__":
+    main()
