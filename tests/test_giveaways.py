@@ -6,7 +6,8 @@ import re
 import nbformat
 import pytest
 
-from notebooks import build, giveaways as forms
+from notebooks import build
+from notebooks import giveaways as forms
 
 NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
 ASSERTION = re.compile(r"^\s*assert\b|\btorch\.testing\.|\bassert_\w+\(", re.MULTILINE)
