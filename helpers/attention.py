@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import Linear, fused_attention
+from helpers.fast import fused_attention
 from helpers.masks import check_mask
 
 
@@ -222,7 +222,7 @@ class MultiHeadAttention(nn.Module):
     one (D, D) matrix, and likewise those of the keys and values.
 
     Like PyTorch's layer, and unlike the formula, each projection has a bias. Each is an nn.Linear,
-    here in a form that trains faster, and stores its matrix transposed.
+    which stores its matrix transposed.
 
     Parameters
     ----------
@@ -232,6 +232,8 @@ class MultiHeadAttention(nn.Module):
         Number of heads; must divide `d_model`. Each head is K = D / H wide.
     dropout : float, default=0.0
         Share of attention weights set to zero while training.
+    d_kv : int, default=None
+        Width of all keys of a position together, and of all values; None means `d_model`.
 
     Raises
     ------
@@ -243,19 +245,19 @@ class MultiHeadAttention(nn.Module):
     Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2.
     """
 
-    def __init__(self, d_model, n_heads, dropout=0.0):
+    def __init__(self, d_model, n_heads, dropout=0.0, d_kv=None):
         super().__init__()
         if n_heads < 1 or d_model % n_heads:
             raise ValueError(
                 f"the heads share the width equally, so n_heads must divide d_model; got "
                 f"d_model={d_model}, n_heads={n_heads}."
             )
-        self.n_heads = n_heads
+        self.n_heads, self.d_head = n_heads, d_model // n_heads
         self.dropout = dropout
-        self.query_proj = Linear(d_model, d_model)  # W_Q
-        self.key_proj = Linear(d_model, d_model)  # W_K
-        self.value_proj = Linear(d_model, d_model)  # W_V
-        self.out_proj = Linear(d_model, d_model)  # W_O
+        self.query_proj = nn.Linear(d_model, d_model)  # W_Q
+        self.key_proj = nn.Linear(d_model, d_kv or d_model)  # W_K
+        self.value_proj = nn.Linear(d_model, d_kv or d_model)  # W_V
+        self.out_proj = nn.Linear(d_model, d_model)  # W_O
         # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
             nn.init.xavier_uniform_(linear.weight)
@@ -306,7 +308,7 @@ class MultiHeadAttention(nn.Module):
 
     def split_heads(self, x):
         """Cut the last dimension into heads, (B, T, D) -> (B, H, T, K)."""
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def merge_heads(self, x):
         """Concatenate the heads, (B, H, T, K) -> (B, T, D)."""

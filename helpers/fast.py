@@ -6,7 +6,6 @@ cores.
 """
 
 import copy
-import time
 from contextlib import nullcontext
 from functools import lru_cache
 
@@ -14,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from helpers.masks import check_mask
 
@@ -66,105 +64,6 @@ def none_if_full(mask):
     mask : bool Tensor of the same shape, or None if it holds nothing but True
     """
     return None if mask.all() else mask
-
-
-class Linear(nn.Linear):
-    """The same as ``nn.Linear``, quicker in training on some processors; see `linear`.
-
-    In evaluation mode it is ``nn.Linear``, so that a trained model's results are PyTorch's own to
-    the last digit.
-    """
-
-    def forward(self, x):
-        """Map (..., in_features) to (..., out_features)."""
-        return linear(x, self.weight, self.bias) if self.training else super().forward(x)
-
-
-def linear(x, weight, bias=None):
-    """The same as ``F.linear(x, weight, bias)``, quicker on some processors.
-
-    PyTorch leaves products in single precision to Intel's MKL, which is slower than need be on
-    another maker's processor. It brings along a second library, oneDNN, but asks that for other
-    precisions only. Measured on an AMD processor with AVX-512: 5.1 ms instead of 11.5 for 2,048
-    rows and 256 × 1,024 weights, and two thirds of the time for a whole training step. Small
-    products aren't worth the detour.
-
-    Parameters
-    ----------
-    x : Tensor of shape (..., K)
-    weight : Tensor of shape (N, K)
-    bias : Tensor of shape (N,), default=None
-
-    Returns
-    -------
-    x : Tensor of shape (..., N)
-    """
-    if x.numel() * len(weight) < 2**22 or not _for_onednn(x, weight):
-        return F.linear(x, weight, bias)
-    # Flattened here and not further in, where a view couldn't be changed in place later.
-    return _Linear.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
-
-
-def _for_onednn(x, weight):
-    single = x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu" and x.dim() > 1
-    # What watches, rewrites or rounds PyTorch's operators has to meet the plain one.
-    watched = torch.compiler.is_compiling() or is_in_torch_dispatch_mode()
-    return single and not watched and not torch.is_autocast_enabled("cpu") and onednn_pays()
-
-
-class _Linear(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, bias):
-        ctx.save_for_backward(x, weight)
-        return _by_onednn(x, weight, bias)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        x, weight = ctx.saved_tensors
-        of_x = of_weight = of_bias = None
-        if ctx.needs_input_grad[0]:
-            of_x = linear(gradient, weight.t())
-        if ctx.needs_input_grad[1]:  # oneDNN is quicker if the result is wider than high
-            n, k = weight.shape
-            rows, columns = gradient.t(), x.t()
-            of_weight = linear(columns, rows).t() if n > k else linear(rows, columns)
-        if ctx.needs_input_grad[2]:
-            of_bias = gradient.sum(0)
-        return of_x, of_weight, of_bias
-
-
-def _by_onednn(x, weight, bias=None):
-    x, weight = (
-        m if m.is_contiguous() or m.t().is_contiguous() else m.contiguous() for m in (x, weight)
-    )
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-
-
-@lru_cache(maxsize=1)
-def onednn_pays():
-    """Tell whether oneDNN multiplies 1.5 times as fast as what PyTorch would take; measured once.
-
-    Returns
-    -------
-    pays : bool
-    """
-    if not torch.backends.mkldnn.is_available() or not hasattr(
-        torch.ops.mkldnn, "_linear_pointwise"
-    ):
-        return False
-    with torch.inference_mode():
-        x = torch.ones(512, 512)
-        return _seconds(lambda: x @ x) > 1.5 * _seconds(lambda: _by_onednn(x, x))
-
-
-def _seconds(compute):
-    """Take the shortest of five runs."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        compute()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def few_rows(linear, x):
@@ -300,7 +199,11 @@ def _turns(length, width, base, dtype, device):
 
 
 def bf16_pays(device):
-    """Tell whether bf16 pays: on a GPU that has it, on a CPU that is 1.5 times as fast with it.
+    """Tell whether bf16 pays: on a GPU that has it, and on a CPU that multiplies it by itself.
+
+    Decided by what the processor is and never by a clock, so that a model computes the same
+    numbers however busy the machine is. Measured on an AMD processor with AVX-512: half the time
+    for products of 512 × 512 matrices.
 
     Parameters
     ----------
@@ -309,12 +212,12 @@ def bf16_pays(device):
     Returns
     -------
     pays : bool
-        On a CPU, measured.
     """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
-    plain, halved = torch.ones(512, 512), torch.ones(512, 512, dtype=torch.bfloat16)
-    return _seconds(lambda: linear(plain, plain)) > 1.5 * _seconds(lambda: halved @ halved)
+    # Versions of PyTorch that don't list what the processor can do compute in 32 bits.
+    able = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 
 
 class InSixteenBits(nn.Module):

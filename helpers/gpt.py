@@ -17,17 +17,18 @@ from helpers.attention import (
     scaled_dot_product_attention,
 )
 from helpers.caches import KeyValueCache
-from helpers.fast import Linear, few_rows, fused_attention, rotated
-from helpers.layers import ACTIVATIONS, Dropout, EncoderLayer, inference
+from helpers.fast import few_rows, fused_attention, rotated
+from helpers.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.masks import causal_mask
 from helpers.modern import RMSNorm, SwiGLU
 from helpers.positions import LearnedPositions, rotate_positions
 from helpers.transformer import check_ids
 
+NORMS = {"layer": nn.LayerNorm, "rms": RMSNorm}
 CHOICES = {
     "positions": ("learned", "rotary"),
     "activation": (*ACTIVATIONS, "swiglu"),
-    "norm": ("layer", "rms"),
+    "norm": tuple(NORMS),
 }
 
 
@@ -108,11 +109,8 @@ class CausalSelfAttention(MultiHeadAttention):
     """
 
     def __init__(self, d_model, n_heads, n_kv_heads=None, rotary=False):
-        super().__init__(d_model, n_heads)
+        super().__init__(d_model, n_heads, d_kv=d_model // n_heads * (n_kv_heads or n_heads))
         self.n_kv_heads, self.rotary = n_kv_heads or n_heads, rotary
-        if self.n_kv_heads != n_heads:
-            d_kv = d_model // n_heads * self.n_kv_heads
-            self.key_proj, self.value_proj = Linear(d_model, d_kv), Linear(d_model, d_kv)
 
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
@@ -136,8 +134,7 @@ class CausalSelfAttention(MultiHeadAttention):
 
     def project_key_value(self, key, value, start=0):
         """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
-        projected = self.key_proj(key), self.value_proj(value)
-        k, v = (x.unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2) for x in projected)
+        k, v = super().project_key_value(key, value)
         return (self.rotate(k, start) if self.rotary else k), v
 
     def rotate(self, x, start):
@@ -146,8 +143,8 @@ class CausalSelfAttention(MultiHeadAttention):
         return rotated(x, start) if precise else rotate_positions(x, start)
 
 
-class GPTLayer(EncoderLayer):
-    """An encoder layer whose self-attention takes a causal mask and a cache.
+class GPTLayer(nn.Module):
+    """Causal self-attention, feed-forward: an encoder layer whose attention takes a cache.
 
     Parameters
     ----------
@@ -159,18 +156,17 @@ class GPTLayer(EncoderLayer):
     """
 
     def __init__(self, config):
+        super().__init__()
         c, gated = config, config.activation == "swiglu"
         d_ff = c.d_ff or round(c.d_model * (8 / 3 if gated else 4))
-        plain = "relu" if gated else c.activation  # with "swiglu" the network is replaced below
-        super().__init__(c.d_model, c.n_heads, d_ff, c.dropout, c.norm_first, plain, c.norm_eps)
         self.self_attention = CausalSelfAttention(
             c.d_model, c.n_heads, c.n_kv_heads, c.positions == "rotary"
         )
-        if gated:
-            self.feed_forward = SwiGLU(c.d_model, d_ff)
-        if c.norm == "rms":
-            self.residual_1.norm = RMSNorm(c.d_model, c.norm_eps)
-            self.residual_2.norm = RMSNorm(c.d_model, c.norm_eps)
+        self.feed_forward = (
+            SwiGLU(c.d_model, d_ff) if gated else FeedForward(c.d_model, d_ff, c.activation)
+        )
+        around = (c.d_model, c.dropout, c.norm_first, c.norm_eps, NORMS[c.norm])
+        self.residual_1, self.residual_2 = Residual(*around), Residual(*around)
 
     def forward(self, x, mask=None, cache=None):
         """Map (B, T, D) to (B, T, D); with a `cache`, T counts the new positions only."""
@@ -200,10 +196,9 @@ class GPT(nn.Module):
         )
         self.dropout = Dropout(c.dropout)
         self.layers = nn.ModuleList(GPTLayer(c) for _ in range(c.n_layers))
-        norm = RMSNorm if c.norm == "rms" else nn.LayerNorm
         # In post-norm the last layer ends with a norm of its own.
-        self.norm = norm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
-        self.output_proj = Linear(c.d_model, c.vocab_size, bias=False)
+        self.norm = NORMS[c.norm](c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
+        self.output_proj = nn.Linear(c.d_model, c.vocab_size, bias=False)
         self._initialise()
         if c.tie_embeddings:
             self.output_proj.weight = self.embedding.weight

@@ -71,8 +71,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model, d_ff, activation="relu"):
         super().__init__()
-        self.linear_1 = fast.Linear(d_model, d_ff)
-        self.linear_2 = fast.Linear(d_ff, d_model)
+        self.linear_1 = nn.Linear(d_model, d_ff)
+        self.linear_2 = nn.Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
         # The paper gives no initialisation; Xavier is what nn.Transformer uses.
         for linear in (self.linear_1, self.linear_2):
@@ -97,6 +97,8 @@ class Residual(nn.Module):
         True (pre-norm): x + Sublayer(LayerNorm(x)).
     norm_eps : float
         Added to the variance inside LayerNorm's root.
+    norm : type, default=nn.LayerNorm
+        Another kind of norm, called as ``norm(d_model, eps)``.
 
     Source
     ------
@@ -104,9 +106,9 @@ class Residual(nn.Module):
     Layer Normalization in the Transformer Architecture", for pre-norm.
     """
 
-    def __init__(self, d_model, dropout, norm_first, norm_eps):
+    def __init__(self, d_model, dropout, norm_first, norm_eps, norm=nn.LayerNorm):
         super().__init__()
-        self.norm = nn.LayerNorm(d_model, eps=norm_eps)
+        self.norm = norm(d_model, norm_eps)
         self.dropout = Dropout(dropout)
         self.norm_first = norm_first
 

@@ -8,8 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import Linear
-
 
 class RMSNorm(nn.Module):
     """Divide each vector by its root mean square; a LayerNorm without the mean and the bias.
@@ -54,9 +52,9 @@ class SwiGLU(nn.Module):
 
     def __init__(self, d_model, d_ff):
         super().__init__()
-        self.gate = Linear(d_model, d_ff, bias=False)  # W in the paper
-        self.linear_1 = Linear(d_model, d_ff, bias=False)  # V
-        self.linear_2 = Linear(d_ff, d_model, bias=False)  # W_2
+        self.gate = nn.Linear(d_model, d_ff, bias=False)  # W in the paper
+        self.linear_1 = nn.Linear(d_model, d_ff, bias=False)  # V
+        self.linear_2 = nn.Linear(d_ff, d_model, bias=False)  # W_2
 
     def forward(self, x):
         """Map (..., D) to (..., D)."""

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from helpers.attention import AdditiveAttention, MultiplicativeAttention
-from helpers.fast import Linear
 from helpers.layers import inference
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -239,7 +238,7 @@ class Seq2Seq(nn.Module):
         decoders = {"none": Decoder, "additive": BahdanauDecoder}
         self.encoder = Encoder(config)
         self.decoder = decoders.get(config.attention, LuongDecoder)(config)
-        self.output_proj = Linear(config.d_hidden, config.tgt_vocab_size)
+        self.output_proj = nn.Linear(config.d_hidden, config.tgt_vocab_size)
 
     def forward(self, src_ids, tgt_ids, keep=None):
         """Predict, at every target position, the next token.

@@ -46,7 +46,7 @@ class TrainingSettings:
     average_decay : float, default=0.0
         0 keeps the weights as they are; 0.999 validates and returns an exponential moving average.
     precision : {"auto", "fp32", "bf16"}, default="fp32"
-        "auto" measures whether bf16 products are faster on this device.
+        "auto" takes bf16 where the processor multiplies it by itself; see `fast.bf16_pays`.
     seed : int, default=0
         Of the order of the batches.
     pad_id : int, default=0

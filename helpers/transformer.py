@@ -14,7 +14,7 @@ from torch import nn
 
 from helpers.attention import recorded_weights
 from helpers.caches import DecoderCache
-from helpers.fast import Linear, few_rows, none_if_full
+from helpers.fast import few_rows, none_if_full
 from helpers.layers import DecoderLayer, Dropout, EncoderLayer, inference
 from helpers.masks import causal_mask, padding_mask
 from helpers.positions import sinusoidal_positions
@@ -115,7 +115,7 @@ class Transformer(nn.Module):
         # In pre-norm nothing has normalised the sum that leaves the last layer, so one norm more.
         self.encoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.decoder_norm = nn.LayerNorm(c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
-        self.output_proj = Linear(c.d_model, c.tgt_vocab_size, bias=False)
+        self.output_proj = nn.Linear(c.d_model, c.tgt_vocab_size, bias=False)
         self.dropout = Dropout(c.dropout)
         self.register_buffer(
             "positions", sinusoidal_positions(c.max_len, c.d_model), persistent=False

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from torch import nn
 
 from helpers import exercises
 from helpers.attention import MultiHeadAttention
 from helpers.decoding import greedy
-from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, gpt2_state
+from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, GPTLayer, gpt2_state
 from helpers.masks import causal_mask
 
 SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
@@ -180,3 +181,25 @@ def test_a_wrong_choice_is_refused(changed, words):
 def test_ids_that_do_not_fit_are_refused(ids, words):
     with pytest.raises(ValueError, match=words):
         make()(ids)
+
+
+@pytest.mark.parametrize(
+    "changed", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1}, {"activation": "swiglu", "norm": "rms"}]
+)
+def test_every_choice_starts_alike_with_biases_of_zero(changed):
+    model = make(**changed)
+    biases = [p for name, p in model.named_parameters() if name.endswith("bias")]
+    assert biases
+    assert all(not bias.any() for bias in biases)
+
+
+def test_a_layer_is_built_of_its_parts_once(monkeypatch):
+    made, plain = [], nn.Linear.__init__
+
+    def counted(linear, *args, **kwargs):
+        made.append(linear)
+        plain(linear, *args, **kwargs)
+
+    monkeypatch.setattr(nn.Linear, "__init__", counted)
+    layer = GPTLayer(GPTConfig(**SMALL, n_kv_heads=2, activation="swiglu", norm="rms"))
+    assert set(made) == {m for m in layer.modules() if isinstance(m, nn.Linear)}
