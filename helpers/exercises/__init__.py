@@ -12,6 +12,7 @@ import ipywidgets as widgets
 from helpers.exercises import panels
 from helpers.exercises.edits import source_of
 from helpers.exercises.model import find
+from helpers.exercises.own_file import fill_in, is_mine, mine, my_transformer, whose
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, progress
 from helpers.exercises.quizzes import quiz
@@ -19,9 +20,9 @@ from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
-    "Verdict", "check", "export_progress", "guess", "heading", "hint", "import_progress", "predict",
-    "progress", "quiz", "reference", "reveal", "solution", "solved",
-    "warm_up",
+    "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress",
+    "is_mine", "mine", "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
+    "solution", "solved", "warm_up", "whose",
 ]  # fmt: skip
 
 _hints_given = {}

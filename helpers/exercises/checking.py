@@ -6,11 +6,11 @@ import linecache
 import sys
 import traceback
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from helpers.exercises import advice, compare, diagnosis, panels
+from helpers.exercises import advice, compare, diagnosis, own_file, panels
 from helpers.exercises.model import find
 from helpers.exercises.progress import record
 
@@ -31,18 +31,23 @@ class Verdict:
         What to tell the learner.
     picture : str, default=""
         HTML: expected and got, side by side.
+    kept : str, default=""
+        Where in the learner's file a right answer went.
     """
 
     passed: bool
     mistake: str
     message: str
     picture: str = ""
+    kept: str = ""
 
     def __repr__(self):
         sign = "✓ right" if self.passed else "○" if self.mistake == "not attempted" else "✗"
-        return (
+        kept = f"\n{self.kept}" if self.kept else ""
+        said = (
             f"{sign}: {self.message}" if self.passed else f"{sign} {self.mistake}: {self.message}"
         )
+        return said + kept
 
     def _repr_html_(self):
         return panels.verdict(self)
@@ -71,6 +76,8 @@ def check(name, answer):
         Shows itself in a notebook. `check` itself never raises, whatever the answer does.
     """
     verdict = judge(name, answer)
+    if verdict.passed:
+        verdict = replace(verdict, kept=own_file.keep(name, answer))
     attempted = verdict.mistake not in ("not attempted", "unknown exercise")
     if attempted and (note := record("exercises", name, verdict.passed, verdict.mistake)):
         print(note)

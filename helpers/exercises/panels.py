@@ -118,6 +118,8 @@ def mark(share, label, side):
 def verdict(verdict):
     """Show a verdict as a panel."""
     body = rich(verdict.message) + verdict.picture
+    if verdict.kept:
+        body += f'<div style="white-space: pre-wrap; margin-top: 4px">{rich(verdict.kept)}</div>'
     if verdict.passed:
         return panel("right", body)
     if verdict.mistake == "not attempted":

@@ -30,13 +30,17 @@ _unsaved = {}  # path -> changes that could not be written yet; the next one tak
 _complained = set()  # paths about which the learner has been told
 
 
+def folder():
+    """Return the learner's folder: COURSE_PROGRESS, or else the one that the notebook runs in."""
+    return Path(os.environ.get("COURSE_PROGRESS") or Path.cwd())
+
+
 def _path():
-    """Where the file is: in COURSE_PROGRESS, or else in the folder that the notebook runs in."""
-    folder = Path(os.environ.get("COURSE_PROGRESS") or Path.cwd())
-    if (folder / OLD_FILE).exists() and not (folder / FILE).exists():
+    here = folder()
+    if (here / OLD_FILE).exists() and not (here / FILE).exists():
         with contextlib.suppress(OSError):
-            os.replace(folder / OLD_FILE, folder / FILE)
-    return (folder / FILE).resolve()  # a link stays a link: what it points to is written
+            os.replace(here / OLD_FILE, here / FILE)
+    return (here / FILE).resolve()  # a link stays a link: what it points to is written
 
 
 def load():
