@@ -27,7 +27,7 @@ help:
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make images                 redraw the pictures"
-	@echo "make site                   the course as static pages, in site/build/html"
+	@echo "make site                   the course as static pages, in web/build/html"
 	@echo "make picture                record the README's moving picture, in a browser"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
@@ -42,22 +42,22 @@ lab: $(STAMP)
 
 # The slide show is for teachers only, so it is installed here and not by `make lab`.
 teach: $(SLIDES_STAMP)
-	$(PY) class/teach.py "$(LESSON)" $(AS_ROOT) $(if $(PORT),--port=$(PORT))
+	$(PY) -m teaching.teach "$(LESSON)" $(AS_ROOT) $(if $(PORT),--port=$(PORT))
 
 class: $(STAMP)
 	$(PY) -m notebooks.copies class
 
 class-view: $(STAMP)
-	$(PY) class/view.py
+	$(PY) -m teaching.view
 
 # The proxy comes from npm, so node has to be there.
 class-test: $(HUB)/.installed
-	OMP_NUM_THREADS=1 $(HUB)/bin/python class/hub/trial.py --learners $(or $(LEARNERS),4) \
+	OMP_NUM_THREADS=1 $(HUB)/bin/python teaching/hub/trial.py --learners $(or $(LEARNERS),4) \
 		--proxy $(HUB)/node_modules/.bin/configurable-http-proxy
 
 grade: $(STAMP)
 	@[ -n "$(FOLDER)" ] || { echo "Say where the submissions are: make grade FOLDER=submissions"; exit 1; }
-	$(PY) class/grade.py "$(FOLDER)"
+	$(PY) -m teaching.grade "$(FOLDER)"
 
 quick: $(STAMP)
 	$(PY) tests/stages.py --quick
@@ -75,7 +75,7 @@ images: $(STAMP)
 	$(PY) -m images.draw
 
 site: $(SITE_STAMP)
-	.venv-site/bin/python site/build.py $(ONLY)
+	.venv-site/bin/python -m web.build $(ONLY)
 
 # Not part of `make images`: it needs a browser.
 picture: $(STAMP)
@@ -94,7 +94,7 @@ format: $(STAMP)
 	$(PY) -m ruff format .
 
 clean:
-	rm -rf .venv .venv-colab .venv-hub .venv-site site/build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-colab .venv-hub .venv-site web/build .pytest_cache .ruff_cache .hypothesis
 
 # torch is pinned, so pip never looks for another one. JupyterLab is told not to ask about news and
 # updates: the course needs no network, and a first lesson no pop-up.
@@ -117,8 +117,8 @@ $(STAMP): requirements.txt requirements-minilm.txt
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json
 	@touch $@
 
-$(SLIDES_STAMP): $(STAMP) class/requirements.txt
-	$(PY) -m pip install --quiet --no-deps -r class/requirements.txt
+$(SLIDES_STAMP): $(STAMP) teaching/requirements.txt
+	$(PY) -m pip install --quiet --no-deps -r teaching/requirements.txt
 	@touch $@
 
 $(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
@@ -126,15 +126,15 @@ $(COLAB_STAMP): $(STAMP) tests/colab/requirements.txt tests/colab/environment.py
 	@touch $@
 
 # What builds the site, apart from what learners install.
-$(SITE_STAMP): $(STAMP) site/requirements.txt
+$(SITE_STAMP): $(STAMP) web/requirements.txt
 	$(PY) -m venv .venv-site
-	.venv-site/bin/python -m pip install --quiet -r site/requirements.txt
+	.venv-site/bin/python -m pip install --quiet -r web/requirements.txt
 	@touch $@
 
 # A server's environment on top of the course's, which is found by a path and not installed twice.
-$(HUB)/.installed: $(STAMP) class/hub/requirements.txt
+$(HUB)/.installed: $(STAMP) teaching/hub/requirements.txt
 	$(PY) -m venv $(HUB)
-	$(HUB)/bin/python -m pip install --quiet -r class/hub/requirements.txt \
+	$(HUB)/bin/python -m pip install --quiet -r teaching/hub/requirements.txt \
 		$$(grep -o '^jupyterlab==[^ ]*' requirements.txt)
 	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 		> $$($(HUB)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/course.pth

@@ -23,8 +23,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers import installation
-from helpers.installation import check_installation as check_installation  # lesson 00 calls it here
+from helpers.machine import installation
+from helpers.machine.installation import (
+    check_installation as check_installation,  # lesson 00 calls it here
+)
 
 ROOT = installation.ROOT
 IMAGES = ROOT / "images"
@@ -56,7 +58,7 @@ def set_up(seed=0):
     if installation.in_colab():
         _prepare_colab()
     installation.demand_packages()
-    from helpers import memory
+    from helpers.machine import memory
 
     with memory.nothing_collected():
         import torch

@@ -2,8 +2,8 @@
 
 import torch
 
-from helpers import masks as masks_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
+from helpers.transformer import masks as masks_of
 from images.kit import HEADS, WIDE, Sheet, box, elbow, plus
 
 

@@ -3,11 +3,11 @@
 import torch
 import torch.nn.functional as F
 
-from helpers.decoding import greedy
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
 from helpers.pretrained import toy_models
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BOS, EOS
+from helpers.text.tokenization import BOS, EOS
+from helpers.transformer.decoding import greedy
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
 from images.kit import PALE, WIDE, Sheet, box, cells, elbow, paced, token

@@ -5,9 +5,9 @@ import math
 import torch
 
 from helpers import plots
-from helpers.attention import scaled_dot_product_attention
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.positions import sinusoidal_positions
+from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.positions import sinusoidal_positions
 from images.kit import HEADS, PALE, WIDE, Sheet, box, cells, elbow, plus, token
 
 

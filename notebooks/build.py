@@ -1,4 +1,4 @@
-"""Turn ``notebooks/source/NN_name.py`` into executed ``notebooks/NN_name.ipynb``.
+"""Turn ``notebooks/source/NN_name/lesson.py`` into executed ``notebooks/NN_name.ipynb``.
 
 ``make notebooks`` rebuilds what changed, ``make notebooks ONLY=03`` one lesson,
 ``make notebooks FORCE=1`` all of them, and ``make notebooks ADDRESS=https://github.com/NAME/COURSE``
@@ -37,8 +37,8 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from helpers.atomic_writes import whole_file
-from helpers.fingerprints import fingerprint
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -74,6 +74,33 @@ OPENED = {
 }
 
 
+def lessons(start="", folder=None):
+    """List the lessons' sources.
+
+    Parameters
+    ----------
+    start : str, default=""
+        How their names start, for instance "03".
+    folder : Path, default=None
+        Where they are; ``notebooks/source`` if None.
+
+    Returns
+    -------
+    sources : list of Path
+    """
+    return sorted((folder or SOURCES).glob(f"{start}*/lesson.py"))
+
+
+def source_of(name):
+    """Find the source of the lesson called `name`, for instance "03_self_attention_vectors"."""
+    return SOURCES / name / "lesson.py"
+
+
+def name_of(source):
+    """Name the lesson that a source describes: its folder's name."""
+    return source.parent.name
+
+
 def read_cells(source):
     """Read the cells of a source, a file in ``notebooks/source``, as they stand there."""
     return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent").cells
@@ -94,10 +121,12 @@ def assemble(source):
     """
     cells = [_assemble_cell(cell) for cell in read_cells(source)]
     if not cells or not cells[0].source.startswith("# "):
-        raise ValueError(f"{source.name}: the first cell has to be Markdown that starts '# Title'.")
+        raise ValueError(
+            f"{name_of(source)}: the first cell has to be Markdown that starts '# Title'."
+        )
     title, _, rest = cells[0].source.partition("\n")
     if is_published():
-        link = f"[Open in Colab]({colab_address(source.stem)})"
+        link = f"[Open in Colab]({colab_address(name_of(source))})"
         cells[0].source = f"{title}\n\n{link}\n{rest}"
     _name_cells(cells)
     _fold_answers(cells)
@@ -374,7 +403,7 @@ def build(source, force=False):
     force : bool, default=False
         Build it even so.
     """
-    target = NOTEBOOKS / f"{source.stem}.ipynb"
+    target = NOTEBOOKS / f"{name_of(source)}.ipynb"
     notebook = assemble(source)
     if not force and is_fresh(notebook, target):
         print(f"{target.name}: unchanged", flush=True)
@@ -407,8 +436,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.address:
         set_address(options.address)
-    sources = sorted(SOURCES.glob("*.py"))
-    chosen = [s for s in sources if not options.only or s.name.startswith(tuple(options.only))]
+    chosen = [source for start in options.only or [""] for source in lessons(start)]
     if not chosen:
         sys.exit(f"No lesson in {SOURCES} starts with {' or '.join(options.only)}.")
     for source in chosen:

@@ -1,6 +1,6 @@
 """Make learner's and teacher's copies of the lessons from the same cells.
 
-``make class`` writes both kinds into ``class/copies``: ``learners`` without outputs and without
+``make class`` writes both kinds into ``teaching/copies``: ``learners`` without outputs and without
 teacher's notes, ``teachers`` with outputs, with the notes open and with slides marked. ``make lab``
 opens learner's copies too, in ``my_lessons``, which git ignores: a clone stays clean, and no stored
 output tells an answer. When a lesson changes, the next ``make lab`` brings the change into the copy
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.atomic_writes import whole_file
+from helpers.machine.atomic_writes import whole_file
 from notebooks import slides
-from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh
+from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh, lessons, name_of
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
@@ -127,8 +127,8 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
     originals.mkdir(parents=True, exist_ok=True)
     _take_progress_along(folder)
     made, changed = [], []
-    for source in sorted(sources.glob("*.py")):
-        name = f"{source.stem}.ipynb"
+    for source in lessons(folder=sources):
+        name = f"{name_of(source)}.ipynb"
         new = learners_copy(assemble(source))
         original = _read(originals / name)
         same = original is not None and original.metadata == new.metadata
@@ -138,7 +138,7 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
         known = mine is not None and original is not None
         write(merged(mine, original, new) if known else new, folder / name, keep=mine and not known)
         write(new, originals / name)
-        (changed if known else made).append(source.stem)
+        (changed if known else made).append(name_of(source))
     return made, changed
 
 
@@ -193,8 +193,8 @@ def write_class(out):
     """
     for kind in ("learners", "teachers"):
         (out / kind).mkdir(parents=True, exist_ok=True)
-    for source in sorted(SOURCES.glob("*.py")):
-        notebook, built = assemble(source), NOTEBOOKS / f"{source.stem}.ipynb"
+    for source in lessons():
+        notebook, built = assemble(source), NOTEBOOKS / f"{name_of(source)}.ipynb"
         if not is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
         write(learners_copy(notebook), out / "learners" / built.name)
@@ -214,7 +214,7 @@ def main(arguments=None):
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args(arguments)
     if options.kind == "class":
-        out = options.out or ROOT / "class" / "copies"
+        out = options.out or ROOT / "teaching" / "copies"
         write_class(out)
         print(f"Learner's and teacher's copies are in {out}")
         return

@@ -155,7 +155,7 @@ def measure(source):
     ValueError
         If the lesson names an exercise that does not exist.
     """
-    seconds = _seconds_of(build.NOTEBOOKS / f"{source.stem}.ipynb")
+    seconds = _seconds_of(build.NOTEBOOKS / f"{build.name_of(source)}.ipynb")
     parts, seen = [Part(CORE)], set()
     imported = ", ".join(WIDGETS.findall(source.read_text(encoding="utf-8"))).split(", ")
     widget = re.compile(rf"\b(?:{'|'.join(filter(None, imported)) or '(?!)'})\(")
@@ -301,15 +301,15 @@ def main(arguments=None):
     only = tuple(parser.parse_args(arguments).only)
     print(f"{'lesson and part':44}", *(f"{column:>12}" for column in COLUMNS), sep="")
     complaints = []
-    for source in sorted(build.SOURCES.glob("*.py")):
-        if only and not source.name.startswith(only):
+    for source in build.lessons():
+        if only and not build.name_of(source).startswith(only):
             continue
         parts = measure(source)
         for part in parts:
             cells = (f"{value(part):>12}" for value in COLUMNS.values())
-            print(f"{source.stem + ', ' + part.name:44}", *cells, sep="")
+            print(f"{build.name_of(source) + ', ' + part.name:44}", *cells, sep="")
         if is_second_edition(parts):
-            complaints += [f"{source.stem}: {complaint}" for complaint in too_much(parts)]
+            complaints += [f"{build.name_of(source)}: {complaint}" for complaint in too_much(parts)]
     print("", *complaints, sep="\n")
 
 

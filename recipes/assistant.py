@@ -1,6 +1,6 @@
 """The recipe of the assistants: four adapters for the story model.
 
-``python -m helpers.pretrained.recipes.assistant`` makes all four, measures them and stores what the
+``python -m recipes.assistant`` makes all four, measures them and stores what the
 lesson shows. With names, such as ``instructed sums``, it makes only these. The preferred and the
 gamed one go on from the instructed one.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from helpers.assistant import IGNORE, answer_log_probs, dpo_loss, drift, pad_pairs
 from helpers.data.instructions import (
     KINDS,
     NO_STORY,
@@ -24,7 +23,8 @@ from helpers.data.instructions import (
     story_points,
 )
 from helpers.data.sums import large_sums, sums
-from helpers.lora import trainable_state
+from helpers.models.assistant import IGNORE, answer_log_probs, dpo_loss, drift, pad_pairs
+from helpers.models.lora import trainable_state
 from helpers.pretrained.adapters import save_adapter
 from helpers.pretrained.assistant import ADAPTERS, adapt, adapter_path, load_assistant
 from helpers.pretrained.measured import store
@@ -38,9 +38,7 @@ PREFERRED_ROUNDS = ((480, {"best": 4, "most": NO_STORY}), (320, {"best": 2}))
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults made the bundled adapters."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.assistant", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.assistant", description=__doc__)
     add = parser.add_argument
     add("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
     add("--instructions", type=int, default=300_000, help="how many; each is seen once")

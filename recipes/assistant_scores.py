@@ -1,6 +1,6 @@
 """What the assistants reach, measured on instructions, facts and sums that no training had.
 
-``python -m helpers.pretrained.recipes.assistant_scores`` measures all bundled adapters and stores
+``python -m recipes.assistant_scores`` measures all bundled adapters and stores
 the results for the lesson; with names, such as ``sums``, only those.
 """
 
@@ -8,14 +8,20 @@ import argparse
 
 import torch
 
-from helpers.assistant import answer_log_probs, answer_with_tools, best_of, majority, pad_pairs
 from helpers.data.instructions import KINDS, facts, instructions, read_prompt, story_points
 from helpers.data.sums import final_number, large_sums, sums
+from helpers.models.assistant import (
+    answer_log_probs,
+    answer_with_tools,
+    best_of,
+    majority,
+    pad_pairs,
+)
+from helpers.models.retrieval import bm25
 from helpers.pretrained.assistant import ADAPTERS, Assistant, load_assistant
 from helpers.pretrained.measured import RESULTS, measured, store
-from helpers.pretrained.recipes.assistant import drift_of
 from helpers.pretrained.storyteller import load_storyteller
-from helpers.retrieval import bm25
+from recipes.assistant import drift_of
 
 TERMS = (3, 4, 5)  # how many numbers of up to 49 the sums have that are sampled
 SAMPLES = 16
@@ -240,9 +246,7 @@ def main(argv=None):
     argv : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.assistant_scores", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.assistant_scores", description=__doc__)
     parser.add_argument("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
     results = measured("assistant") if (RESULTS / "assistant.json").exists() else {}
     for name in parser.parse_args(argv).adapters or MEASURES:

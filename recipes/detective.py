@@ -1,6 +1,6 @@
 """The recipe of the detective: the story model, fine-tuned on Sherlock Holmes with LoRA.
 
-``python -m helpers.pretrained.recipes.detective`` trains the adapter anew and writes it over the
+``python -m recipes.detective`` trains the adapter anew and writes it over the
 bundled one. Before and after, it measures bits per byte on pages that were never trained on.
 """
 
@@ -10,16 +10,14 @@ from pathlib import Path
 import torch
 
 from helpers.data.stories import stories
-from helpers.language_modelling import TextTraining, train_on_text
 from helpers.pretrained.adapters import save_adapter
 from helpers.pretrained.detective import ALPHA, DETECTIVE, RANK, build_detective, holmes_pages
+from helpers.training.language_modelling import TextTraining, train_on_text
 
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults made the bundled adapter."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.detective", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.detective", description=__doc__)
     add = parser.add_argument
     add("--steps", type=int, default=150)
     add("--batch-size", type=int, default=16)

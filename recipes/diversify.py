@@ -8,7 +8,7 @@ import random
 
 import sacrebleu
 
-from helpers.tokenization import clean
+from helpers.text.tokenization import clean
 
 
 def other_sources(backward, pairs):

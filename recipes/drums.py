@@ -1,6 +1,6 @@
 """The recipe of the drumming on board: MIDI files in, one small file of strokes out.
 
-``python -m helpers.pretrained.recipes.drums FOLDER`` reads the Groove MIDI Dataset, unpacked, and
+``python -m recipes.drums FOLDER`` reads the Groove MIDI Dataset, unpacked, and
 writes ``helpers/data/real/drums.npz``. It needs mido (``pip install mido``), which nothing else in
 the course does.
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy
 
-from helpers.atomic_writes import whole_file
 from helpers.data.drums import FILE, VOICES
+from helpers.machine.atomic_writes import whole_file
 
 # Which of our nine voices a note of the drum kit counts as, after Gillick et al. (2019), appendix.
 NOTES = {
@@ -66,9 +66,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.drums", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.drums", description=__doc__)
     parser.add_argument("folder", type=Path, help="with info.csv in it")
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args(arguments)

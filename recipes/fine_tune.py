@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from helpers.atomic_writes import whole_file
-from helpers.interruption import StopBetweenSteps
-from helpers.lora import trainable_state
-from helpers.training import learning_rate
+from helpers.machine.atomic_writes import whole_file
+from helpers.models.lora import trainable_state
+from helpers.training.interruption import StopBetweenSteps
+from helpers.training.training import learning_rate
 
 
 @dataclass(frozen=True, kw_only=True)

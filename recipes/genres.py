@@ -1,13 +1,14 @@
 """The recipe of lesson 17's comparison: three ways to split, two models, and poorer tokens.
 
-``python -m helpers.pretrained.recipes.genres`` takes a few minutes of one core. The lesson
+``python -m recipes.genres`` takes a few minutes of one core. The lesson
 trains one model per way itself, and shows these results beside it.
 """
 
 import torch
 
-from helpers.genre_training import linear_logits, logits_of, train_genres
-from helpers.genres import (
+from helpers.pretrained.measured import store
+from helpers.training.genre_training import linear_logits, logits_of, train_genres
+from helpers.training.genres import (
     GENRES,
     N_LEVELS,
     N_VOICES,
@@ -20,7 +21,6 @@ from helpers.genres import (
     stroke_grid,
     tokenized,
 )
-from helpers.pretrained.measured import store
 
 WAYS = ("windows", "performances", "drummers")
 SEEDS = (0, 1, 2)

@@ -1,6 +1,6 @@
 """The recipe of the scaling law: ten GPTs of growing width on the text of the toy grammar.
 
-``python -m helpers.pretrained.recipes.grammar_scaling`` trains nine models and fits a power law to
+``python -m recipes.grammar_scaling`` trains nine models and fits a power law to
 their losses. It then writes down which loss the law predicts for a larger model, and only after
 that trains the larger model. Under ``torchrun`` each process trains some of the nine.
 """
@@ -14,10 +14,10 @@ import torch
 import torch.distributed as dist
 
 from helpers.data.toy_probability import toy_text
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import TextTraining, nats_of_text, train_on_text
+from helpers.machine.processes import Processes
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.measured import measured, store
-from helpers.processes import Processes
+from helpers.training.language_modelling import TextTraining, nats_of_text, train_on_text
 
 NAME = "grammar_scaling"
 WIDTHS = (8, 12, 16, 20, 24, 28, 32, 36, 40)
@@ -28,9 +28,7 @@ N_HEADS = 4
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are what the lesson shows."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.grammar_scaling", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.grammar_scaling", description=__doc__)
     add = parser.add_argument
     add("--steps", type=int, default=1200)
     add("--tokens", type=int, default=2_000_000, help="of the text to train on")

@@ -1,6 +1,6 @@
 """The recipe of the reader.
 
-``python -m helpers.pretrained.recipes.reader`` trains it anew, first on questions about single
+``python -m recipes.reader`` trains it anew, first on questions about single
 sentences (QAMR), then on paragraphs (SQuAD), and writes its adapter over the bundled one.
 """
 
@@ -12,13 +12,13 @@ import torch
 import torch.nn.functional as F
 
 from helpers.data.questions import qamr, squad, xquad
-from helpers.lora import merge_lora
-from helpers.metrics import answer_exact_match, answer_f1
+from helpers.models.lora import merge_lora
 from helpers.pretrained.adapters import load_adapter, save_adapter
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.reader import READER, Reader, build_reader
-from helpers.pretrained.recipes.fine_tune import Example, batches, fine_tune
-from helpers.training import TrainingSettings
+from helpers.training.metrics import answer_exact_match, answer_f1
+from helpers.training.training import TrainingSettings
+from recipes.fine_tune import Example, batches, fine_tune
 
 LONGEST = 192  # tokens of question and text together, in training
 CLS, SEP = 101, 102
@@ -111,9 +111,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.reader", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.reader", description=__doc__)
     parser.add_argument("--out", type=Path, default=READER)
     parser.add_argument("--checkpoint", type=Path, default=Path("reader.checkpoint"))
     parser.add_argument("--sentences", type=float, default=1.0, help="passes over QAMR")

@@ -1,6 +1,6 @@
 """The recipe of the judge of reviews.
 
-``python -m helpers.pretrained.recipes.sentiment`` trains it anew on film reviews and writes its
+``python -m recipes.sentiment`` trains it anew on film reviews and writes its
 adapter over the bundled one.
 """
 
@@ -11,12 +11,12 @@ import torch
 import torch.nn.functional as F
 
 from helpers.data.reviews import film_reviews, product_reviews
-from helpers.lora import merge_lora
+from helpers.models.lora import merge_lora
 from helpers.pretrained.adapters import load_adapter, save_adapter
 from helpers.pretrained.minilm import load_minilm
-from helpers.pretrained.recipes.fine_tune import Example, batches, fine_tune
 from helpers.pretrained.sentiment import SENTIMENT, Sentiment, build_sentiment
-from helpers.training import TrainingSettings
+from helpers.training.training import TrainingSettings
+from recipes.fine_tune import Example, batches, fine_tune
 
 LONGEST = 80  # tokens; longer reviews are cut
 
@@ -49,9 +49,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.sentiment", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.sentiment", description=__doc__)
     parser.add_argument("--out", type=Path, default=SENTIMENT)
     parser.add_argument("--checkpoint", type=Path, default=Path("sentiment.checkpoint"))
     parser.add_argument("--epochs", type=int, default=3)

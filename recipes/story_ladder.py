@@ -1,11 +1,11 @@
 """The recipe of the ladder from an average to a GPT: every rung, three seeds.
 
-``python -m helpers.pretrained.recipes.story_ladder`` takes a few minutes and stores what the
+``python -m recipes.story_ladder`` takes a few minutes and stores what the
 lesson on GPT shows beside the one seed that it trains.
 """
 
-from helpers.letter_models import RUNGS, nats_per_letter, story_letters, train_rung
 from helpers.pretrained.measured import store
+from helpers.training.letter_models import RUNGS, nats_per_letter, story_letters, train_rung
 
 SEEDS = (1, 2, 3)
 

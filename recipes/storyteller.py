@@ -1,6 +1,6 @@
 """The recipe of the story model.
 
-``python -m helpers.pretrained.recipes.storyteller`` trains it anew on the bundled fairy tales and
+``python -m recipes.storyteller`` trains it anew on the bundled fairy tales and
 writes it over the bundled one. Stopped and started again, it goes on where it was.
 """
 
@@ -12,16 +12,14 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from helpers.data.stories import stories
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import TextTraining, train_on_text
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.storyteller import SPECIALS, STORYTELLER, Storyteller
+from helpers.training.language_modelling import TextTraining, train_on_text
 
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults made the bundled model."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.storyteller", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.storyteller", description=__doc__)
     add = parser.add_argument
     add("--d-model", type=int, default=192)
     add("--n-heads", type=int, default=6)

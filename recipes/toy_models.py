@@ -1,6 +1,6 @@
 """The recipe of the toy translators.
 
-``python -m helpers.pretrained.recipes.toy_models gru additive`` trains two of them anew, one after
+``python -m recipes.toy_models gru additive`` trains two of them anew, one after
 the other, and writes their weights over the bundled ones.
 """
 
@@ -10,10 +10,10 @@ import json
 import torch
 from safetensors.torch import save_file
 
-from helpers.atomic_writes import whole_file
-from helpers.interruption import StopBetweenSteps
+from helpers.machine.atomic_writes import whole_file
 from helpers.pretrained.checksums import write_checksums
 from helpers.pretrained.toy_models import EPOCHS, NAMES, toy_data, toy_path, train_toy
+from helpers.training.interruption import StopBetweenSteps
 
 
 def save_toy(toy, path):
@@ -46,9 +46,7 @@ def main(arguments=None):
     arguments : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.toy_models", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.toy_models", description=__doc__)
     parser.add_argument("names", nargs="+", choices=NAMES)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--threads", type=int, default=None)

@@ -1,6 +1,6 @@
 """The recipe of the bundled translator: Multi30k, French to English.
 
-Run as ``python -m helpers.pretrained.recipes.translator``; under ``torchrun`` it trains on several
+Run as ``python -m recipes.translator``; under ``torchrun`` it trains on several
 processes.
 """
 
@@ -15,22 +15,20 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from helpers import metrics
 from helpers.data import corpus
-from helpers.pretrained.recipes import diversify
 from helpers.pretrained.translator import Translator
-from helpers.tokenization import BytePairTokenizer, clean
-from helpers.training import TrainingSettings, train
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import BytePairTokenizer, clean
+from helpers.training import metrics
+from helpers.training.training import TrainingSettings, train
+from helpers.transformer.transformer import Transformer, TransformerConfig
+from recipes import diversify
 
 STAGES = "first", "backward", "second"  # the checkpoints, in this order
 
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are the bundled translator's."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.translator", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.translator", description=__doc__)
     option = parser.add_argument
     option("--out", type=Path, default=Path("runs/translator"), help="folder to write to")
     option("--vocab-size", type=int, default=4000, help="byte-pair pieces, shared by both sides")

@@ -1,6 +1,6 @@
 """The recipe of the bundled Vision Transformer and of its comparison with a CNN.
 
-``python -m helpers.pretrained.recipes.wardrobe`` trains it on 18,000 of the first 20,000 pictures
+``python -m recipes.wardrobe`` trains it on 18,000 of the first 20,000 pictures
 of Fashion-MNIST, beside a CNN of equal size, and writes its weights over the bundled ones; under
 ``torchrun`` on several processes. ``… comparison`` trains both on 300, 3,000 and 20,000
 pictures for equal times and writes what came of it.
@@ -14,9 +14,9 @@ import time
 import torch
 import torch.distributed as dist
 
-from helpers.atomic_writes import whole_file
 from helpers.data.clothes import Pictures, clothes
-from helpers.picture_training import accuracy, train_pictures
+from helpers.machine.atomic_writes import whole_file
+from helpers.models.vit import SmallCNN, VisionTransformer
 from helpers.pretrained.wardrobe import (
     CNN_WIDTHS,
     COMPARISON,
@@ -25,7 +25,7 @@ from helpers.pretrained.wardrobe import (
     untrained_pair,
     wardrobe_config,
 )
-from helpers.vit import SmallCNN, VisionTransformer
+from helpers.training.picture_training import accuracy, train_pictures
 
 N_VALIDATION = 2_000  # the last ones of the 20,000
 N_PICTURES = 300, 3_000, 20_000
@@ -37,9 +37,7 @@ SIZES = "d_model", "n_heads", "n_layers", "d_ff", "patch_size"
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults are the bundled model's."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.wardrobe", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.wardrobe", description=__doc__)
     option, bundled = parser.add_argument, wardrobe_config()
     parser.add_argument("what", nargs="?", choices=["model", "comparison"], default="model")
     for name in SIZES:

@@ -1,6 +1,6 @@
 """The recipe of lesson 12's comparison: what a judge of reviews learns, from how much, and how.
 
-``python -m helpers.pretrained.recipes.ways_to_fine_tune`` measures it anew and writes
+``python -m recipes.ways_to_fine_tune`` measures it anew and writes
 ``ways_to_fine_tune.json``. What is already in the file isn't measured again. LoRA's learning curve
 takes about 20 minutes of one core, everything else together about ten.
 """
@@ -14,20 +14,21 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from helpers.atomic_writes import whole_file
-from helpers.bert import TextClassifier, mean_pool
 from helpers.data.reviews import film_reviews
-from helpers.layers import inference
-from helpers.lora import add_lora
+from helpers.machine.atomic_writes import whole_file
+from helpers.models.bert import TextClassifier, mean_pool
+from helpers.models.lora import add_lora
+from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.minilm import load_minilm
-from helpers.pretrained.recipes.fine_tune import batches
-from helpers.pretrained.recipes.sentiment import LONGEST, examples_of, loss_of
-from helpers.training import TrainingSettings, learning_rate
+from helpers.training.training import TrainingSettings, learning_rate
+from helpers.transformer.layers import inference
+from recipes.fine_tune import batches
+from recipes.sentiment import LONGEST, examples_of, loss_of
 
-OUT = Path(__file__).parents[1] / "ways_to_fine_tune.json"
+OUT = WEIGHTS.parent / "ways_to_fine_tune.json"
 SIZES, DRAWS = (50, 500, 5000), 8
 WAYS, EXAMPLES, PASSES = ("head", "last", "all", "lora4", "lora16"), 1000, 2
-COMMAND = "python -m helpers.pretrained.recipes.ways_to_fine_tune --only curve"
+COMMAND = "python -m recipes.ways_to_fine_tune --only curve"
 CURVE = {50: 20, 500: 4, 5000: 2}  # passes of LoRA over so many reviews
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 
@@ -224,7 +225,7 @@ def main(arguments=None):
         Those of the command line.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.ways_to_fine_tune", description=__doc__
+        prog="python -m recipes.ways_to_fine_tune", description=__doc__
     )
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--only", choices=("frozen", "ways", "curve"), default=None)

@@ -1,6 +1,6 @@
 """The recipe that measures what changed since 2017: the block of then, each change alone, all.
 
-``python -m helpers.pretrained.recipes.what_changed`` trains small models on the fairy tales for
+``python -m recipes.what_changed`` trains small models on the fairy tales for
 about ten minutes on one core, and stores what the page on these changes shows. All models have
 equally many parameters, because the feed-forward width takes up the difference.
 """
@@ -13,10 +13,15 @@ from dataclasses import dataclass, replace
 import torch
 
 from helpers.data.stories import stories
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import TextTraining, bits_per_byte, nats_of_text, train_on_text
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.measured import store
-from helpers.pretrained.recipes.storyteller import train_tokenizer
+from helpers.training.language_modelling import (
+    TextTraining,
+    bits_per_byte,
+    nats_of_text,
+    train_on_text,
+)
+from recipes.storyteller import train_tokenizer
 
 THEN = {
     "norm_first": False,
@@ -230,9 +235,7 @@ def main(argv=None):
     argv : list of str, default=None
         Those of the command line.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.pretrained.recipes.what_changed", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m recipes.what_changed", description=__doc__)
     parser.add_argument("--steps", type=int, default=Experiment.steps, help="of 2017's block")
     args = parser.parse_args(argv)
     torch.set_num_threads(1)  # so that processor time is the time that passes

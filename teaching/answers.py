@@ -11,7 +11,7 @@ import linecache
 import os
 import sys
 
-from needed import without_magics
+from teaching.needed import without_magics
 
 
 def main():
@@ -23,12 +23,11 @@ def main():
     for channel in (0, 1, 2):
         os.dup2(nothing, channel)
 
-    from helpers import memory
+    from helpers.machine import memory
 
     with memory.nothing_collected():
-        from wire import Wire
-
         from helpers import exercises, notebook
+        from teaching.wire import Wire
 
     notebook.set_seed(0)
     wire = Wire(incoming, outgoing)

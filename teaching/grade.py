@@ -35,15 +35,13 @@ try:
 except ModuleNotFoundError:  # on Windows, where `main` says so
     resource = None
 
+from helpers.exercises import checking
+from notebooks.build import NOTEBOOKS, assemble, source_of
+from notebooks.copies import learners_copy
+from teaching.needed import needed
+from teaching.wire import RemoteError, Unreadable, Wire
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
-
-from needed import needed  # noqa: E402
-from wire import RemoteError, Unreadable, Wire  # noqa: E402
-
-from helpers.exercises import checking  # noqa: E402
-from notebooks.build import NOTEBOOKS, SOURCES, assemble  # noqa: E402
-from notebooks.copies import learners_copy  # noqa: E402
 
 SECONDS = 120  # for everything that one submission's cells and answers do
 MEMORY = 6_000_000_000  # bytes of addresses; PyTorch alone reserves a few GB
@@ -147,7 +145,7 @@ def _lessons():
 
 @functools.cache
 def _template(lesson):
-    return learners_copy(assemble(SOURCES / f"{lesson}.py"))
+    return learners_copy(assemble(source_of(lesson)))
 
 
 def _lesson_of(notebook):
@@ -229,7 +227,7 @@ class Sandbox:
             raise EOFError("was stopped too often")
         cells = self.folder / "cells.json"
         cells.write_text(json.dumps(self.submission.cells), encoding="utf-8")
-        command = [sys.executable, str(ROOT / "class" / "answers.py"), str(cells)]
+        command = [sys.executable, "-m", "teaching.answers", str(cells)]
         self.process = subprocess.Popen(
             command if self.trusted else [*_walls(self.folder), *command],
             stdin=subprocess.PIPE,
@@ -304,7 +302,7 @@ def _environment(folder):
     kept = {
         name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ
     }
-    places = os.pathsep.join([str(ROOT), str(ROOT / "class")])
+    places = str(ROOT)
     own = {"HOME": str(folder), "PYTHONPATH": places, "COURSE_PROGRESS": str(folder)}
     return {**kept, **own, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -17,13 +17,11 @@ import nbformat
 import tornado.web
 from nbconvert.filters import markdown2html
 
+from notebooks import build, copies
+from teaching import view
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path[:0] = [str(ROOT), str(HERE)]
-
-import view  # noqa: E402
-
-from notebooks import build, copies  # noqa: E402
 
 COPIES = HERE / "copies" / "teachers"
 PAGE = HERE / "teach.html"
@@ -59,7 +57,7 @@ def copy_of(notebook, folder=COPIES):
     Parameters
     ----------
     notebook : Path
-    folder : Path, default: class/copies/teachers
+    folder : Path, default: teaching/copies/teachers
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The class view: where everybody is, and what goes wrong. ``make class-view``.
 
 Paste the lines that ``exercises.export_progress()`` gives, one learner each, and the page counts
-them. Started by a JupyterHub (see ``class/README.md``), it pulls its users' progress instead.
+them. Started by a JupyterHub (see ``teaching/README.md``), it pulls its users' progress instead.
 Numbers by default, names on request; nothing is stored, and what was pasted is gone with the
 process.
 """
@@ -9,17 +9,15 @@ process.
 import argparse
 import asyncio
 import json
-import sys
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
 
 import tornado.web
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+from teaching import tally
 
-import tally  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 PAGE = Path(__file__).with_name("view.html")
 

@@ -19,7 +19,7 @@ os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 import numpy
 import pytest
 
-from helpers import memory
+from helpers.machine import memory
 
 with memory.nothing_collected():  # a third of the import
     import torch

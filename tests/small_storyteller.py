@@ -3,9 +3,9 @@
 import torch
 
 from helpers.data.stories import stories
-from helpers.gpt import GPT, GPTConfig
-from helpers.pretrained.recipes.storyteller import train_tokenizer
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.storyteller import Storyteller
+from recipes.storyteller import train_tokenizer
 
 
 def small_storyteller():

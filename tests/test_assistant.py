@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from helpers.assistant import (
+from helpers.models.assistant import (
     IGNORE,
     Marks,
     answer_log_probs,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import atomic_writes
-from helpers.atomic_writes import whole_file
-from helpers.fingerprints import fingerprint
+from helpers.machine import atomic_writes
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 
@@ -73,7 +73,7 @@ def test_threads_do_not_write_into_each_others_partial_file(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from helpers.atomic_writes import whole_file
+from helpers.machine.atomic_writes import whole_file
 with whole_file(Path(sys.argv[1])) as partial:
     partial.write_text("ne")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_what_a_killed_process_left_behind_is_removed_later(tmp_path):
     path = tmp_path / "a[0]"  # its name is no pattern
     write(path, "old")
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path)]
-    root = Path(atomic_writes.__file__).parent.parent
+    root = Path(__file__).parent.parent
     assert subprocess.run(command, cwd=root).returncode < 0
     assert path.read_text() == "old"
     (left,) = [name for name in names(tmp_path) if name.endswith(".partial")]

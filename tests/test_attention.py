@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 from twins import assert_gradients_equal, attention_pairs, copy_weights
 
-from helpers import attention, masks
-from helpers.caches import KeyValueCache
+from helpers.transformer import attention, masks
+from helpers.transformer.cache import KeyValueCache
 
 CASES = [(1, 1, 1, 1, 2), (2, 2, 3, 5, 4), (3, 4, 6, 6, 8)]  # B, H, T, S, K
 few = settings(max_examples=20, deadline=None, derandomize=True)

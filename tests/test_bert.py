@@ -6,7 +6,7 @@ from safetensors import safe_open
 from torch import nn
 from twins import copy_weights, layer_pairs
 
-from helpers.bert import (
+from helpers.models.bert import (
     BertConfig,
     BertEncoder,
     MaskedLanguageModel,

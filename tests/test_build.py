@@ -36,7 +36,8 @@ print("three")
 
 @pytest.fixture
 def lesson(tmp_path):
-    path = tmp_path / "42_lesson.py"
+    path = tmp_path / "42_lesson" / "lesson.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(LESSON, encoding="utf-8")
     return path
 
@@ -93,7 +94,8 @@ def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
 def test_what_a_check_finds_in_a_given_bug_is_folded(tmp_path):
     checked = '# %%\nexercises.check("greet", greet)\n\n'
     heading = "# %% [markdown]\n# ### {}\n\n"
-    path = tmp_path / "42_lesson.py"
+    path = tmp_path / "42_lesson" / "lesson.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(
         LESSON
         + heading.format("Your turn (2 min)")
@@ -122,7 +124,7 @@ def test_ids_stay_when_other_cells_come_and_go(lesson):
 
 def test_a_lesson_without_title_is_refused(lesson):
     lesson.write_text("# %%\nprint()\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"42_lesson\.py: the first cell .* '# Title'"):
+    with pytest.raises(ValueError, match=r"42_lesson: the first cell .* '# Title'"):
         build.assemble(lesson)
 
 
@@ -167,9 +169,12 @@ def test_where_code_or_its_tags_have_changed_everything_is_run_again(lesson, cha
 
 def test_only_what_is_asked_for_is_built(lesson, monkeypatch):
     asked = []
-    (lesson.parent / "43_next.py").write_text(LESSON, encoding="utf-8")
-    monkeypatch.setattr(build, "SOURCES", lesson.parent)
-    monkeypatch.setattr(build, "build", lambda source, force: asked.append((source.stem, force)))
+    (lesson.parents[1] / "43_next").mkdir()
+    (lesson.parents[1] / "43_next" / "lesson.py").write_text(LESSON, encoding="utf-8")
+    monkeypatch.setattr(build, "SOURCES", lesson.parents[1])
+    monkeypatch.setattr(
+        build, "build", lambda source, force: asked.append((build.name_of(source), force))
+    )
     build.main(["43", "--force"])
     build.main([])
     assert asked == [("43_next", True), ("42_lesson", False), ("43_next", False)]

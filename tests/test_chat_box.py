@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from helpers.assistant import MARKS, chat_prompt
+from helpers.models.assistant import MARKS, chat_prompt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox
 
 NAMES = {MARKS.end: "<|end|>", MARKS.user: "<|user|>", MARKS.assistant: "<|assistant|>"}

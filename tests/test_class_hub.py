@@ -19,8 +19,8 @@ from jupyter_client.manager import start_new_kernel
 from tornado.testing import AsyncHTTPTestCase
 
 ROOT = Path(__file__).resolve().parent.parent
-HUB = ROOT / "class" / "hub"
-sys.path += [str(HUB), str(ROOT / "class")]
+HUB = ROOT / "teaching" / "hub"
+sys.path.append(str(HUB))
 
 import collect  # noqa: E402
 import invite  # noqa: E402
@@ -84,7 +84,7 @@ def test_the_image_takes_folders_that_exist_and_leaves_the_maintainers_part_out(
     sources = [
         word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()
     ]
-    assert {"helpers", "notebooks", "class"} <= set(sources)
+    assert {"helpers", "notebooks", "teaching"} <= set(sources)
     for source in sources:
         assert (ROOT / source).exists(), source
     learners = (ROOT / "requirements.txt").read_text("utf-8").partition("\n# Maintainers")[0]
@@ -107,7 +107,7 @@ def test_both_ways_to_run_it_agree_with_each_other():
     assert (HUB / server / "jupyter_server_config.json").exists()
     environment = values["singleuser"]["extraEnv"]
     for path in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
-        assert environment[path] == f"/srv/course/class/hub/{server}"
+        assert environment[path] == f"/srv/course/teaching/hub/{server}"
         assert f'"{path}": str(HERE / "{server}")' in config
     assert f'"NBFORMAT_VALIDATOR": "{environment["NBFORMAT_VALIDATOR"]}"' in config
     command = values["singleuser"]["cmd"]
@@ -173,7 +173,7 @@ def leave_out(work):
 
 
 has_hub = importlib.util.find_spec("jupyterhub") is not None
-needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (class/hub)")
+needs_hub = pytest.mark.skipif(not has_hub, reason="jupyterhub isn't installed (teaching/hub)")
 
 
 @needs_hub

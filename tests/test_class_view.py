@@ -1,19 +1,13 @@
 """The class view: counts from pasted lines, votes, and the page that shows them."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from tornado.testing import AsyncHTTPTestCase
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "class"))
-
-import tally
-import view
-
 from helpers import exercises
 from helpers.exercises import model
+from teaching import tally, view
 
 MISTAKE = model.find("causal_mask").mistakes[0].name
 

@@ -8,7 +8,7 @@ import torch
 
 from helpers.data import clothes as module
 from helpers.data.clothes import CLASSES, as_input, clothes
-from helpers.fingerprints import fingerprint
+from helpers.machine.fingerprints import fingerprint
 
 
 def test_the_bundled_pictures_are_small_in_number_and_of_every_class():

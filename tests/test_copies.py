@@ -48,16 +48,17 @@ STUB = "def answer(x):\n    ..."
 def sources(tmp_path):
     folder = tmp_path / "source"
     folder.mkdir()
-    (folder / "42_lesson.py").write_text(LESSON, encoding="utf-8")
+    (folder / "42_lesson").mkdir()
+    (folder / "42_lesson" / "lesson.py").write_text(LESSON, encoding="utf-8")
     return folder
 
 
 def change(sources, *pairs):
-    text = (sources / "42_lesson.py").read_text(encoding="utf-8")
+    text = (sources / "42_lesson" / "lesson.py").read_text(encoding="utf-8")
     for before, after in pairs:
         assert before in text
         text = text.replace(before, after)
-    (sources / "42_lesson.py").write_text(text, encoding="utf-8")
+    (sources / "42_lesson" / "lesson.py").write_text(text, encoding="utf-8")
 
 
 def work_on(path):
@@ -75,10 +76,10 @@ def sources_of(path):
     return [cell.source for cell in nbformat.read(path, 4).cells]
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(build.SOURCES.glob("*.py"))])
+@pytest.mark.parametrize("name", [build.name_of(path) for path in build.lessons()])
 def test_both_copies_are_the_same_lesson(name):
     built = nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", 4)
-    learners = copies.learners_copy(build.assemble(build.SOURCES / f"{name}.py"))
+    learners = copies.learners_copy(build.assemble(build.source_of(name)))
     teachers = copies.teachers_copy(built)
     nbformat.validate(learners)
     nbformat.validate(teachers)
@@ -96,12 +97,12 @@ def test_both_copies_are_the_same_lesson(name):
 
 
 def test_slides_are_the_core_and_leave_out_the_set_up(sources):
-    made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
+    made = copies.teachers_copy(build.assemble(sources / "42_lesson" / "lesson.py"))
     assert [slides.kind_of(cell) for cell in made.cells] == [
         *("slide", "skip", "notes", "slide", "", "subslide", "", "")
     ]
     change(sources, ("The end.", "## Practice\n#\n# More."), ("## 1.", "## Going deeper"))
-    made = copies.teachers_copy(build.assemble(sources / "42_lesson.py"))
+    made = copies.teachers_copy(build.assemble(sources / "42_lesson" / "lesson.py"))
     assert {slides.kind_of(cell) for cell in made.cells[3:]} == {"skip"}
 
 
@@ -218,10 +219,10 @@ def test_a_class_gets_no_copy_of_a_notebook_that_is_not_built(tmp_path, monkeypa
         copies.write_class(tmp_path / "out")
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(build.SOURCES.glob("0*.py"))])
+@pytest.mark.parametrize("name", [build.name_of(path) for path in build.lessons("0")])
 def test_an_update_line_by_line_keeps_answers_as_hubs_do_it(name, tmp_path):
     """Merge as nbgitpuller does: the file stays whole, answers are kept, new texts arrive."""
-    old = copies.learners_copy(build.assemble(build.SOURCES / f"{name}.py"))
+    old = copies.learners_copy(build.assemble(build.source_of(name)))
     mine, new = copy.deepcopy(old), copy.deepcopy(old)
     stubs = [c for c in mine.cells if c.cell_type == "code" and "..." in c.source]
     for i, cell in enumerate(stubs):

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import decoding
+from helpers.transformer import decoding
 
 BOS, EOS, V = 1, 2, 6
 few = settings(max_examples=25, deadline=None, derandomize=True)

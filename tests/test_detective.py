@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from helpers.data.stories import stories
-from helpers.lora import LoRALinear
+from helpers.models.lora import LoRALinear
 from helpers.pretrained.detective import DETECTIVE, N_UNSEEN, holmes_pages, load_detective
-from helpers.pretrained.recipes import detective as recipe
 from helpers.pretrained.storyteller import load_storyteller
+from recipes import detective as recipe
 
 
 @pytest.fixture(scope="module")

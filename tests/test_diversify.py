@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from helpers import metrics
 from helpers.data.captions import CAPTIONS
-from helpers.pretrained.recipes import diversify
 from helpers.pretrained.translator import load_translator
+from helpers.training import metrics
+from recipes import diversify
 
 
 def test_a_mixture_keeps_the_order_and_replaces_one_side_at_most():

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from helpers import efficient
-from helpers.attention import scaled_dot_product_attention
-from helpers.sha_rnn import SingleHeadedAttentionRNN
+from helpers.models import efficient
+from helpers.models.sha_rnn import SingleHeadedAttentionRNN
+from helpers.transformer.attention import scaled_dot_product_attention
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 small = some.integers(1, 7)

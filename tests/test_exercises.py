@@ -14,14 +14,15 @@ import unforeseen
 
 from helpers import exercises
 from helpers.exercises import compare, diagnosis
+from helpers.exercises import lessons as lesson_files
 from helpers.exercises.advice import on_error as advice_on
 from helpers.exercises.checking import is_stub, judge
 from helpers.exercises.edits import GUARD, OutOfRounds, made_wrong
 from helpers.exercises.model import catalogue
-from helpers.exercises.own_transformer import layers_of
-from notebooks.build import SOURCES
+from notebooks import build
 
 EXERCISES, QUESTIONS = catalogue()
+layers_of = lesson_files.module(10, "own_transformer").layers_of
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 
 # Most tests `judge`: that is `check` without a note in the learner's progress, which takes longer.
@@ -93,7 +94,7 @@ def test_what_the_hints_use_is_imported_in_the_lesson(name):
     told = " ".join([exercise.task, *exercise.hints, *(m.why for m in exercise.mistakes)])
     used = {word for word in LENT if re.search(rf"(?<![\w.]){word}[.(]", told)}
     lessons = [
-        text for path in SOURCES.glob("*.py") if f'heading("{name}")' in (text := path.read_text())
+        text for path in build.lessons() if f'heading("{name}")' in (text := path.read_text())
     ]
     for lesson in lessons:
         imports = re.findall(r"^(?:import|from) .*$", lesson, re.MULTILINE)
@@ -415,12 +416,12 @@ def test_the_shapes_that_are_named_differ():
 
 def bug_hunts():
     """Yield each bug to find: its exercise, and the function as the lesson gives it."""
-    for path in sorted(SOURCES.glob("*.py")):
+    for path in build.lessons():
         _, *parts = path.read_text(encoding="utf-8").split("# ### Your turn: find the bug")
         for part in parts:
             name = re.search(r'exercises\.check\("(\w+)"', part)[1]
             given = re.search(rf"^def {name}\(.*\n(?:(?: .*)?\n)*", part, re.MULTILINE)[0]
-            yield pytest.param(name, given, id=f"{path.stem}-{name}")
+            yield pytest.param(name, given, id=f"{build.name_of(path)}-{name}")
 
 
 @pytest.mark.parametrize(("name", "given"), list(bug_hunts()))

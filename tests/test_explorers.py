@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 import traitlets
 
-from helpers.masks import causal_mask
+from helpers.transformer.masks import causal_mask
 from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
 from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.kernel_regression import KernelRegression

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import attention, decoding, fast, losses, positions
+from helpers.transformer import attention, decoding, fast, losses, positions
 
 SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
 

@@ -8,13 +8,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers import exercises, genre_training, genres
+from helpers import exercises
 from helpers.data import drum_kit
-from helpers.exercises.lesson_17 import stroke_grid as by_hand
-from helpers.layers import EncoderLayer
+from helpers.exercises import lessons
 from helpers.pretrained.measured import measured
+from helpers.training import genre_training, genres
+from helpers.transformer.layers import EncoderLayer
 from helpers.widgets.drum_roll import DrumRoll
 
+by_hand = lessons.module(17, "exercises").stroke_grid
 WAYS = [(way, seed) for way in ("windows", "performances", "drummers") for seed in range(3)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from notebooks import build
 from notebooks import giveaways as forms
 
-NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
+NAMES = sorted(build.name_of(path) for path in build.lessons())
 ASSERTION = re.compile(r"^\s*assert\b|\btorch\.testing\.|\bassert_\w+\(", re.MULTILINE)
 ALT_TEXT = re.compile(r"""\balt\s*=|<img\b""")
 WRITTEN_IN = re.compile(r"""\bmeasured\s*=\s*["'\d]""")
@@ -173,7 +173,8 @@ assert weight > 7
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Build the small lesson, once."""
-    path = tmp_path_factory.mktemp("source") / "42_lesson.py"
+    path = tmp_path_factory.mktemp("source") / "42_lesson" / "lesson.py"
+    path.parent.mkdir()
     path.write_text(LESSON, encoding="utf-8")
     notebook = build.assemble(path)
     build.execute(notebook)
@@ -183,7 +184,8 @@ def built(tmp_path_factory):
 def assembled(tmp_path, old, new):
     """Assemble the small lesson with something changed, as if it had been executed."""
     assert old in LESSON
-    path = tmp_path / "42_lesson.py"
+    path = tmp_path / "42_lesson" / "lesson.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(LESSON.replace(old, new), encoding="utf-8")
     notebook = build.assemble(path)
     for _, _, reveal in build.predictions(notebook.cells):

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from helpers import exercises
-from helpers.attention import MultiHeadAttention
-from helpers.decoding import greedy
-from helpers.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, GPTLayer, gpt2_state
-from helpers.masks import causal_mask
+from helpers.models.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, GPTLayer, gpt2_state
+from helpers.transformer.attention import MultiHeadAttention
+from helpers.transformer.decoding import greedy
+from helpers.transformer.masks import causal_mask
 
 SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
 

@@ -12,16 +12,14 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from helpers.exercises import compare, model
+from helpers.exercises.edits import source_of
+from notebooks import build, copies
+from notebooks.build import assemble
+from teaching import grade
+from teaching.needed import needed
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "class"))
-
-import grade  # noqa: E402
-from needed import needed  # noqa: E402
-
-from helpers.exercises import compare, model  # noqa: E402
-from helpers.exercises.edits import source_of  # noqa: E402
-from notebooks import copies  # noqa: E402
-from notebooks.build import SOURCES, assemble  # noqa: E402
 
 LESSON = "04_self_attention_matrices"
 PARTS = [
@@ -38,7 +36,7 @@ pytestmark = [
 
 @functools.cache
 def lesson_s_copy(lesson):
-    return copies.learners_copy(assemble(SOURCES / f"{lesson}.py"))
+    return copies.learners_copy(assemble(build.source_of(lesson)))
 
 
 def template(lesson=LESSON):

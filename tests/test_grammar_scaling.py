@@ -4,7 +4,7 @@ import pytest
 
 from helpers.data.toy_probability import toy_text
 from helpers.pretrained.measured import measured
-from helpers.pretrained.recipes import grammar_scaling as recipe
+from recipes import grammar_scaling as recipe
 
 
 def test_a_power_law_is_found_exactly():

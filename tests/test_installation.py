@@ -4,7 +4,7 @@ import sys
 
 import torch
 
-from helpers import installation
+from helpers.machine import installation
 
 
 def test_check_installation_is_content_here(capsys):
@@ -60,7 +60,7 @@ def test_broken_torch_is_a_problem(monkeypatch):
 def test_the_check_runs_from_a_terminal_without_the_course_packages():
     # -S leaves out site-packages: a bare Python still says what is missing.
     done = subprocess.run(
-        [sys.executable, "-S", "-m", "helpers.installation"],
+        [sys.executable, "-S", "-m", "helpers.machine.installation"],
         cwd=installation.ROOT,
         capture_output=True,
         text=True,

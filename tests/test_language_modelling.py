@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import (
+from helpers.models.gpt import GPT, GPTConfig
+from helpers.training.language_modelling import (
     TextTraining,
     bits_per_byte,
     nats_of_text,
     random_windows,
     train_on_text,
 )
-from helpers.optimizers import optimizers
+from helpers.training.optimizers import optimizers
 
 TEXT = torch.arange(400) % 7  # what comes next is certain
 

@@ -9,12 +9,15 @@ import torch.nn.functional as F
 
 from helpers import exercises
 from helpers.data.captions import CAPTIONS
-from helpers.exercises import own_transformer
-from helpers.exercises.lesson_10 import EXERCISES, own_or_tested
+from helpers.exercises import lessons
+from helpers.exercises.checking import own_or_tested
 from helpers.exercises.model import find
-from helpers.exercises.own_transformer import PARTS, compare_with_course, layers_of, translate
 from helpers.pretrained.translator import load_translator
 
+own_transformer = lessons.module(10, "own_transformer")
+PARTS, compare_with_course = own_transformer.PARTS, own_transformer.compare_with_course
+layers_of, translate = own_transformer.layers_of, own_transformer.translate
+EXERCISES = lessons.module(10, "exercises").EXERCISES
 FRENCH = [source for source, _ in CAPTIONS]
 
 

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from helpers import bert, exercises, metrics, retrieval
+from helpers import exercises
 from helpers.exercises.diagnosis import cases_of
 from helpers.exercises.model import find
+from helpers.models import bert, retrieval
+from helpers.training import metrics
 
 
 def cases(name):

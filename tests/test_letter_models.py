@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from helpers.letter_models import (
+from helpers.pretrained.measured import measured
+from helpers.training.letter_models import (
     RUNGS,
     WINDOW,
     LetterModel,
@@ -13,7 +14,6 @@ from helpers.letter_models import (
     train_rung,
     write,
 )
-from helpers.pretrained.measured import measured
 
 TEXT = "The cat sat on the mat, and the cat sat. " * 20
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.bert import BertConfig, BertEncoder, TextClassifier
-from helpers.lora import LoRALinear, add_lora, merge_lora, trainable_state
+from helpers.models.bert import BertConfig, BertEncoder, TextClassifier
+from helpers.models.lora import LoRALinear, add_lora, merge_lora, trainable_state
 from helpers.pretrained.adapters import load_adapter, save_adapter
 
 SIZES = {"vocab_size": 12, "d_model": 8, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_len": 6}

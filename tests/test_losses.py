@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers import losses
+from helpers.transformer import losses
 
 
 def test_cross_entropy_equals_pytorch_and_padding_does_not_count():

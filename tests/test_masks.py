@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from helpers import masks
+from helpers.transformer import masks
 
 
 def test_causal_mask_by_hand():

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import memory
+from helpers.machine import memory
 
 ROOT = Path(__file__).resolve().parent.parent
 # In a process of its own: what another test has imported stays imported.
 WORK = """
 import json, sys, torch
 from torch.utils.flop_counter import FlopCounterMode
-from helpers import memory
+from helpers.machine import memory
 if {lean}:
     memory.leave_the_compiler_out()
 x = torch.ones(3, 3)

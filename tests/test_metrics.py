@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from helpers import metrics
+from helpers.training import metrics
 
 
 def test_bleu_of_the_same_and_of_nothing_in_common():

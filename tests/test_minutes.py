@@ -4,7 +4,7 @@ import pytest
 from helpers.exercises import model
 from notebooks import build, minutes
 
-SOURCES = sorted(build.SOURCES.glob("*.py"))
+SOURCES = build.lessons()
 LESSON = """\
 # %% [markdown]
 # # A lesson
@@ -69,7 +69,8 @@ LONG
 @pytest.fixture
 def lesson(tmp_path, monkeypatch):
     """A lesson in three parts, whose first prediction took seven seconds when it was built."""
-    path = tmp_path / "42_lesson.py"
+    path = tmp_path / "42_lesson" / "lesson.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(LESSON.replace("LONG", "x = 1\n\n" * 13), encoding="utf-8")
     monkeypatch.setattr(build, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(build, "set_up_cell", lambda: "set_up()")
@@ -105,7 +106,7 @@ def test_the_minutes_are_an_instructor_s(lesson):
 
 
 def test_an_unbuilt_lesson_has_no_waiting_time(lesson):
-    lesson.with_suffix(".ipynb").unlink()
+    (build.NOTEBOOKS / "42_lesson.ipynb").unlink()
     assert minutes.measure(lesson)[0].waiting == 0
 
 
@@ -144,7 +145,7 @@ def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
     assert not minutes.is_second_edition(minutes.measure(lesson))
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=[source.stem for source in SOURCES])
+@pytest.mark.parametrize("source", SOURCES, ids=[build.name_of(source) for source in SOURCES])
 def test_a_lesson_keeps_to_its_limits(source):
     parts = minutes.measure(source)
     complaints = minutes.too_much(parts) if minutes.is_second_edition(parts) else []
@@ -155,7 +156,7 @@ def test_a_lesson_keeps_to_its_limits(source):
 
 
 def test_the_table_has_a_row_a_part(lesson, monkeypatch, capsys):
-    monkeypatch.setattr(build, "SOURCES", lesson.parent)
+    monkeypatch.setattr(build, "SOURCES", lesson.parents[1])
     minutes.main(["42"])
     rows = capsys.readouterr().out.splitlines()
     assert [row.split(",")[0] for row in rows[1:4]] == ["42_lesson"] * 3

@@ -13,15 +13,15 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 
-from helpers.bert import BertConfig, BertEncoder
 from helpers.data.clothes import clothes
+from helpers.models.bert import BertConfig, BertEncoder
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
-from helpers.tokenization import BOS
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import BOS
+from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
 from helpers.widgets.map_picture import picture
 from helpers.widgets.map_places import HERE

@@ -11,7 +11,9 @@ import numpy
 import pytest
 import torch
 
-from helpers import installation, masks, notebook
+from helpers import notebook
+from helpers.machine import installation
+from helpers.transformer import masks
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Box</title>{}<rect width="9"/></svg>'
 
@@ -176,7 +178,7 @@ def test_seconds_are_those_of_the_shortest_call_but_the_first(monkeypatch):
 
 def test_show_source_leaves_the_docstring_out_unless_asked():
     short = notebook.show_source(masks.padding_mask).data
-    assert short.startswith("From `helpers/masks.py`:\n\n```python\ndef padding_mask(")
+    assert short.startswith("From `helpers/transformer/masks.py`:\n\n```python\ndef padding_mask(")
     assert '"""' not in short
     assert "Parameters" not in short
     full = notebook.show_source(masks.padding_mask, docstring=True).data

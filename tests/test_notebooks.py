@@ -11,7 +11,7 @@ from nbconvert import HTMLExporter
 
 from notebooks import build
 
-NAMES = sorted(path.stem for path in build.SOURCES.glob("*.py"))
+NAMES = sorted(build.name_of(path) for path in build.lessons())
 # Pictures come from outputs. Text, coloured code and a validation per step take most of the time.
 EXPORTER = HTMLExporter(exclude_input=True, exclude_markdown=True, optimistic_validation=True)
 LARGEST = 1_000_000  # bytes
@@ -89,7 +89,7 @@ def test_every_source_has_its_notebook_and_every_notebook_its_source():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_source_and_notebook_agree(name):
-    expected, built = build.assemble(build.SOURCES / f"{name}.py"), copy.deepcopy(read(name))
+    expected, built = build.assemble(build.source_of(name)), copy.deepcopy(read(name))
 
     def essence(notebook):
         return [(c.cell_type, c.id, dict(c.metadata), c.source) for c in notebook.cells]

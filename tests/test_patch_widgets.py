@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from helpers.data.clothes import clothes
+from helpers.models.vit import VisionTransformer, attention_rollout
 from helpers.pretrained.wardrobe import Wardrobe, wardrobe_config
-from helpers.vit import VisionTransformer, attention_rollout
 from helpers.widgets.patches import ROLLOUT, PatchAttention
 
 TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from helpers import patterns
-from helpers.attention import scaled_dot_product_attention
-from helpers.layers import EncoderLayer
+from helpers.models import patterns
+from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.layers import EncoderLayer
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 length = some.integers(1, 20)

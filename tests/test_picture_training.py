@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from helpers.data.clothes import Pictures
-from helpers.picture_training import accuracy, augment, train_pictures
+from helpers.training.picture_training import accuracy, augment, train_pictures
 
 
 def plain(n=64):

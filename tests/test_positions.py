@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
+from helpers.transformer.positions import LearnedPositions, rotate_positions, sinusoidal_positions
 
 
 def test_sinusoids_by_loops():

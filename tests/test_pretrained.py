@@ -10,8 +10,6 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers import metrics
-from helpers.attention import recorded_weights
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained import checksums, shared
@@ -20,7 +18,9 @@ from helpers.pretrained import translator as pretrained_translator
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
-from helpers.tokenization import BytePairTokenizer
+from helpers.text.tokenization import BytePairTokenizer
+from helpers.training import metrics
+from helpers.transformer.attention import recorded_weights
 
 RECORDED = Path(__file__).parent / "translations.json"
 TEXTS = [
@@ -117,7 +117,7 @@ def copied(tmp_path):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="python -m helpers.pretrained.recipes.translator"):
+    with pytest.raises(FileNotFoundError, match="python -m recipes.translator"):
         load_translator(tmp_path / "translator.safetensors")
 
 

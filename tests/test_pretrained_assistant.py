@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from helpers.assistant import MARKS, answer_with_tools
 from helpers.data.instructions import instructions
 from helpers.data.sums import final_number, large_sums, sums
-from helpers.lora import LoRALinear, trainable_state
+from helpers.models.assistant import MARKS, answer_with_tools
+from helpers.models.lora import LoRALinear, trainable_state
 from helpers.pretrained.assistant import (
     ADAPTERS,
     adapt,

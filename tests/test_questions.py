@@ -94,7 +94,7 @@ def test_every_lesson_has_six_self_marking_questions():
 def test_every_exercise_and_question_stands_in_a_lesson():
     asked = {
         name
-        for source in build.SOURCES.glob("*.py")
+        for source in build.lessons()
         for name in re.findall(r'exercises\.(?:heading|quiz)\("(\w+)"', source.read_text("utf-8"))
     }
     assert asked == set(catalogue()[0]) | set(QUESTIONS)

@@ -45,7 +45,7 @@ def test_every_command_that_the_readme_names_is_a_target_or_a_module():
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split())
     commands = set(re.findall(r"`make (\w+)", README))
     assert {"quick", "test", "notebooks"} <= commands <= targets
-    modules = re.findall(r"`python -m (helpers[\w.]+)", README)
+    modules = re.findall(r"`python -m ((?:helpers|recipes)[\w.]+)", README)
     assert modules
     for module in modules:
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), module
@@ -53,5 +53,5 @@ def test_every_command_that_the_readme_names_is_a_target_or_a_module():
 
 def test_every_lesson_is_in_the_table():
     listed = re.findall(r"\]\(notebooks/(\w+)\.ipynb\)", README)
-    sources = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
+    sources = sorted(path.name for path in (ROOT / "notebooks" / "source").glob("*_*"))
     assert listed == sources

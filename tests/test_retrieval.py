@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from helpers import retrieval
+from helpers.models import retrieval
 
 TEXTS = [
     "The cat sat on the mat.",

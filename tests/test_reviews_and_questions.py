@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.data import questions, reviews
-from helpers.metrics import answer_exact_match, answer_f1, normalise_answer
+from helpers.training.metrics import answer_exact_match, answer_f1, normalise_answer
 
 
 @pytest.mark.slow

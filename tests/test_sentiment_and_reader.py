@@ -7,10 +7,10 @@ import torch
 
 from helpers.data.questions import xquad
 from helpers.data.reviews import film_reviews, product_reviews
-from helpers.lora import LoRALinear
-from helpers.metrics import answer_exact_match, answer_f1
+from helpers.models.lora import LoRALinear
 from helpers.pretrained.reader import WINDOW, load_reader
 from helpers.pretrained.sentiment import load_sentiment
+from helpers.training.metrics import answer_exact_match, answer_f1
 from helpers.widgets.word_flipper import WordFlipper
 
 TEXT = (

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import decoding
-from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.transformer import decoding
 
 ATTENTIONS = ["none", "additive", "dot", "general", "concat"]
 SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])

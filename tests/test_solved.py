@@ -21,7 +21,7 @@ import pytest
 from nbclient import NotebookClient
 
 from helpers import exercises
-from helpers.exercises.lesson_10 import own_or_tested
+from helpers.exercises.checking import own_or_tested
 from notebooks import build
 
 CHECK = re.compile(r'^exercises\.check\("(\w+)"', flags=re.MULTILINE)
@@ -30,7 +30,7 @@ SAME_IN_BOTH = re.compile(
     r'\A(\w+) = (?:own_or_tested\("(\w+)", \1\)|exercises\.reference\("\w+"\))'
 )
 LESSONS = sorted(
-    path.stem for path in build.SOURCES.glob("*.py") if CHECK.search(path.read_text("utf-8"))
+    build.name_of(path) for path in build.lessons() if CHECK.search(path.read_text("utf-8"))
 )
 
 
@@ -132,7 +132,7 @@ def imported(sources):
 
 @functools.cache
 def lesson(name):
-    return build.assemble(build.SOURCES / f"{name}.py")
+    return build.assemble(build.source_of(name))
 
 
 @pytest.fixture(scope="session")

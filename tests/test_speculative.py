@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.eight_bits import Int8Embedding, Int8Linear, in_int8, n_bytes, to_int8
-from helpers.gpt import GPT, GPTCache, GPTConfig
-from helpers.speculative import CountedDraft, speculate
+from helpers.models.eight_bits import Int8Embedding, Int8Linear, in_int8, n_bytes, to_int8
+from helpers.models.gpt import GPT, GPTCache, GPTConfig
+from helpers.models.speculative import CountedDraft, speculate
 
 
 def make(**changed):

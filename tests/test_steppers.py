@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from helpers import decoding
 from helpers.data.corpus import toy_corpus
-from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.tokenization import BOS, EOS, WordVocabulary
+from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.text.tokenization import BOS, EOS, WordVocabulary
+from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper, look
 from helpers.widgets.rnn_stepper import MOST, RNNStepper, greedy_trace
 

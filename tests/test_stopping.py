@@ -13,10 +13,10 @@ import pytest
 import torch
 from test_training import copy_task, quick, small_model, weights_of
 
-from helpers import checkpoints, training
-from helpers.batches import pad_batch, token_batches
-from helpers.interruption import StopBetweenSteps
-from helpers.training import train
+from helpers.training import checkpoints, training
+from helpers.training.batches import pad_batch, token_batches
+from helpers.training.interruption import StopBetweenSteps
+from helpers.training.training import train
 
 STEPS = len(token_batches(copy_task(60), 64, 4, seed=0))  # of an epoch
 
@@ -349,7 +349,7 @@ gc.disable()  # nothing to find while PyTorch is imported
 import sys, torch, torch.distributed as dist
 from test_stopping import StopsAt
 from test_training import copy_task, quick, small_model
-from helpers.training import train
+from helpers.training.training import train
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 

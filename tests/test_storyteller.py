@@ -6,8 +6,8 @@ import pytest
 import torch
 from small_storyteller import small_storyteller
 
-from helpers.decoding import greedy
 from helpers.pretrained.storyteller import load_storyteller
+from helpers.transformer.decoding import greedy
 
 PROMPT = "The naïve king said: “"
 

@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from helpers.byte_alphabet import BYTE_OF
 from helpers.data.corpus import toy_corpus
 from helpers.data.ten_languages import PARAGRAPH
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
-from helpers.subwords import (
+from helpers.text.byte_alphabet import BYTE_OF
+from helpers.text.subwords import (
     BytePairs,
     Unigram,
     WordPieces,

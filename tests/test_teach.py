@@ -1,18 +1,13 @@
 """The teacher's window: minutes read from the notes, the notes as a page, the copy to project."""
 
 import os
-import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 from tornado.testing import AsyncHTTPTestCase
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "class"))
-
-import teach
-
 from notebooks import minutes
+from teaching import teach
 
 LINE = "**20 minutes.** Hook and warm-up 6 · 1 two\nwords 12 · 2 cost 2. The rest is for home."
 TABLE = """**Minute by minute** (30 minutes; every prediction alone)

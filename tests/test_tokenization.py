@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
-from helpers.byte_alphabet import BYTE_OF
-from helpers.tokenization import BOS, EOS, PAD, UNK, BytePairTokenizer, WordVocabulary, clean
+from helpers.text.byte_alphabet import BYTE_OF
+from helpers.text.tokenization import BOS, EOS, PAD, UNK, BytePairTokenizer, WordVocabulary, clean
 
 TEXTS = ["le chat dort .", "le chien dort .", "l'été, le garçon mange une crème brûlée."] * 3
 

@@ -6,10 +6,10 @@ import signal
 import pytest
 import torch
 
-from helpers import metrics
 from helpers.data.corpus import Splits
 from helpers.pretrained import toy_models
-from helpers.pretrained.recipes import toy_models as recipe
+from helpers.training import metrics
+from recipes import toy_models as recipe
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,7 @@ def test_says_what_there_is():
 
 def test_says_how_to_make_a_missing_one(tmp_path, monkeypatch):
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    with pytest.raises(
-        FileNotFoundError, match=r"python -m helpers\.pretrained\.recipes\.toy_models gru"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"python -m recipes\.toy_models gru"):
         toy_models.load_toy("gru")
 
 

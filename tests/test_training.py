@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import training
-from helpers.batches import pad_batch, token_batches
-from helpers.pretrained.recipes import translator as train_translator
 from helpers.pretrained.translator import load_translator
-from helpers.training import TrainingSettings, train
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.training import training
+from helpers.training.batches import pad_batch, token_batches
+from helpers.training.training import TrainingSettings, train
+from helpers.transformer.transformer import Transformer, TransformerConfig
+from recipes import translator as train_translator
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 
@@ -450,7 +450,7 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
 @pytest.mark.data
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
-        sys.executable, "-m", "helpers.pretrained.recipes.translator", "--out", str(tmp_path),
+        sys.executable, "-m", "recipes.translator", "--out", str(tmp_path),
         "--limit", "60",
         "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size",
         "400", "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1",

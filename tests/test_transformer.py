@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 from twins import assert_gradients_equal, copy_weights, layer_pairs, stack_pairs
 
-from helpers import decoding, masks
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.transformer import decoding, masks
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.transformer.transformer import Transformer, TransformerConfig
 
 SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
 TGT = torch.tensor([[1, 5, 9], [1, 7, 0], [1, 0, 0]])

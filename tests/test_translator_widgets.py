@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 import traitlets
 
-from helpers import decoding
-from helpers.attention import heads_off
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BOS, EOS, PAD
+from helpers.text.tokenization import BOS, EOS, PAD
+from helpers.transformer import decoding
+from helpers.transformer.attention import heads_off
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
 from helpers.widgets.head_switches import HeadSwitches, attention_layers, pairs_loss
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line

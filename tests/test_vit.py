@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers.vit import (
+from helpers.models.vit import (
     SmallCNN,
     VisionTransformer,
     VitConfig,

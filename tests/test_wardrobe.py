@@ -101,7 +101,7 @@ def test_the_comparison_is_whole():
 @pytest.mark.data("*fashion*.npz")
 def test_the_recipe_runs():
     command = [
-        sys.executable, "-m", "helpers.pretrained.recipes.wardrobe", "--limit", "100", "--epochs",
+        sys.executable, "-m", "recipes.wardrobe", "--limit", "100", "--epochs",
         "1", "--cnn-epochs", "1", "--d-model", "8", "--n-heads", "2", "--n-layers", "1", "--d-ff",
         "8", "--quiet", "--dry",
     ]  # fmt: skip

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from helpers.data.reviews import film_reviews
-from helpers.pretrained.recipes import ways_to_fine_tune as recipe
-from helpers.pretrained.recipes.ways_to_fine_tune import CURVE, DRAWS, SIZES, drawn, seed_of
+from recipes import ways_to_fine_tune as recipe
+from recipes.ways_to_fine_tune import CURVE, DRAWS, SIZES, drawn, seed_of
 
 
 @pytest.fixture

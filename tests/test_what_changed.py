@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 import torch
 
-from helpers.gpt import GPT
+from helpers.models.gpt import GPT
 from helpers.pretrained.measured import measured
-from helpers.pretrained.recipes import what_changed
-from helpers.pretrained.recipes.what_changed import BLOCKS, CHANGES, THEN, Experiment, count
+from recipes import what_changed
+from recipes.what_changed import BLOCKS, CHANGES, THEN, Experiment, count
 
 # Large enough for an output of its own, which takes its parameters from the feed-forward network.
 TINY = {

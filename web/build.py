@@ -1,5 +1,5 @@
-"""Build the course as static pages: ``make site``, or ``python site/build.py`` where
-``site/requirements.txt`` is installed. The pages are in ``site/build/html``.
+"""Build the course as static pages: ``make site``, or ``python -m web.build`` where
+``web/requirements.txt`` is installed. The pages are in ``web/build/html``.
 
 Nothing is computed: the notebooks hold their outputs. The attention view and the map work in the
 page by their own JavaScript, predictions by that of the notebooks, and the translator by typed
@@ -16,14 +16,12 @@ from pathlib import Path
 
 import nbformat
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-
-import pages
-
 from helpers.widgets import modules
 from helpers.widgets.map_tours import STEPS, TOURS
 from notebooks.build import NOTEBOOKS, ROOT
+from web import pages
+
+HERE = Path(__file__).resolve().parent
 
 OUT = HERE / "build"
 WEIGHTS = ROOT / "helpers" / "pretrained" / "weights"

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from helpers.atomic_writes import whole_file
 from helpers.data.corpus import cache_directory, fetch
-from helpers.fingerprints import fingerprint
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 CLASSES = (
     "T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import platformdirs
 
-from helpers.atomic_writes import whole_file
 from helpers.data.toy_grammar import Grammar
-from helpers.fingerprints import fingerprint
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 CACHE_VARIABLE = "COURSE_DATA"
 MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"

@@ -1,15 +1,14 @@
 """What questions and predictions are made of, and where they are found. None of it needs torch.
 
-They are written down in ``questions/lesson_NN.py``, one file per lesson, as a list ``QUESTIONS``
+They are written down in ``notebooks/source/NN_name/questions.py``, as a list ``QUESTIONS``
 and a list ``PREDICTIONS``. Exercises run code, so they have files of their own.
 """
 
 import difflib
 import functools
-import importlib
-import pkgutil
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+
+from helpers.exercises import lessons
 
 REVIEW = 91  # the page that asks the review's questions
 
@@ -140,15 +139,11 @@ def catalogue(kind):
         If two have the same name.
     """
     items = {}
-    folder = Path(__file__).parent / "questions"
-    for name in sorted(module.name for module in pkgutil.iter_modules([folder])):
-        module = importlib.import_module(f"helpers.exercises.questions.{name}")
-        for item in getattr(module, f"{kind.upper()}S", []):
+    for number in lessons.folders():
+        for item in getattr(lessons.module(number, "questions"), f"{kind.upper()}S", []):
             if item.name in items:
-                raise ValueError(f"{name} has a second {item.name!r}; names are unique.")
-            lesson = REVIEW if name == "review" else int(name[-2:])
-            object.__setattr__(item, "lesson", lesson)
-            items[item.name] = item
+                raise ValueError(f"lesson {number} has a second {item.name!r}; names are unique.")
+            items[item.name] = replace(item, lesson=number)
     return items
 
 

@@ -1,13 +1,10 @@
 """What an exercise is made of, and where exercises are found."""
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from helpers.exercises import content
+from helpers.exercises import content, lessons
 from helpers.exercises.edits import made_wrong
 
 
@@ -136,14 +133,11 @@ def catalogue():
         If two have the same name.
     """
     exercises = {}
-    for module in sorted(m.name for m in pkgutil.iter_modules([Path(__file__).parent])):
-        if not module.startswith("lesson_"):
-            continue
-        for item in importlib.import_module(f"helpers.exercises.{module}").EXERCISES:
+    for number in lessons.folders():
+        for item in getattr(lessons.module(number, "exercises"), "EXERCISES", []):
             if item.name in exercises:
-                raise ValueError(f"{module} has a second {item.name!r}; names are unique.")
-            object.__setattr__(item, "lesson", int(module[-2:]))
-            exercises[item.name] = item
+                raise ValueError(f"lesson {number} has a second {item.name!r}; names are unique.")
+            exercises[item.name] = replace(item, lesson=number)
     return exercises, content.catalogue("question")
 
 

@@ -19,10 +19,10 @@ import types
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.atomic_writes import whole_file
 from helpers.exercises import progress
 from helpers.exercises.file_lock import locked
 from helpers.exercises.model import catalogue, find
+from helpers.machine.atomic_writes import whole_file
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"
 EDITED = "_from_the_file"  # how the names of versions end that the learner wrote into the file

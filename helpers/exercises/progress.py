@@ -15,9 +15,9 @@ import threading
 import time
 from pathlib import Path
 
-from helpers.atomic_writes import whole_file
 from helpers.exercises import content
 from helpers.exercises.file_lock import locked
+from helpers.machine.atomic_writes import whole_file
 
 FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
 OLD_FILE = ".progress.json"  # the first edition's name

@@ -1,7 +1,7 @@
 """Is everything there that the lessons need? Said in words that help.
 
-``python -m helpers.installation`` says it, too. Like `notebook`, this file imports everything from
-outside the standard library where it is used.
+``python -m helpers.machine.installation`` says it, too. Like `notebook`, this file imports
+everything from outside the standard library where it is used.
 """
 
 import importlib.metadata
@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Lessons need the notebook's own front end least of all: in VS Code and Colab it is another.
 NOT_NEEDED = {"jupyterlab"}

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.attention import recorded_weights
-from helpers.layers import Dropout, EncoderLayer, inference
-from helpers.masks import padding_mask
-from helpers.positions import LearnedPositions
+from helpers.transformer.attention import recorded_weights
+from helpers.transformer.layers import Dropout, EncoderLayer, inference
+from helpers.transformer.masks import padding_mask
+from helpers.transformer.positions import LearnedPositions
 
 
 @dataclass(frozen=True, kw_only=True)

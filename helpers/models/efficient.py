@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.layers import FeedForward
+from helpers.transformer.layers import FeedForward
 
 
 def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2, window=None):

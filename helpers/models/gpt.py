@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.attention import (
+from helpers.models.modern import RMSNorm, SwiGLU
+from helpers.transformer.attention import (
     MultiHeadAttention,
     recorded_weights,
     scaled_dot_product_attention,
 )
-from helpers.caches import KeyValueCache
-from helpers.fast import few_rows, fused_attention, rotated
-from helpers.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
-from helpers.masks import causal_mask
-from helpers.modern import RMSNorm, SwiGLU
-from helpers.positions import LearnedPositions, rotate_positions
-from helpers.transformer import check_ids
+from helpers.transformer.cache import KeyValueCache
+from helpers.transformer.fast import few_rows, fused_attention, rotated
+from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
+from helpers.transformer.masks import causal_mask
+from helpers.transformer.positions import LearnedPositions, rotate_positions
+from helpers.transformer.transformer import check_ids
 
 NORMS = {"layer": nn.LayerNorm, "rms": RMSNorm}
 CHOICES = {
@@ -258,7 +258,7 @@ class GPT(nn.Module):
         return self.norm(x)
 
     def decoder_step(self, prompt, cached=True):
-        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
+        """Return the step function that `decoding` asks for; no dropout, no gradients.
 
         The begin-of-sentence token with which every prefix starts stands for the whole prompt. A
         sequence that outgrows `max_len` goes on from its last half.

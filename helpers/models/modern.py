@@ -1,6 +1,7 @@
 """Two parts that today's models have in place of the paper's: RMSNorm and SwiGLU.
 
-Rotary positions are in `helpers.positions`, grouped heads and everything else in `helpers.gpt`.
+Rotary positions are in `helpers.transformer.positions`, grouped heads and everything else in
+`helpers.models.gpt`.
 D model width, F feed-forward width.
 """
 

@@ -7,8 +7,8 @@ import math
 
 import torch
 
-from helpers.attention import scaled_dot_product_attention
-from helpers.masks import causal_mask
+from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.masks import causal_mask
 
 
 def window_mask(length, window, causal=True):

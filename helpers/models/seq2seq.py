@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.attention import AdditiveAttention, MultiplicativeAttention
-from helpers.layers import inference
+from helpers.transformer.attention import AdditiveAttention, MultiplicativeAttention
+from helpers.transformer.layers import inference
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 ATTENTIONS = ("none", "additive", "dot", "general", "concat")
@@ -295,7 +295,7 @@ class Seq2Seq(nn.Module):
         return weights
 
     def decoder_step(self, src_ids, cached=True):
-        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
+        """Return the step function that `decoding` asks for; no dropout, no gradients.
 
         Parameters
         ----------

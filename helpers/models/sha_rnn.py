@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.attention import scaled_dot_product_attention
-from helpers.masks import causal_mask
+from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.masks import causal_mask
 
 
 class SingleHeadedAttentionRNN(nn.Module):

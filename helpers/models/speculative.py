@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.fast import few_rows
-from helpers.gpt import GPTCache
-from helpers.layers import inference
+from helpers.models.gpt import GPTCache
+from helpers.transformer.fast import few_rows
+from helpers.transformer.layers import inference
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.attention import recorded_weights
-from helpers.layers import Dropout, EncoderLayer, inference
-from helpers.positions import LearnedPositions
+from helpers.transformer.attention import recorded_weights
+from helpers.transformer.layers import Dropout, EncoderLayer, inference
+from helpers.transformer.positions import LearnedPositions
 
 
 @dataclass(frozen=True, kw_only=True)

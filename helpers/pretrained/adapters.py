@@ -7,9 +7,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers.atomic_writes import whole_file
-from helpers.fingerprints import fingerprint
-from helpers.lora import merge_lora, trainable_state
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
+from helpers.models.lora import merge_lora, trainable_state
 from helpers.pretrained.checksums import check_file, write_checksums
 from helpers.pretrained.minilm import load_minilm
 

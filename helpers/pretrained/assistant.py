@@ -4,17 +4,17 @@ import random
 
 import torch
 
-from helpers import decoding
-from helpers.assistant import MARKS, chat_prompt, supervised_pair
-from helpers.lora import add_lora
+from helpers.models.assistant import MARKS, chat_prompt, supervised_pair
+from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted_teller
 from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
+from helpers.transformer import decoding
 
 ADAPTERS = ("instructed", "preferred", "gamed", "sums")
 RANK, ALPHA = 16, 32.0
-RECIPE = "python -m helpers.pretrained.recipes.assistant"
+RECIPE = "python -m recipes.assistant"
 
 
 class Assistant:
@@ -60,7 +60,7 @@ class Assistant:
         Parameters
         ----------
         messages : str or list of dict
-            As in `helpers.assistant.chat_prompt`.
+            As in `helpers.models.assistant.chat_prompt`.
         temperature : float, default=0.0
             0 chooses the likeliest piece every time.
         max_tokens : int, default=100
@@ -152,7 +152,7 @@ def adapt(teller, rank=RANK, alpha=ALPHA):
     teller : Storyteller
         Its model is changed in place. Only the LoRA layers are trainable afterwards.
     rank, alpha : int and float
-        See `helpers.lora.add_lora`.
+        See `helpers.models.lora.add_lora`.
 
     Returns
     -------

@@ -8,8 +8,8 @@ of ``sha256sum``, so ``sha256sum --check SHA256SUMS`` works too.
 import argparse
 from pathlib import Path
 
-from helpers.atomic_writes import whole_file
-from helpers.fingerprints import fingerprint
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 WEIGHTS = Path(__file__).parent / "weights"
 CHECKSUMS = "SHA256SUMS"

@@ -1,13 +1,13 @@
 """The story model in another style: fairy tales below, Sherlock Holmes in a LoRA adapter on top."""
 
 from helpers.data.stories import stories
-from helpers.lora import ENCODER_LINEARS, add_lora
+from helpers.models.lora import ENCODER_LINEARS, add_lora
 from helpers.pretrained.adapters import load_adapted_teller
 from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.storyteller import load_storyteller
 
 DETECTIVE = WEIGHTS / "detective.safetensors"
-RECIPE = "python -m helpers.pretrained.recipes.detective"
+RECIPE = "python -m recipes.detective"
 RANK, ALPHA = 8, 16.0
 N_UNSEEN = 60_000  # letters at the end of the book
 

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from helpers.atomic_writes import whole_file
+from helpers.machine.atomic_writes import whole_file
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def measured(name):
-    """Read what ``python -m helpers.pretrained.recipes.NAME`` measured.
+    """Read what ``python -m recipes.NAME`` measured.
 
     Parameters
     ----------

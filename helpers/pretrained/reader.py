@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers import fast
-from helpers.bert import SpanReader, best_span
-from helpers.layers import inference
-from helpers.lora import add_lora
+from helpers.models.bert import SpanReader, best_span
+from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.transformer import fast
+from helpers.transformer.layers import inference
 
 READER = WEIGHTS / "reader.safetensors"
 RANK, ALPHA = 16, 32.0

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.layers import inference
 from helpers.pretrained.trace import candidates_of
+from helpers.transformer.layers import inference
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 import torch
 
-from helpers.bert import TextClassifier
-from helpers.layers import inference
-from helpers.lora import add_lora
+from helpers.models.bert import TextClassifier
+from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.transformer.layers import inference
 
 SENTIMENT = WEIGHTS / "sentiment.safetensors"
 RANK, ALPHA = 16, 32.0

@@ -10,18 +10,18 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from helpers import decoding
-from helpers.atomic_writes import whole_file
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import bits_per_byte, nats_of_text
-from helpers.layers import inference
+from helpers.machine.atomic_writes import whole_file
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import MOST_CANDIDATES, trace_gpt
+from helpers.training.language_modelling import bits_per_byte, nats_of_text
+from helpers.transformer import decoding
+from helpers.transformer.layers import inference
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
-RECIPE = "python -m helpers.pretrained.recipes.storyteller"
+RECIPE = "python -m recipes.storyteller"
 # Kept free for models that are trained further on conversations.
 SPECIALS = ["<|end|>", "<|user|>", "<|assistant|>", "<|pad|>"]
 NEVER = -1  # no token has this id, so nothing ends a story but its length

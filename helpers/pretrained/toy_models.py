@@ -11,16 +11,16 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from helpers.batches import pad_batch
 from helpers.data import corpus
-from helpers.decoding import greedy
+from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.pretrained.checksums import WEIGHTS, check_file
 from helpers.pretrained.recurrent_trace import trace_recurrent
 from helpers.pretrained.trace import trace_translation
-from helpers.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.tokenization import BOS, EOS, WordVocabulary
-from helpers.training import TrainingSettings, train
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import BOS, EOS, WordVocabulary
+from helpers.training.batches import pad_batch
+from helpers.training.training import TrainingSettings, train
+from helpers.transformer.decoding import greedy
+from helpers.transformer.transformer import Transformer, TransformerConfig
 
 RECURRENT = {
     "rnn": {"cell": "rnn"},
@@ -248,7 +248,7 @@ def load_toy(name):
         If its file is missing.
     """
     path = toy_path(name)
-    train_it = f"python -m helpers.pretrained.recipes.toy_models {name}"
+    train_it = f"python -m recipes.toy_models {name}"
     if not path.exists():
         raise FileNotFoundError(f"{path.name} is not there. Train it with: {train_it}")
     try:

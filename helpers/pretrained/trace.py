@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.attention import masked_softmax
-from helpers.layers import inference
-from helpers.masks import causal_mask
+from helpers.transformer.attention import masked_softmax
+from helpers.transformer.layers import inference
+from helpers.transformer.masks import causal_mask
 
 MOST_CANDIDATES = 10
 

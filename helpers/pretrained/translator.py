@@ -8,17 +8,17 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers import decoding
-from helpers.atomic_writes import whole_file
+from helpers.machine.atomic_writes import whole_file
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation
-from helpers.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
+from helpers.transformer import decoding
+from helpers.transformer.transformer import Transformer, TransformerConfig
 
 TRANSLATOR = WEIGHTS / "translator.safetensors"
-RECIPE = "python -m helpers.pretrained.recipes.translator --help"
+RECIPE = "python -m recipes.translator --help"
 # Tied matrices are one matrix, and the file holds it once.
 TIED = {"src_embedding.weight": "share_vocabulary", "output_proj.weight": "tie_embeddings"}
 

@@ -6,16 +6,16 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers.atomic_writes import whole_file
 from helpers.data.clothes import CLASSES, SIDE, as_input
-from helpers.layers import inference
+from helpers.machine.atomic_writes import whole_file
+from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.trace import trace_vision
-from helpers.vit import SmallCNN, VisionTransformer, VitConfig
+from helpers.transformer.layers import inference
 
 PATH = WEIGHTS / "wardrobe.safetensors"
 COMPARISON = WEIGHTS / "wardrobe_comparison.json"
-RECIPE = "python -m helpers.pretrained.recipes.wardrobe"
+RECIPE = "python -m recipes.wardrobe"
 CNN_WIDTHS = 24, 48, 84  # as many parameters as the Vision Transformer, within one in a hundred
 
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from itertools import pairwise
 
-from helpers.byte_alphabet import BYTE_OF
+from helpers.text.byte_alphabet import BYTE_OF
 
 # What byte pairs start from: all 256 bytes, in the library's order, which decides between ties.
 BYTES = [bytes([byte]) for byte in BYTE_OF.values()]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from helpers.atomic_writes import whole_file
-from helpers.byte_alphabet import BYTE_OF
+from helpers.machine.atomic_writes import whole_file
+from helpers.text.byte_alphabet import BYTE_OF
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from helpers.atomic_writes import whole_file
-from helpers.fingerprints import fingerprint
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
 
 PARTS = {
     "marks", "model", "optimizer", "average", "best", "step", "epoch", "batch", "total",

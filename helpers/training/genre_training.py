@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.averages import MovingAverage
-from helpers.genres import GENRES
-from helpers.interruption import StopBetweenSteps
-from helpers.layers import inference
-from helpers.optimizers import optimizers
+from helpers.training.averages import MovingAverage
+from helpers.training.genres import GENRES
+from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import optimizers
+from helpers.transformer.layers import inference
 
 
 def performance_weights(windows, rows):

@@ -9,13 +9,13 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.atomic_writes import whole_file
-from helpers.fast import cross_entropy_sum
-from helpers.fingerprints import fingerprint
-from helpers.interruption import StopBetweenSteps
-from helpers.layers import inference
-from helpers.optimizers import optimizers
-from helpers.training import History
+from helpers.machine.atomic_writes import whole_file
+from helpers.machine.fingerprints import fingerprint
+from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import optimizers
+from helpers.training.training import History
+from helpers.transformer.fast import cross_entropy_sum
+from helpers.transformer.layers import inference
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.averages import MovingAverage
 from helpers.data.clothes import as_input
-from helpers.interruption import StopBetweenSteps
-from helpers.optimizers import optimizers
-from helpers.processes import Processes
+from helpers.machine.processes import Processes
+from helpers.training.averages import MovingAverage
+from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import optimizers
 
 WARMUP = 0.05  # share of the training in which the learning rate rises
 

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.averages import MovingAverage, copy_of
-from helpers.batches import pad_batch, token_batches
-from helpers.checkpoints import Checkpoint, random_states, set_random_states
-from helpers.fast import bf16_pays, cross_entropy_sum
-from helpers.interruption import StopBetweenSteps
-from helpers.processes import Processes
+from helpers.machine.processes import Processes
+from helpers.training.averages import MovingAverage, copy_of
+from helpers.training.batches import pad_batch, token_batches
+from helpers.training.checkpoints import Checkpoint, random_states, set_random_states
+from helpers.training.interruption import StopBetweenSteps
+from helpers.transformer.fast import bf16_pays, cross_entropy_sum
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.fast import fused_attention
-from helpers.masks import check_mask
+from helpers.transformer.fast import fused_attention
+from helpers.transformer.masks import check_mask
 
 
 def masked_softmax(scores, mask=None):

@@ -3,7 +3,7 @@
 B batch, T target length, S source length, D model width, H heads, K head width.
 """
 
-from helpers.fast import GrowingTensor
+from helpers.transformer.fast import GrowingTensor
 
 
 class KeyValueCache:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from helpers import fast
+from helpers.transformer import fast
 
 
 def greedy(step, n, bos_id, eos_id, max_len):

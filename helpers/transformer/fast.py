@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from helpers.masks import check_mask
+from helpers.transformer.masks import check_mask
 
 
 def dropout(x, p):

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import fast
-from helpers.attention import MultiHeadAttention
+from helpers.transformer import fast
+from helpers.transformer.attention import MultiHeadAttention
 
 
 class Dropout(nn.Module):

@@ -1,6 +1,6 @@
 """The training loss: cross-entropy over the tokens that are not padding, and label smoothing.
 
-`helpers.training` calls `fast.cross_entropy_sum`, which computes both in one.
+`helpers.training.training` calls `fast.cross_entropy_sum`, which computes both in one.
 """
 
 import torch

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from helpers.attention import recorded_weights
-from helpers.caches import DecoderCache
-from helpers.fast import few_rows, none_if_full
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, inference
-from helpers.masks import causal_mask, padding_mask
-from helpers.positions import sinusoidal_positions
+from helpers.transformer.attention import recorded_weights
+from helpers.transformer.cache import DecoderCache
+from helpers.transformer.fast import few_rows, none_if_full
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, inference
+from helpers.transformer.masks import causal_mask, padding_mask
+from helpers.transformer.positions import sinusoidal_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +216,7 @@ class Transformer(nn.Module):
         return self.decoder_norm(x)
 
     def decoder_step(self, src_ids, cached=True):
-        """Return the step function that `helpers.decoding` asks for; no dropout, no gradients.
+        """Return the step function that `decoding` asks for; no dropout, no gradients.
 
         Parameters
         ----------

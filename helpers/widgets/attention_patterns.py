@@ -6,9 +6,9 @@ import torch
 import traitlets
 from matplotlib.colors import ListedColormap
 
-from helpers.masks import causal_mask
-from helpers.patterns import global_mask, layers_to_meet, reach, strided_mask, window_mask
+from helpers.models.patterns import global_mask, layers_to_meet, reach, strided_mask, window_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.transformer.masks import causal_mask
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet
 

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from helpers.assistant import MARKS, chat_prompt
+from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.readable import width_of
 from helpers.widgets.sentence_explorer import SentenceExplorer

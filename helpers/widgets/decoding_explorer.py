@@ -6,8 +6,8 @@ import torch
 import traitlets
 from matplotlib.colors import to_hex
 
-from helpers import decoding
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.transformer import decoding
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
 from helpers.widgets.svg import PALE, RULE, Sheet, number
@@ -47,7 +47,7 @@ def with_beginning(step, ids):
     Parameters
     ----------
     step : function
-        As `helpers.decoding` asks for.
+        As `helpers.transformer.decoding` asks for.
     ids : sequence of int
 
     Returns

@@ -5,9 +5,9 @@ import traitlets
 
 from helpers.data import drum_kit
 from helpers.data.drums import VOICES
-from helpers.genre_training import logits_of
-from helpers.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_per_beat
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.training.genre_training import logits_of
+from helpers.training.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_per_beat
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 

@@ -5,9 +5,9 @@ from textwrap import wrap
 import torch
 import traitlets
 
-from helpers.gpt import GPTCache
-from helpers.layers import inference
+from helpers.models.gpt import GPTCache
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.transformer.layers import inference
 from helpers.widgets.decoding_explorer import dialled
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import readable

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 import traitlets
 from matplotlib.colors import to_hex
 
-from helpers.attention import heads_off
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.transformer.attention import heads_off
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 

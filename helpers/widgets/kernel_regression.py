@@ -3,9 +3,9 @@
 import torch
 import traitlets
 
-from helpers.attention import masked_softmax
-from helpers.metrics import attention_entropy
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from helpers.training.metrics import attention_entropy
+from helpers.transformer.attention import masked_softmax
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import Plot, Sheet, number, track
 

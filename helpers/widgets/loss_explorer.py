@@ -4,9 +4,9 @@ import torch
 import torch.nn.functional as F
 import traitlets
 
-from helpers.losses import smooth_targets
-from helpers.metrics import perplexity
 from helpers.plots import BLUE, GREEN, GREY, INK, PURPLE
+from helpers.training.metrics import perplexity
+from helpers.transformer.losses import smooth_targets
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, track
 

@@ -5,9 +5,9 @@ import math
 import torch
 import traitlets
 
-from helpers.attention import masked_softmax
-from helpers.masks import causal_mask, padding_mask
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.transformer.attention import masked_softmax
+from helpers.transformer.masks import causal_mask, padding_mask
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 

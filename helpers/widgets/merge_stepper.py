@@ -5,7 +5,7 @@ from collections import Counter
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE
-from helpers.subwords import BYTES, BytePairs, count_pairs, merge_pair
+from helpers.text.subwords import BYTES, BytePairs, count_pairs, merge_pair
 from helpers.widgets.readable import width_of
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet

@@ -4,8 +4,8 @@ import traitlets
 from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
+from helpers.models.vit import attention_rollout
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.vit import attention_rollout
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import Sheet, number
 

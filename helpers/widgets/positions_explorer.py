@@ -7,7 +7,7 @@ import traitlets
 
 from helpers import plots
 from helpers.plots import BLUE, GREY, ORANGE, PURPLE
-from helpers.positions import sinusoidal_positions
+from helpers.transformer.positions import sinusoidal_positions
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Plot, Sheet, number, track
 

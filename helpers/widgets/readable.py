@@ -4,7 +4,7 @@ import html
 import re
 import unicodedata
 
-from helpers.byte_alphabet import BYTE_OF
+from helpers.text.byte_alphabet import BYTE_OF
 
 SPECIAL = re.compile(r"<[^<>]*>|\[[A-Z]+\d*\]")
 STARTS = ("Ġ", "▁", " ")  # GPT-2's, SentencePiece's and a plain space before a word

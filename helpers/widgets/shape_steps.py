@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from helpers.attention import masked_softmax
-from helpers.masks import causal_mask, padding_mask
+from helpers.transformer.attention import masked_softmax
+from helpers.transformer.masks import causal_mask, padding_mask
 
 SPLIT = ".unflatten(-1, (H, K)).transpose(1, 2)"
 SCORES = "q @ k.transpose(-2, -1) / sqrt(K)"

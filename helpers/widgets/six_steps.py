@@ -3,8 +3,8 @@
 import torch
 import traitlets
 
-from helpers.attention import scaled_dot_product_attention
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 

@@ -5,8 +5,8 @@ import math
 import torch
 import traitlets
 
-from helpers.metrics import attention_entropy
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SIGNED
+from helpers.training.metrics import attention_entropy
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, track
 

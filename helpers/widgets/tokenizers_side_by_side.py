@@ -3,7 +3,7 @@
 import traitlets
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.subwords import split_words
+from helpers.text.subwords import split_words
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import VISIBLE, width_of
 from helpers.widgets.svg import Sheet

@@ -1,6 +1,6 @@
 """Collect one lesson's notebooks from a hub into a folder, for ``make grade``.
 
-    python class/hub/collect.py https://hub.example.org 10 handed_in
+    python teaching/hub/collect.py https://hub.example.org 10 handed_in
 
 It only reads. Each notebook gets its learner's name, and a later call replaces it. Who has none is
 listed, and so is whoever's server sleeps: ``--wake`` starts those. The token is a teacher's, from
@@ -75,7 +75,7 @@ def main(arguments=None):
     ----------
     arguments : list of str, default=None
     """
-    parser = argparse.ArgumentParser(prog="python class/hub/collect.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python teaching/hub/collect.py", description=__doc__)
     parser.add_argument("hub", help="the hub's address")
     parser.add_argument("lesson", help="its number, for instance 10")
     parser.add_argument("folder", type=Path, help="where the notebooks go")

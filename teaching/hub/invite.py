@@ -1,6 +1,6 @@
 """What you send to a class: the link that opens a lesson, and a code per learner.
 
-    python class/hub/invite.py https://hub.example.org 04 people.txt
+    python teaching/hub/invite.py https://hub.example.org 04 people.txt
 
 prints the link for everybody, then a line per learner with the name and the code to log in with. A
 code is made from the name and the hub's own secret (``COURSE_SECRET``), so nothing has to be stored
@@ -85,16 +85,16 @@ def read(parser, arguments):
     lesson : str
         The notebook's name without its ending.
     """
-    from notebooks.build import SOURCES, address, is_published
+    from notebooks.build import address, is_published, lessons, name_of
 
     parser.add_argument("--repository", default=address(), help="where your copy is published")
     options = parser.parse_args(arguments)
     if options.repository == address() and not is_published():
         parser.error("say where your copy is published: README, Publishing a copy")
-    found = sorted(SOURCES.glob(f"{options.lesson}*.py"))
+    found = lessons(options.lesson)
     if len(found) != 1:
         parser.error(f"there is no lesson {options.lesson!r}")
-    return options, found[0].stem
+    return options, name_of(found[0])
 
 
 def main(arguments=None):
@@ -104,7 +104,7 @@ def main(arguments=None):
     ----------
     arguments : list of str, default=None
     """
-    parser = argparse.ArgumentParser(prog="python class/hub/invite.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python teaching/hub/invite.py", description=__doc__)
     parser.add_argument("hub", help="the hub's address")
     parser.add_argument("lesson", help="its number, for instance 04")
     parser.add_argument("people", nargs="?", type=Path, help="a file with a name per line")

@@ -17,7 +17,7 @@ from pathlib import Path
 from jupyterhub.auth import Authenticator
 
 COURSE = os.environ.get("COURSE_FOLDER", "/srv/course")
-HERE = Path(COURSE) / "class" / "hub"
+HERE = Path(COURSE) / "teaching" / "hub"
 sys.path.insert(0, str(HERE))
 from invite import code, login_name  # noqa: E402
 

@@ -18,11 +18,10 @@ from jupyterhub.utils import url_path_join
 from users import Users, is_awake
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "class")]
-
-import view  # noqa: E402
+sys.path.insert(0, str(ROOT))
 
 from helpers.exercises.progress import FILE, understood  # noqa: E402
+from teaching import view  # noqa: E402
 
 FRESH = 2.0  # seconds for which an answer serves everybody who asks
 

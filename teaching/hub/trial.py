@@ -36,7 +36,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from notebooks.build import SOURCES, assemble  # noqa: E402
+from notebooks.build import assemble, source_of  # noqa: E402
 from notebooks.copies import learners_copy  # noqa: E402
 
 LESSON = "04_self_attention_matrices"
@@ -369,7 +369,7 @@ def trial(machine, n_learners, say):
     figures : dict of str to str
     """
     figures = {}
-    lesson = learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+    lesson = learners_copy(assemble(source_of(LESSON)))
     machine.lessons = str(machine.folder / "lessons")
     publish(Path(machine.lessons), lesson)
     address = link(machine.address, machine.lessons, LESSON)
@@ -415,7 +415,7 @@ def trial(machine, n_learners, say):
         assert counted(seen(teacher, names=1))["who"]["trying"] == [f"{stuck.name} (try 1)"]
         say(f"the class view counts them: {part['mistake']!r} is the mistake")
 
-        changed = learners_copy(assemble(SOURCES / f"{LESSON}.py"))
+        changed = learners_copy(assemble(source_of(LESSON)))
         changed.cells[-1].source += f"\n\n{NEW_TEXT}"
         publish(Path(machine.lessons), changed)
         together(lambda learner: learner.open(address))

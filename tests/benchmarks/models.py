@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import masks, positions, transformer
+from helpers.transformer import masks, positions, transformer
 
 D_MODEL, N_HEADS, N_LAYERS, D_FF, VOCABULARY = 256, 4, 3, 1024, 8000
 BATCH, LENGTH, DROPOUT = 64, 32, 0.1

@@ -9,10 +9,10 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from helpers.decoding import greedy
-from helpers.fast import cross_entropy_sum
-from helpers.gpt import GPT, GPTConfig
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.storyteller import load_storyteller
+from helpers.transformer.decoding import greedy
+from helpers.transformer.fast import cross_entropy_sum
 
 VOCABULARY, WIDTH, HEADS, LAYERS, PLACES = 4096, 192, 6, 6, 512
 BATCH, LENGTH, NEW_TOKENS = 16, 128, 256

@@ -14,8 +14,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers import decoding, fast
-from helpers.training import batch_loss
+from helpers.training.training import batch_loss
+from helpers.transformer import decoding, fast
 
 
 def _ours(model, src_ids, tgt_ids):

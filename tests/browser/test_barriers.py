@@ -8,7 +8,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CELLS = [
     """
 from IPython.display import display
-from helpers import exercises, masks
+from helpers import exercises
+from helpers.transformer import masks
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.mask_builder import MaskBuilder

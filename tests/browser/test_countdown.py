@@ -1,14 +1,9 @@
 """The countdown in the teacher's window, with a clock that the test moves."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "class"))
-
-import teach
+from teaching import teach
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 def code_of(name):
     """Return the code cells of a lesson, in order, as the next build will have them."""
-    notebook = build.assemble(build.SOURCES / f"{name}.py")
+    notebook = build.assemble(build.source_of(name))
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 

@@ -32,8 +32,8 @@ def address(tmp_path_factory):
     if python is None:
         pytest.skip("no .venv-site: `make site` makes it")
     out = tmp_path_factory.mktemp("site")
-    command = [python, ROOT / "site" / "build.py", "00", "03", "--out", out]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    command = [python, "-m", "web.build", "00", "03", "--out", out]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     handler = functools.partial(Quiet, directory=out / "html")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -9,7 +9,7 @@ from notebooks import build, copies, slides
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LESSONS = [path.stem for path in sorted(build.SOURCES.glob("*.py")) if path.stem < "90"]
+LESSONS = [name for path in build.lessons() if (name := build.name_of(path)) < "90"]
 PATIENCE = 120_000  # milliseconds; every widget of a lesson is alive on one page
 # What a slide show hides of JupyterLab, and the width that it gives to the cells.
 AS_ON_SLIDES = f"""<style>

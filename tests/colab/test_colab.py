@@ -16,9 +16,9 @@ from notebooks import build
 COLAB_PYTHON = environment.PYTHON
 # Where most goes on in the widgets; the lessons use the same ones.
 NAMES = [
-    path.stem
-    for path in sorted(build.SOURCES.glob("*.py"))
-    if path.stem.startswith("00") or "widget" in path.stem
+    name
+    for name in map(build.name_of, build.lessons())
+    if name.startswith("00") or "widget" in name
 ]
 
 pytestmark = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { numberIn, predicted, told, understood, written } from "../../site/static/answers.js";
+import { numberIn, predicted, told, understood, written } from "../../web/static/answers.js";
 
 const options = { kind: "options", options: [["a", "one"], ["b", "two"]], unit: "" };
 const number = { kind: "number", options: [], unit: "words", low: 0, high: null, can_be: "A number of words." };

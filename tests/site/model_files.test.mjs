@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { fetched } from "../../site/static/model_files.js";
+import { fetched } from "../../web/static/model_files.js";
 
 const [OLD, NEW] = ["http://site/model-0123456789ab.safetensors", "http://site/model-ba9876543210.safetensors"];
 let asked, kept;

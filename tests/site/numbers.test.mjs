@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labels } from "../../site/static/labels.js";
-import { dot, layerNorm, linear, softmax, topK } from "../../site/static/matrices.js";
-import { fromHalf, readSafetensors } from "../../site/static/safetensors.js";
-import { clean } from "../../site/static/tokenizer.js";
+import { labels } from "../../web/static/labels.js";
+import { dot, layerNorm, linear, softmax, topK } from "../../web/static/matrices.js";
+import { fromHalf, readSafetensors } from "../../web/static/safetensors.js";
+import { clean } from "../../web/static/tokenizer.js";
 
 test("16 bits are read as IEEE 754 writes them", () => {
   const known = { 0x0000: 0, 0x0001: 2 ** -24, 0x03ff: 1023 * 2 ** -24, 0x0400: 2 ** -14, 0x3c00: 1, 0x3555: 0.333251953125, 0x7bff: 65504, 0xc000: -2, 0x7c00: Infinity, 0xfc00: -Infinity };

@@ -12,11 +12,9 @@ import pytest
 from nbformat import v4
 
 from notebooks import build
+from web import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "site"))  # where scripts are, and no package
-
-import pages  # noqa: E402
 
 NAME, OTHER = "share_of_the_rest", "which_word_made_the_difference"
 STILL = f'<div class="course-still"><b>picture</b>{pages.STILL}</div>'
@@ -152,7 +150,9 @@ def test_the_site_is_built_without_what_only_learners_install():
         "import runpy, sys\n"
         "for name in ('torch', 'numpy', 'matplotlib', 'transformers'): sys.modules[name] = None\n"
         "sys.argv = ['build.py', '--help']\n"
-        f"runpy.run_path({str(ROOT / 'site' / 'build.py')!r}, run_name='__main__')"
+        "runpy.run_module('web.build', run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from helpers.pretrained.translator import TRANSLATOR, load_translator
-from helpers.tokenization import BOS
+from helpers.text.tokenization import BOS
 from helpers.widgets.map_data import STEPS as HALF
 from helpers.widgets.map_data import pack_trace, problem_with
 from helpers.widgets.map_tours import STEPS, TOURS, tour_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-FILES = sorted((ROOT / "site" / "static").glob("*.js"))
+FILES = sorted((ROOT / "web" / "static").glob("*.js"))
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(
     NODE is None, reason="node is not on this machine (Debian and Ubuntu: apt install nodejs)"
@@ -145,7 +145,7 @@ def test_text_of_every_kind_is_cut_into_the_same_pieces(translator):
     texts = [f"x{text}" for text in texts]  # never empty
     script = (
         'import { readFileSync } from "node:fs";\n'
-        f"import {{ Tokenizer }} from {str(ROOT / 'site/static/tokenizer.js')!r};\n"
+        f"import {{ Tokenizer }} from {str(ROOT / 'web/static/tokenizer.js')!r};\n"
         'const { file, texts } = JSON.parse(readFileSync(0, "utf8"));\n'
         'const tokenizer = new Tokenizer(JSON.parse(readFileSync(file, "utf8")));\n'
         "const cut = (text) => tokenizer.encode(text);\n"

@@ -2,8 +2,8 @@
 // In: { weights, tokenizer, steps, sentences }. Out: one result per sentence, numbers in base64.
 
 import { readFileSync } from "node:fs";
-import { Translator } from "../../site/static/translator.js";
-import { tourOf } from "../../site/static/tour.js";
+import { Translator } from "../../web/static/translator.js";
+import { tourOf } from "../../web/static/tour.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
 const { buffer, byteOffset, length } = readFileSync(asked.weights);

@@ -1,4 +1,4 @@
-// Text to ids and back: byte-pair pieces, as helpers/tokenization.py makes them.
+// Text to ids and back: byte-pair pieces, as helpers/text/tokenization.py makes them.
 
 export const [PAD, BOS, EOS] = [0, 1, 2];
 const SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"];

@@ -1,4 +1,4 @@
-// The Transformer of Figure 1, forward only: helpers/transformer.py in typed arrays. One sentence,
+// The Transformer of Figure 1, forward only: helpers/transformer/transformer.py in typed arrays. One sentence,
 // no batch, so no padding and no mask but the causal one. S source, T target, D width, K head.
 
 import { add, dot, layerNorm, linear, relu, softmax } from "./matrices.js";

@@ -29,7 +29,7 @@ from IPython.display import display
 import torch
 
 from helpers import exercises, plots
-from helpers.tokenization import BOS
+from helpers.text.tokenization import BOS
 from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]

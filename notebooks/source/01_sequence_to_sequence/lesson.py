@@ -33,8 +33,9 @@ from collections import Counter, defaultdict
 from IPython.display import display
 from matplotlib import pyplot
 
-from helpers import metrics, plots
-from helpers.batches import pad_batch
+from helpers import plots
+from helpers.training import metrics
+from helpers.training.batches import pad_batch
 
 splits = toy_models.toy_data()
 test = splits.test
@@ -960,7 +961,7 @@ assert sum(losses[-10:]) / 10 < 0.6 * losses[0] and len(gru.target) == 146
 # ### An experiment of your own
 #
 # Sutskever et al. (2014) fed the source sentence **backwards** and gained several points of BLEU. Train a
-# unidirectional GRU both ways: in `Encoder` in `helpers/seq2seq.py` set `bidirectional=False`, use
+# unidirectional GRU both ways: in `Encoder` in `helpers/models/seq2seq.py` set `bidirectional=False`, use
 # `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel. For the second run, reverse
 # each source with `pair._replace(source=pair.source[::-1])`. Compare the two length curves. Which words does
 # the model translate better?
@@ -1242,7 +1243,7 @@ exercises.quiz("path_lengths")
 # convolutions of kernel size 1, but such a layer is just a network applied to each word separately.
 
 # %% tags=["hide-input"]
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.transformer.transformer import Transformer, TransformerConfig
 
 transformer = Transformer(TransformerConfig(src_vocab_size=9, tgt_vocab_size=9, norm_first=True))
 kinds = {type(module).__name__ for module in transformer.modules()}

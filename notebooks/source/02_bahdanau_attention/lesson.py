@@ -20,7 +20,9 @@ from functools import cache
 from IPython.display import display
 import torch
 
-from helpers import attention, exercises, metrics, plots
+from helpers import exercises, plots
+from helpers.training import metrics
+from helpers.transformer import attention
 from helpers.pretrained import toy_models
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.model_map import model_map

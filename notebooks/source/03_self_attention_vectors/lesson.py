@@ -23,7 +23,8 @@ from IPython.display import display
 import torch
 import torch.nn.functional as F
 
-from helpers import attention, exercises, plots
+from helpers import exercises, plots
+from helpers.transformer import attention
 from helpers.data import corpus
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.toy_models import load_toy

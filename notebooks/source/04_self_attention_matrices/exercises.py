@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from helpers import attention, masks
 from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer import attention, masks
 
 
 def scaled_scores(query, key):

@@ -22,7 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import attention, exercises, masks, plots
+from helpers import exercises, plots
+from helpers.transformer import attention, masks
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.model_map import model_map
@@ -523,7 +524,7 @@ notebook.tell(
     """`nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention`
     and of this course. So here every word attends only to later words, and the last word, which has none,
     gets `nan`. The `nan` at least shows that something is wrong. To avoid such mistakes, this course
-    defines in a single file, `helpers/masks.py`, what `True` means."""
+    defines in a single file, `helpers/transformer/masks.py`, what `True` means."""
 )
 
 # %% [markdown]

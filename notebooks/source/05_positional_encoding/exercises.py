@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from helpers import positions
 from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer import positions
 
 
 def add_position_number(x):

@@ -20,9 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers import attention, exercises, plots
-from helpers.layers import EncoderLayer
-from helpers.positions import LearnedPositions, rotate_positions, sinusoidal_positions
+from helpers import exercises, plots
+from helpers.transformer import attention
+from helpers.transformer.layers import EncoderLayer
+from helpers.transformer.positions import LearnedPositions, rotate_positions, sinusoidal_positions
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from helpers import attention, masks
 from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer import attention, masks
 
 
 def split_heads(x, n_heads):
@@ -517,7 +517,7 @@ EXERCISES = [
         ],
         also_right=[_list_of_heads, _einsum],
         hints=[
-            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you skipped the first two, take ours: from helpers.exercises.lesson_06 import split_heads, merge_heads.",
+            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you skipped the first two, take ours: split_heads, merge_heads = exercises.mine('split_heads'), exercises.mine('merge_heads').",
             "query = split_heads(x @ w_q, n_heads), likewise key and value.",
             "context, _ = scaled_dot_product_attention(query, key, value, mask); then merge_heads(context) @ w_o.",
         ],

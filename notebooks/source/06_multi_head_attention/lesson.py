@@ -24,11 +24,15 @@ import torch
 from torch import nn
 
 from helpers import exercises, plots
-from helpers.attention import MultiHeadAttention, heads_off, scaled_dot_product_attention
+from helpers.transformer.attention import (
+    MultiHeadAttention,
+    heads_off,
+    scaled_dot_product_attention,
+)
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
-from helpers.training import evaluate
+from helpers.training.training import evaluate
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.model_map import model_map
@@ -417,7 +421,9 @@ torch.testing.assert_close(by_einsum, by_list.double(), atol=1e-4, rtol=1e-4)
 torch.testing.assert_close(from_ours, by_einsum)
 torch.testing.assert_close(from_theirs, by_einsum)
 torch.testing.assert_close(our_weights, their_weights)
-print("list = split = einsum = helpers.attention.MultiHeadAttention = nn.MultiheadAttention: yes")
+print(
+    "list = split = einsum = helpers.transformer.attention.MultiHeadAttention = nn.MultiheadAttention: yes"
+)
 
 # %% [markdown]
 # With the same matrices, PyTorch's `nn.MultiheadAttention` gives the same numbers, and so does the course's
@@ -982,7 +988,7 @@ notebook.tell(
 # attends to its noun? And if we swap the two pronouns in a sentence, does the weight move?
 
 # %% tags=["hide-input"]
-from helpers.attention import recorded_weights
+from helpers.transformer.attention import recorded_weights
 from helpers.pretrained.toy_models import load_toy, toy_data
 
 toy = load_toy("transformer")

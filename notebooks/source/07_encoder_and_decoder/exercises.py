@@ -4,8 +4,8 @@ import functools
 
 import torch
 
-from helpers import attention, masks
 from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer import attention, masks
 
 
 def layer_norm(x, gain, bias, eps=1e-5):

@@ -22,15 +22,16 @@ from IPython.display import display
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import exercises, masks, plots
-from helpers.attention import MultiHeadAttention, recorded_weights
+from helpers import exercises, plots
+from helpers.transformer import masks
+from helpers.transformer.attention import MultiHeadAttention, recorded_weights
 from helpers.data import corpus
-from helpers.interruption import StopBetweenSteps
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward, Residual
+from helpers.training.interruption import StopBetweenSteps
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward, Residual
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import WordVocabulary
-from helpers.training import TrainingSettings, train
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import WordVocabulary
+from helpers.training.training import TrainingSettings, train
+from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets.model_map import model_map
 from helpers.widgets.shape_tracer import ShapeTracer
 

@@ -5,8 +5,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import decoding
 from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer import decoding
 
 
 def next_token_probabilities(hidden, table):

@@ -27,12 +27,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-from helpers import decoding, exercises, metrics, plots
+from helpers import exercises, plots
+from helpers.training import metrics
+from helpers.transformer import decoding
 from helpers.data.captions import CAPTIONS
 from helpers.data.corpus import toy_corpus
-from helpers.losses import smooth_targets
+from helpers.transformer.losses import smooth_targets
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BOS, EOS, PAD
+from helpers.text.tokenization import BOS, EOS, PAD
 from helpers.widgets.decoding_explorer import DecodingExplorer
 from helpers.widgets.model_map import model_map
 

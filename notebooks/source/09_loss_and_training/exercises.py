@@ -5,8 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import losses, training
 from helpers.exercises.model import Exercise, Mistake
+from helpers.training import training
+from helpers.transformer import losses
 
 
 def perplexity(mean_losses, counts):

@@ -24,14 +24,16 @@ import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
 
-from helpers import exercises, fast, losses, metrics, plots, training
-from helpers.batches import pad_batch
+from helpers import exercises, plots
+from helpers.training import metrics, training
+from helpers.transformer import fast, losses
+from helpers.training.batches import pad_batch
 from helpers.data.captions import CAPTIONS
 from helpers.data.corpus import Splits
 from helpers.pretrained import toy_models
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import PAD
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import PAD
+from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets.loss_explorer import LossExplorer
 from helpers.widgets.model_map import model_map
 
@@ -917,7 +919,7 @@ assert log[-1] < 0.8 * log[0]
 # Our own training runs use a warm-up too. After it, their learning rate falls in a straight line to zero,
 # which is simpler when you know in advance how many steps there will be.
 #
-# The bundled translator was trained with `python -m helpers.pretrained.recipes.translator`, which takes more
+# The bundled translator was trained with `python -m recipes.translator`, which takes more
 # than three hours on two cores. You can read how that run went in `helpers/pretrained/weights/README.md`.
 # Here the translator translates twenty captions of our own that it has never seen.
 

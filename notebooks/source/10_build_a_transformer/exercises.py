@@ -5,39 +5,21 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.attention import MultiHeadAttention, scaled_dot_product_attention
-from helpers.exercises import own_transformer as own
-from helpers.exercises.checking import check
-from helpers.exercises.lesson_06 import merge_heads, split_heads
-from helpers.exercises.lesson_07 import layer_norm
-from helpers.exercises.model import Exercise, Mistake, find
-from helpers.exercises.own_transformer import (
-    build_decoder_layer,
-    build_embedding,
-    build_encoder_layer,
-    build_feed_forward,
-    build_multi_head,
-    build_sublayer,
-    layers_of,
-    under,
-)  # fmt: skip
-from helpers.masks import causal_mask, padding_mask
-from helpers.positions import sinusoidal_positions
+from helpers.exercises import lessons
+from helpers.exercises.model import Exercise, Mistake
+from helpers.transformer.attention import MultiHeadAttention, scaled_dot_product_attention
+from helpers.transformer.masks import causal_mask, padding_mask
+from helpers.transformer.positions import sinusoidal_positions
 
-
-def own_or_tested(name, mine):
-    """Return the learner's part if it passes its check, else the tested one, and say which.
-
-    Parameters
-    ----------
-    name : str
-        The exercise.
-    mine : function
-    """
-    verdict = check(name, mine)
-    print(f"{name}: {'yours' if verdict.passed else 'the tested one steps in'}")
-    return mine if verdict.passed else find(name, "exercise").reference
-
+merge_heads, split_heads = (
+    getattr(lessons.module(6, "exercises"), name) for name in ("merge_heads", "split_heads")
+)
+layer_norm = lessons.module(7, "exercises").layer_norm
+own = lessons.module(10, "own_transformer")
+build_decoder_layer, build_embedding = own.build_decoder_layer, own.build_embedding
+build_encoder_layer, build_feed_forward = own.build_encoder_layer, own.build_feed_forward
+build_multi_head, build_sublayer = own.build_multi_head, own.build_sublayer
+layers_of, under = own.layers_of, own.under
 
 # What the checks draw.
 

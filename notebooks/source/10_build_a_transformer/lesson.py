@@ -33,17 +33,18 @@ from torch import nn
 
 from helpers import exercises
 from helpers.data.captions import CAPTIONS
-from helpers.exercises import own_transformer
-from helpers.exercises.lesson_10 import own_or_tested
-from helpers.exercises.own_transformer import layers_of, under
-from helpers.layers import EncoderLayer
-from helpers.masks import causal_mask, padding_mask
-from helpers.positions import sinusoidal_positions
+from helpers.exercises import lessons
+from helpers.exercises.checking import own_or_tested
+from helpers.transformer.layers import EncoderLayer
+from helpers.transformer.masks import causal_mask, padding_mask
+from helpers.transformer.positions import sinusoidal_positions
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BOS, EOS, PAD
-from helpers.transformer import Transformer
+from helpers.text.tokenization import BOS, EOS, PAD
+from helpers.transformer.transformer import Transformer
 
 layer_norm = exercises.reference("layer_norm")  # lesson 07's
+own_transformer = lessons.module(10, "own_transformer")
+layers_of, under = own_transformer.layers_of, own_transformer.under
 
 # %%
 exercises.warm_up(10)

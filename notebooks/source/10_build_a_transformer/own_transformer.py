@@ -12,11 +12,12 @@ from unittest.mock import patch
 import torch
 import torch.nn.functional as F
 
-from helpers import attention, decoding
-from helpers.exercises.lesson_07 import layer_norm
-from helpers.masks import causal_mask, padding_mask
-from helpers.tokenization import BOS, EOS, PAD
+from helpers.exercises import lessons
+from helpers.text.tokenization import BOS, EOS, PAD
+from helpers.transformer import attention, decoding
+from helpers.transformer.masks import causal_mask, padding_mask
 
+layer_norm = lessons.module(7, "exercises").layer_norm
 TOLERANCE = 1e-4
 
 

@@ -24,7 +24,7 @@ import torch
 from helpers import exercises
 from helpers.data.stories import stories
 from helpers.pretrained.minilm import load_minilm
-from helpers.subwords import BytePairs, Unigram, WordPieces
+from helpers.text.subwords import BytePairs, Unigram, WordPieces
 
 minilm = load_minilm()
 
@@ -39,9 +39,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.data.captions import CAPTIONS
 from helpers.data.ten_languages import PARAGRAPH
-from helpers.gpt import GPT, GPTConfig
+from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BytePairTokenizer
+from helpers.text.tokenization import BytePairTokenizer
 from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.model_map import model_map
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide

@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from helpers import bert
 from helpers.exercises.model import Exercise, Mistake
+from helpers.models import bert
 
 
 def pair_input(first, second, cls_id, sep_id):

@@ -30,7 +30,8 @@ from matplotlib import pyplot
 from tqdm.auto import tqdm
 
 import helpers
-from helpers import bert, exercises, lora, plots
+from helpers import exercises, plots
+from helpers.models import bert, lora
 from helpers.data.corpus import toy_corpus
 from helpers.data.reviews import film_reviews, product_reviews
 from helpers.data.toy_lexicon import ANIMALS, PEOPLE

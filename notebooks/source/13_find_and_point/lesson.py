@@ -23,10 +23,10 @@ import torch.nn.functional as F
 
 from helpers import exercises, plots
 from helpers.data.questions import squad, xquad
-from helpers.metrics import answer_exact_match, answer_f1, normalise_answer
+from helpers.training.metrics import answer_exact_match, answer_f1, normalise_answer
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.reader import best_answer, load_reader
-from helpers.retrieval import bm25, ranks, standardised, word_overlap
+from helpers.models.retrieval import bm25, ranks, standardised, word_overlap
 from helpers.widgets.model_map import model_map
 from helpers.widgets.span_explorer import SpanExplorer
 

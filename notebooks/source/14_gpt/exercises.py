@@ -5,10 +5,10 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import language_modelling
-from helpers.attention import scaled_dot_product_attention
 from helpers.exercises.model import Exercise, Mistake
-from helpers.masks import causal_mask
+from helpers.training import language_modelling
+from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.masks import causal_mask
 
 
 def causal_average(x):

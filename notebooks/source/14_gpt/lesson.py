@@ -27,12 +27,18 @@ import torch.nn.functional as F
 from matplotlib import pyplot
 
 from helpers import exercises, plots
-from helpers.attention import heads_off
-from helpers.copying import repeated, train_copier
+from helpers.transformer.attention import heads_off
+from helpers.training.copying import repeated, train_copier
 from helpers.data.stories import stories
 from helpers.data.toy_probability import toy_text
-from helpers.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
-from helpers.letter_models import LetterModel, nats_per_letter, story_letters, train_rung, write
+from helpers.models.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
+from helpers.training.letter_models import (
+    LetterModel,
+    nats_per_letter,
+    story_letters,
+    train_rung,
+    write,
+)
 from helpers.pretrained.detective import holmes_pages, load_detective
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller

@@ -25,10 +25,10 @@ from matplotlib import pyplot
 
 from helpers import exercises, plots
 from helpers.data.clothes import CLASSES, as_input, clothes
-from helpers.layers import EncoderLayer
-from helpers.picture_training import accuracy, augment, train_pictures
+from helpers.transformer.layers import EncoderLayer
+from helpers.training.picture_training import accuracy, augment, train_pictures
 from helpers.pretrained.wardrobe import comparison, load_wardrobe, untrained_pair
-from helpers.vit import VisionTransformer, VitConfig
+from helpers.models.vit import VisionTransformer, VitConfig
 from helpers.widgets.model_map import model_map
 from helpers.widgets.patches import PatchAttention, PatchCutter
 
@@ -96,8 +96,8 @@ notebook.figure(
 # same one for all pictures. Here are the first six:
 
 # %% tags=["hide-input"]
-from helpers.vit import patchify as cut
-from helpers.vit import unpatchify as join
+from helpers.models.vit import patchify as cut
+from helpers.models.vit import unpatchify as join
 
 order = torch.randperm(49, generator=torch.Generator().manual_seed(0))
 
@@ -602,7 +602,7 @@ def attention_rollout(weights):
 exercises.check("attention_rollout", attention_rollout)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-from helpers.vit import attention_rollout as rolled
+from helpers.models.vit import attention_rollout as rolled
 from helpers.pretrained.wardrobe import Wardrobe
 
 some = slice(0, 200)

@@ -5,9 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import efficient, patterns
-from helpers.attention import scaled_dot_product_attention
 from helpers.exercises.model import Exercise, Mistake
+from helpers.models import efficient, patterns
+from helpers.transformer.attention import scaled_dot_product_attention
 
 # The solutions as a learner would write them; known mistakes are edits of these texts, and the
 # package's own functions have to pass as other right answers.

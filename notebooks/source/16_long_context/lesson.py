@@ -27,8 +27,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm.auto import tqdm
 
-from helpers import attention, efficient, exercises, patterns, plots
-from helpers.layers import EncoderLayer
+from helpers import exercises, plots
+from helpers.models import efficient, patterns
+from helpers.transformer import attention
+from helpers.transformer.layers import EncoderLayer
 from helpers.widgets.attention_patterns import AttentionPatterns
 
 torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
@@ -770,7 +772,7 @@ exercises.quiz("what_linear_gives_up")
 # number of seconds on the processor to learn fairy tales, character by character.
 
 # %%
-from helpers import sha_rnn
+from helpers.models import sha_rnn
 
 notebook.show_source(sha_rnn.Block)
 
@@ -779,8 +781,8 @@ exercises.predict("the_sceptics_model")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 from helpers.data.stories import stories
-from helpers.gpt import GPT, GPTConfig
-from helpers.language_modelling import random_windows
+from helpers.models.gpt import GPT, GPTConfig
+from helpers.training.language_modelling import random_windows
 
 SECONDS, BATCH, WINDOW = 2, 8, 64
 tales = stories("train", 1_000_000)

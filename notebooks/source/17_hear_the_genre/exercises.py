@@ -5,9 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers import genres
 from helpers.exercises.model import Exercise, Mistake
-from helpers.genres import (
+from helpers.training import genres
+from helpers.training.genres import (
     balanced_accuracy,
     pad_windows,
     seen_share,

@@ -26,10 +26,9 @@ from matplotlib import pyplot
 from helpers import exercises, plots
 from helpers.data import drum_kit
 from helpers.data.drums import VOICES
-from helpers.exercises.checking import is_stub
-from helpers.exercises.lesson_10 import own_or_tested
-from helpers.genre_training import linear_logits, logits_of, train_genres
-from helpers.genres import (
+from helpers.exercises.checking import is_stub, own_or_tested
+from helpers.training.genre_training import linear_logits, logits_of, train_genres
+from helpers.training.genres import (
     GENRES,
     LONGEST,
     N_LEVELS,
@@ -580,7 +579,7 @@ by {100 * max(gaps):.0f} on another. Had you drawn only one split, you could hav
 
 # %% [markdown]
 # Both models got the same windows and the same splits, and in training both gave the windows of long performances less
-# weight, by the same rule. `python -m helpers.pretrained.recipes.genres` repeats all runs, and takes a few minutes.
+# weight, by the same rule. `python -m recipes.genres` repeats all runs, and takes a few minutes.
 
 # %%
 exercises.quiz("a_tie_with_the_baseline")

@@ -23,10 +23,12 @@ import torch.nn.functional as F
 from matplotlib import pyplot
 from tqdm.auto import tqdm
 
-from helpers import assistant, decoding, exercises, plots
+from helpers import exercises, plots
+from helpers.models import assistant
+from helpers.transformer import decoding
 from helpers.data.instructions import instructions
 from helpers.data.stories import stories
-from helpers.language_modelling import bits_per_byte, nats_of_text
+from helpers.training.language_modelling import bits_per_byte, nats_of_text
 from helpers.pretrained.assistant import adapt, load_assistant, preference_pairs
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller

@@ -22,12 +22,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import attention, exercises, training
-from helpers.batches import pad_batch
+from helpers import exercises
+from helpers.training import training
+from helpers.transformer import attention
+from helpers.training.batches import pad_batch
 from helpers.data.captions import CAPTIONS
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
-from helpers.patterns import window_attention, window_mask
-from helpers.positions import sinusoidal_positions
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.models.patterns import window_attention, window_mask
+from helpers.transformer.positions import sinusoidal_positions
 from helpers.pretrained import toy_models
 from helpers.pretrained.measured import measured
 from helpers.pretrained.translator import load_translator

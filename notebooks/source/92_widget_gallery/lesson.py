@@ -13,10 +13,11 @@ notebook.set_up()
 # %%
 import torch
 
-from helpers import assistant, decoding
+from helpers.models import assistant
+from helpers.transformer import decoding
 from helpers.data.captions import CAPTIONS
 from helpers.data.clothes import clothes
-from helpers.genres import GenreClassifier, genre_windows
+from helpers.training.genres import GenreClassifier, genre_windows
 from helpers.pretrained import toy_models
 from helpers.pretrained.assistant import load_assistant
 from helpers.pretrained.reader import load_reader

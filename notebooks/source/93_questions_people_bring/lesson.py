@@ -20,8 +20,8 @@ import math
 
 import torch
 
-from helpers.attention import MultiHeadAttention
-from helpers.layers import EncoderLayer
+from helpers.transformer.attention import MultiHeadAttention
+from helpers.transformer.layers import EncoderLayer
 
 notebook.set_seed(0)
 

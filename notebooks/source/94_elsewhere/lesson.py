@@ -26,10 +26,10 @@ from tqdm.auto import tqdm
 
 from helpers import plots
 from helpers.data import digits, proteins
-from helpers.gpt import GPT, GPTConfig
-from helpers.layers import EncoderLayer
-from helpers.masks import causal_mask
-from helpers.positions import sinusoidal_positions
+from helpers.models.gpt import GPT, GPTConfig
+from helpers.transformer.layers import EncoderLayer
+from helpers.transformer.masks import causal_mask
+from helpers.transformer.positions import sinusoidal_positions
 
 torch.set_num_threads(1)
 generator = torch.Generator().manual_seed(0)

@@ -29,17 +29,18 @@ import torch
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import decoding, exercises, plots
+from helpers import exercises, plots
+from helpers.transformer import decoding
 from helpers.data.stories import stories
-from helpers.efficient import cache_size
-from helpers.eight_bits import in_int8, n_bytes
-from helpers.gpt import GPT, GPTCache, GPTConfig
-from helpers.modern import RMSNorm, SwiGLU
+from helpers.models.efficient import cache_size
+from helpers.models.eight_bits import in_int8, n_bytes
+from helpers.models.gpt import GPT, GPTCache, GPTConfig
+from helpers.models.modern import RMSNorm, SwiGLU
 from helpers.notebook import tell
 from helpers.pretrained.measured import measured
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
-from helpers.speculative import CountedDraft, speculate
+from helpers.models.speculative import CountedDraft, speculate
 
 story, validation = load_storyteller(), stories("validation")
 

@@ -14,7 +14,7 @@ def main():
 
     app = IPKernelApp.instance()
     app.initialize()
-    from helpers import memory
+    from helpers.machine import memory
 
     with memory.nothing_collected():
         import torch  # noqa: F401

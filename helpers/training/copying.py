@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from tqdm.auto import tqdm
 
-from helpers.gpt import GPT, GPTConfig
-from helpers.interruption import StopBetweenSteps
+from helpers.models.gpt import GPT, GPTConfig
+from helpers.training.interruption import StopBetweenSteps
 
 VOCABULARY, LENGTH = 40, 40
 SHORTEST, LONGEST = 8, 18  # tokens of a passage; it differs, or positions would be enough to copy

@@ -5,13 +5,13 @@ from functools import partial
 import torch
 from torch import nn
 
-from helpers import decoding
-from helpers.attention import MultiHeadAttention
 from helpers.data.stories import stories
-from helpers.gpt import GPTConfig, GPTLayer
-from helpers.language_modelling import TextTraining, nats_of_text, train_on_text
-from helpers.layers import inference
-from helpers.masks import causal_mask
+from helpers.models.gpt import GPTConfig, GPTLayer
+from helpers.training.language_modelling import TextTraining, nats_of_text, train_on_text
+from helpers.transformer import decoding
+from helpers.transformer.attention import MultiHeadAttention
+from helpers.transformer.layers import inference
+from helpers.transformer.masks import causal_mask
 
 WIDTH, WINDOW = 64, 64
 STEPS = 250

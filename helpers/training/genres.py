@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.attention import recorded_weights
 from helpers.data import drums
-from helpers.layers import Dropout, EncoderLayer, inference
+from helpers.transformer.attention import recorded_weights
+from helpers.transformer.layers import Dropout, EncoderLayer, inference
 
 GENRES = ("rock", "latin", "funk", "jazz")  # the four with the most windows
 N_STEPS, N_VOICES = 2 * drums.STEPS_PER_BAR, len(drums.VOICES)

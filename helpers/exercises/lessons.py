@@ -1,0 +1,38 @@
+"""Where the lessons' own files are: ``notebooks/source/NN_name/``, one folder per lesson."""
+
+import functools
+import importlib
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "notebooks" / "source"
+
+
+@functools.cache
+def folders():
+    """Find every lesson's folder, by its number.
+
+    Returns
+    -------
+    folders : dict of int to Path
+    """
+    return {int(path.name[:2]): path for path in sorted(SOURCES.glob("[0-9][0-9]_*"))}
+
+
+def module(lesson, kind):
+    """Import a file of a lesson; its folder begins with a digit, so no import line can name it.
+
+    Parameters
+    ----------
+    lesson : int
+    kind : str
+        The file's name without its ending: "exercises", "questions" …
+
+    Returns
+    -------
+    module : module or None
+        None if the lesson has no such file.
+    """
+    folder = folders()[lesson]
+    if not (folder / f"{kind}.py").exists():
+        return None
+    return importlib.import_module(f"notebooks.source.{folder.name}.{kind}")
