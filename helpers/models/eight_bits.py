@@ -18,7 +18,8 @@ def to_int8(weight):
     -------
     whole : int8 Tensor of shape (rows, columns)
     scale : Tensor of shape (rows, 1)
-        ``whole * scale`` is at most half a scale away from the weight.
+        In the weight's type; ``whole * scale`` is at most half a scale away from the weight, but
+        for that type's rounding.
 
     Source
     ------
@@ -26,7 +27,9 @@ def to_int8(weight):
     """
     scale = weight.abs().amax(-1, keepdim=True) / 127
     scale = scale.where(scale > 0, 1.0)  # a row of zeros stays zero
-    return (weight / scale).round().to(torch.int8), scale
+    # In 16 bits the largest quotient can be 127.5, which would round to 128 and turn negative.
+    whole = (weight.double() / scale.double()).round().clamp(-127, 127)
+    return whole.to(torch.int8), scale
 
 
 class Int8Linear(nn.Module):
@@ -67,6 +70,11 @@ class Int8Embedding(nn.Module):
         whole, scale = to_int8(embedding.weight.detach())
         self.register_buffer("whole", whole)
         self.register_buffer("scale", scale)
+
+    @property
+    def weight(self):
+        """The table as floats, for an output layer that shares it."""
+        return self.whole * self.scale
 
     def forward(self, ids):
         """Map integers (...) to vectors (..., D)."""

@@ -21,7 +21,8 @@ from helpers.transformer.cache import KeyValueCache
 from helpers.transformer.fast import few_rows, fused_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
-from helpers.transformer.positions import LearnedPositions, rotate_positions
+from helpers.models.modern import RMSNorm, SwiGLU
+from helpers.transformer.positions import LearnedPositions
 from helpers.transformer.transformer import check_ids
 
 NORMS = {"layer": nn.LayerNorm, "rms": RMSNorm}
@@ -130,17 +131,12 @@ class CausalSelfAttention(MultiHeadAttention):
     def project_query(self, query, start=0):
         """Apply W_Q and the rotation from position `start`, (B, T, D) -> (B, H, T, K)."""
         q = self.split_heads(self.query_proj(query))
-        return self.rotate(q, start) if self.rotary else q
+        return rotated(q, start) if self.rotary else q
 
     def project_key_value(self, key, value, start=0):
         """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
         k, v = super().project_key_value(key, value)
-        return (self.rotate(k, start) if self.rotary else k), v
-
-    def rotate(self, x, start):
-        """Rotate queries or keys, (B, H, T, K), whose first position is `start`."""
-        precise = x.dtype in (torch.float32, torch.float64)
-        return rotated(x, start) if precise else rotate_positions(x, start)
+        return (rotated(k, start) if self.rotary else k), v
 
 
 class GPTLayer(nn.Module):
@@ -285,7 +281,7 @@ class GPT(nn.Module):
                     cache.reorder(rows)
             ids = torch.cat([prompt, prefix[:, 1:].to(prompt.device)], dim=1)
             if ids.shape[1] - start > max_len:
-                start = ids.shape[1] - max_len // 2
+                start = ids.shape[1] - max(max_len // 2, 1)
                 cache = GPTCache(len(self.layers)) if cached else None
             with inference(self):
                 hidden = self.decode(ids[:, start:], cache)

@@ -68,7 +68,9 @@ def bm25(questions, texts, saturation=1.2, length_share=0.75):
     for word, n in in_texts.items():
         rarity = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
         often = torch.tensor([float(count[word]) for count in counts])
-        columns[word] = rarity * often * (saturation + 1) / (often + saturation * share)
+        # A text without words has no length to divide by; the numerator is 0 there.
+        divisor = (often + saturation * share).clamp(min=1e-9)
+        columns[word] = rarity * often * (saturation + 1) / divisor
     nothing = torch.zeros(len(texts))
     return torch.stack(
         [sum((columns.get(w, nothing) for w in words(question)), nothing) for question in questions]

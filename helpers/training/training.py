@@ -174,7 +174,7 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
     Raises
     ------
     ValueError
-        If there is no pair.
+        If there is no pair, or no target but padding.
     """
     if not pairs:
         raise ValueError("got no pairs to measure the loss on.")
@@ -189,6 +189,8 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
             total, count = total + loss.item(), count + n_tokens
     finally:
         model.train(was_training)
+    if not count:
+        raise ValueError(f"every target is padding (pad_id={pad_id}): there is no loss to measure.")
     return total / count
 
 

@@ -200,18 +200,19 @@ class DecoderLayer(nn.Module):
 
 @contextmanager
 def inference(model):
-    """Turn dropout and gradients off inside a ``with`` block; restore the mode afterwards.
+    """Turn dropout and gradients off inside a ``with`` block; restore every layer's mode after it.
 
     Parameters
     ----------
     model : nn.Module
     """
-    was_training = model.training
-    if was_training:  # eval() visits every layer, too slow to repeat at each decoding step
+    # Every layer is visited only if the model trains: too slow to repeat at each decoding step.
+    training = [m for m in model.modules() if m.training] if model.training else []
+    if training:
         model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        if was_training:
-            model.train()
+        for module in training:
+            module.training = True
