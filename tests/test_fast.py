@@ -191,7 +191,10 @@ def test_a_full_mask_is_none():
     assert fast.none_if_full(mask) is mask
 
 
-@pytest.mark.parametrize(("length", "start"), [(1, 0), (5, 62), (3, 64), (70, 1)])
+@pytest.mark.parametrize(
+    ("length", "start"),
+    [(1, 0), (5, 62), (3, 64), (70, 1), (64, 0), (65, 0), (129, 0), (1, 64), (1, 128), (4, -3)],
+)
 def test_rotated_equals_the_readable_rotation(length, start):
     x = torch.randn(2, length, 3, 8, dtype=torch.float64).transpose(1, 2).requires_grad_()
     expected = positions.rotate_positions(x, start)
@@ -208,6 +211,13 @@ def test_rotated_equals_the_readable_rotation(length, start):
     single = fast.rotated(x.float(), start)
     assert single.dtype == torch.float32
     torch.testing.assert_close(single, expected.float())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rotated_takes_features_wherever_they_lie(dtype):
+    whole = torch.randn(2, 7, 17).to(dtype)
+    for x in (whole[..., 1:9], whole[..., :16:2], whole[:, ::2, 3:7], whole[..., :8].mT.mT):
+        torch.testing.assert_close(fast.rotated(x, 3), positions.rotate_positions(x, 3))
 
 
 def test_rotated_keeps_numbers_that_a_training_can_use():
@@ -286,3 +296,29 @@ def test_in_sixteen_bits_a_model_computes_nearly_the_same_and_shares_the_rest():
     assert quick.model.embedding.weight is model.embedding.weight
     assert model.first.weight.dtype == torch.float32
     assert quick.model.first.weight.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+@pytest.mark.parametrize("value", [torch.inf, -torch.inf, torch.nan, 1e38])
+def test_what_padding_holds_reaches_nobody(value, wants_gradient):
+    query, key, values = (torch.randn(2, 3, n, 4) for n in (5, 6, 6))
+    key[0, :, 4:] = value
+    key.requires_grad_(wants_gradient)
+    mask = torch.ones(2, 1, 5, 6, dtype=torch.bool).tril()
+    mask[0, :, :, 4:] = False
+    for allowed in (mask, mask[:, :, -1:]):
+        expected, _ = attention.scaled_dot_product_attention(query, key, values, allowed)
+        found = fast.fused_attention(query, key, values, allowed)
+        torch.testing.assert_close(found, expected)
+        if wants_gradient:
+            (gradient,) = torch.autograd.grad(found.sum(), key)
+            assert gradient[0, :, :4].isfinite().all()
+
+
+@pytest.mark.parametrize("mask_shape", [None, (2, 1, 5, 6), (2, 1, 1, 6)])
+def test_fused_attention_broadcasts_a_query_over_the_batch(mask_shape):
+    query, key, value = torch.randn(5, 4), torch.randn(2, 3, 6, 4), torch.randn(2, 3, 6, 4)
+    mask = None if mask_shape is None else torch.rand(mask_shape) < 0.7
+    for one in (query, query[None, None], query.expand(1, 3, 5, 4)):
+        expected, _ = attention.scaled_dot_product_attention(one, key, value, mask)
+        torch.testing.assert_close(fast.fused_attention(one, key, value, mask), expected)

@@ -67,7 +67,7 @@ def test_the_cache_changes_nothing(changed):
     ids = torch.randint(50, (2, 12))
     with torch.no_grad():
         whole, cache = model(ids), GPTCache(3)
-        for start, end in ((0, 5), (5, 6), (6, 12)):
+        for start, end in ((0, 5), (5, 6), (6, 8), (8, 12)):  # two at once need a mask
             new = model.output_proj(model.decode(ids[:, :end], cache))
             torch.testing.assert_close(new, whole[:, start:end], rtol=1e-10, atol=1e-10)
     assert cache.layers[0].key.all().shape == (2, changed.get("n_kv_heads", 4), 12, 6)
@@ -203,3 +203,11 @@ def test_a_layer_is_built_of_its_parts_once(monkeypatch):
     monkeypatch.setattr(nn.Linear, "__init__", counted)
     layer = GPTLayer(GPTConfig(**SMALL, n_kv_heads=2, activation="swiglu", norm="rms"))
     assert set(made) == {m for m in layer.modules() if isinstance(m, nn.Linear)}
+
+
+@pytest.mark.parametrize("max_len", [1, 2, 3])
+def test_the_shortest_models_write_too(max_len):
+    model, prompt = make(max_len=max_len, positions="rotary"), torch.tensor([[7]])
+    with_cache = greedy(model.decoder_step(prompt), 1, 0, -1, 5)
+    assert len(with_cache[0]) == 5
+    assert with_cache == greedy(model.decoder_step(prompt, cached=False), 1, 0, -1, 5)

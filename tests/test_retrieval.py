@@ -59,3 +59,12 @@ def test_standardised_scores_have_mean_0_and_spread_1_and_keep_the_order():
     assert made[0].std(correction=0).item() == pytest.approx(1)
     assert made[0].argsort().tolist() == scores[0].argsort().tolist()
     assert made[1].eq(0).all()
+
+
+@pytest.mark.parametrize("length_share", [0.0, 0.75, 1.0])
+def test_a_text_without_words_scores_nothing(length_share):
+    scores = retrieval.bm25(["red fox", ""], ["a red fox", "", "..."], length_share=length_share)
+    assert scores[0, 0] > 0
+    assert scores[0, 1:].tolist() == [0, 0]
+    assert scores[1].tolist() == [0, 0, 0]
+    assert retrieval.bm25(["red"], ["", ""], length_share=length_share).tolist() == [[0, 0]]

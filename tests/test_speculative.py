@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from helpers.models.bert import BertConfig, BertEncoder, MaskedLanguageModel
 from helpers.models.eight_bits import Int8Embedding, Int8Linear, in_int8, n_bytes, to_int8
 from helpers.models.gpt import GPT, GPTCache, GPTConfig
+from helpers.models.sha_rnn import SingleHeadedAttentionRNN
 from helpers.models.speculative import CountedDraft, speculate
 
 
@@ -109,6 +111,37 @@ def test_rounding_is_off_by_at_most_half_a_step_and_exact_at_the_largest():
     largest = weight.abs().argmax(-1, keepdim=True)
     torch.testing.assert_close((whole * scale).gather(-1, largest), weight.gather(-1, largest))
     assert (whole[3] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_no_number_changes_its_sign_when_it_is_rounded(dtype):
+    weight = torch.randn(4000, 64).to(dtype)
+    whole, scale = to_int8(weight)
+    assert scale.dtype == dtype
+    assert whole.min() >= -127
+    assert (whole.sign() * weight.sign() >= 0).all()
+    error = (whole.float() * scale.float() - weight.float()).abs()
+    # In 16 bits the scale itself is rounded, so the largest number may be cut to 127 scales.
+    slack = 0.501 if dtype == torch.float32 else 1.0
+    assert (error <= slack * scale.float()).all()
+
+
+def test_a_model_in_bf16_survives_8_bits():
+    model = GPT(GPTConfig(vocab_size=100, d_model=64, n_heads=4, n_layers=2, max_len=32))
+    model, ids = model.eval().bfloat16(), torch.randint(100, (2, 20))
+    with torch.no_grad():
+        ours, theirs = model(ids).float(), in_int8(model)(ids).float()
+    assert (ours - theirs).abs().max() < 0.1 * ours.std()
+
+
+def test_models_that_share_their_table_with_the_output_go_into_8_bits():
+    ids = torch.randint(1, 30, (2, 8))
+    bert = BertEncoder(
+        BertConfig(vocab_size=30, d_model=16, n_heads=2, n_layers=1, d_ff=32, max_len=8)
+    )
+    for model in (SingleHeadedAttentionRNN(30, 16, 1).eval(), MaskedLanguageModel(bert).eval()):
+        with torch.no_grad():
+            assert (model(ids) - in_int8(model)(ids)).abs().max() < 0.1 * model(ids).std()
 
 
 def test_each_row_has_a_scale_of_its_own():

@@ -328,6 +328,8 @@ def test_evaluate_is_the_mean_over_tokens_without_dropout():
     assert loss == pytest.approx(expected.item(), rel=1e-4)
     with pytest.raises(ValueError, match="no pairs to measure"):
         training.evaluate(model, [])
+    with pytest.raises(ValueError, match="every target is padding"):
+        training.evaluate(model, [([3, 4], [0, 0])])
 
 
 def test_an_evaluation_that_fails_leaves_the_mode_as_it_was():

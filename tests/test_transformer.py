@@ -8,7 +8,7 @@ from torch import nn
 from twins import assert_gradients_equal, copy_weights, layer_pairs, stack_pairs
 
 from helpers.transformer import decoding, masks
-from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward, inference
 from helpers.transformer.transformer import Transformer, TransformerConfig
 
 SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
@@ -361,3 +361,61 @@ def test_errors():
         TransformerConfig(src_vocab_size=4, tgt_vocab_size=4)
     with pytest.raises(ValueError, match="n_heads must divide"):
         small(n_heads=3)
+
+
+def renamed(ids, pad):
+    """Exchange the ids 0 and `pad`."""
+    return torch.where(ids == 0, pad, torch.where(ids == pad, 0, ids))
+
+
+def test_padding_is_known_by_its_id_alone():
+    zero, other = small(), small(pad_id=7)
+    order = renamed(torch.arange(12), 7)
+    state = zero.state_dict()
+    for name, rows in (("src_embedding", 12), ("tgt_embedding", 11), ("output_proj", 11)):
+        state[f"{name}.weight"] = state[f"{name}.weight"][order[:rows]]
+    other.load_state_dict(state)
+    src, tgt = renamed(SRC, 7), renamed(TGT, 7)
+    torch.testing.assert_close(other(src, tgt), zero(SRC, TGT)[..., order[:11]])
+    torch.testing.assert_close(other.encode(src), zero.encode(SRC))
+    steps = zero.decoder_step(SRC)(TGT[:, :1]), other.decoder_step(src)(tgt[:, :1])
+    torch.testing.assert_close(steps[1], steps[0][:, order[:11]])
+
+
+def test_inference_gives_every_layer_its_mode_back():
+    model = small(dropout=0.5).train()
+    model.decoder_layers[1].eval()
+    before = [m.training for m in model.modules()]
+    with inference(model):
+        assert not any(m.training for m in model.modules())
+        assert not torch.is_grad_enabled()
+    assert [m.training for m in model.modules()] == before
+
+
+@pytest.mark.slow
+def test_the_model_is_exported_and_compiled_in_one_graph():
+    model = small(dropout=0.5)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        expected = model(SRC, TGT)
+        whole = torch.compile(model, fullgraph=True, backend="eager")
+        torch.testing.assert_close(whole(SRC, TGT), expected)
+        assert not whole.train()(SRC, TGT).equal(expected)
+        exported = torch.export.export(model.eval(), (SRC, TGT)).module()
+        torch.testing.assert_close(exported(SRC, TGT), expected)
+
+
+def test_what_looks_into_a_model_finds_plain_layers():
+    model, layer = small(), FeedForward(8, 16)
+    assert {type(m) for m in model.modules() if isinstance(m, nn.Linear)} == {nn.Linear}
+    x, state = torch.randn(4, 8), dict(layer.named_parameters())
+
+    def loss(parameters, row):
+        return torch.func.functional_call(layer, parameters, (row,)).sum()
+
+    each = torch.func.vmap(torch.func.grad(loss), (None, 0))(state, x)
+    whole = torch.autograd.grad(layer(x).sum(), list(state.values()))
+    for name, gradient in zip(state, whole, strict=True):
+        torch.testing.assert_close(each[name].sum(0), gradient, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(torch.jit.trace(layer, x)(x), layer(x))
+    torch.testing.assert_close(torch.fx.symbolic_trace(layer)(x), layer(x))
