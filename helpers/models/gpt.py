@@ -21,7 +21,6 @@ from helpers.transformer.cache import KeyValueCache
 from helpers.transformer.fast import few_rows, fused_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
-from helpers.models.modern import RMSNorm, SwiGLU
 from helpers.transformer.positions import LearnedPositions
 from helpers.transformer.transformer import check_ids
 
