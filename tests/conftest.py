@@ -13,6 +13,8 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A test that reaches for a model hub should fail at once, not wait for the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Faults of the check itself come out; learners are spared them.
+os.environ["COURSE_STRICT"] = "1"
 # Notebooks that the tests run mustn't show what somebody on this machine has answered.
 os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
 

@@ -1,6 +1,7 @@
 """Every exercise against its own right answers and mistakes; the engine against bad answers."""
 
 import itertools
+import linecache
 import math
 import os
 import re
@@ -13,7 +14,7 @@ import torch
 import unforeseen
 
 from helpers import exercises
-from helpers.exercises import compare, diagnosis
+from helpers.exercises import advice, compare, diagnosis
 from helpers.exercises import lessons as lesson_files
 from helpers.exercises.advice import on_error as advice_on
 from helpers.exercises.checking import is_stub, judge
@@ -157,6 +158,61 @@ def test_an_answer_that_raises_is_told_where_and_with_what(name):
     assert "TypeError" in verdict.message
     assert 'return inputs[0] / "nonsense"' in verdict.message
     assert compare.describe(draw(EXERCISES[name])[0][0]) in verdict.message
+
+
+FAILING = (
+    "torch.matmul({0}, torch.matmul(odd, odd))",
+    "odd @ odd",
+    'torch.einsum("ij,jk->ik", odd, odd)',
+    "odd.masked_fill(~torch.ones(7, 2).bool(), 0.0)",
+    "torch.cat([odd, odd.T], dim=0)",
+    "odd * odd.sum(1) + ({0},)[0]",
+    "torch.stack([1.0, odd.max()])",
+    "odd.softmax(-1) @ odd if odd.any() and not None else lambda: is_not_called",
+)
+WRITTEN = (
+    "return {}",
+    "return [{} for row in range(2) if row is not None]",
+    "x = {} if len(odd) else None\n    return x",
+    "return (lambda h, *rest: {})({})",
+    "def inner(h):\n        for _ in range(2):\n            return {}\n\n    return inner(odd)",
+    "return torch.ones(\n        2,\n    ) + (\n        {}\n    )",
+    "if {} is not None: return odd",
+    "with torch.no_grad(): x = not {}\n    return x",
+)
+
+
+@every_exercise
+def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
+    taken = len(draw(EXERCISES[name])[0])
+    arguments = ", ".join(f"a{i}" for i in range(taken))
+    for i, (way, failing) in enumerate(itertools.product(WRITTEN, FAILING)):
+        if (i + len(name)) % 3:  # every way and every failing product, each at some exercises
+            continue
+        body = way.format(*[failing.format("a0")] * way.count("{}"))
+        text = f"def answer({arguments}):\n    odd = torch.ones(7, 11)\n    {body}\n"
+        linecache.cache["<generated>"] = (len(text), None, text.splitlines(True), "<generated>")
+        lesson = {"torch": torch}
+        exec(compile(text, "<generated>", "exec"), lesson)
+        verdict = judge(name, lesson["answer"])
+        assert verdict.mistake == "raised", (text, verdict)
+        assert "SyntaxError" not in verdict.message
+        assert "Error:" in verdict.message, "PyTorch's own words are there"
+
+
+def test_a_fault_of_the_check_itself_comes_out_here_and_is_hidden_from_learners(monkeypatch):
+    def broken(*_):
+        raise LookupError("a fault of ours")
+
+    monkeypatch.setattr(advice, "on_error", broken)
+    with pytest.raises(LookupError):
+        judge("causal_mask", lambda length: torch.ones(2) @ torch.ones(3))
+    monkeypatch.setattr(compare, "STRICT", False)
+    verdict = judge("causal_mask", lambda length: torch.ones(2) @ torch.ones(3))
+    assert verdict.mistake == "raised"
+    assert "RuntimeError" in verdict.message
+    monkeypatch.setattr(diagnosis, "search", broken)
+    assert "cannot be compared" in judge("causal_mask", answers).message
 
 
 @pytest.mark.slow
@@ -313,10 +369,13 @@ def test_the_solution_is_the_tested_source_and_is_asked_for_once(name):
     assert exercise.look_at not in asked.static_html()
     assert asked.shown.value == ""
     asked.button.click()
-    assert f"def {exercise.reference.__name__}(" in asked.shown.value
+    assert f"def {name}(" in asked.shown.value
     shown = str(exercises.solution(name, show=True))
     assert '"""' not in shown
     assert exercise.look_at in shown
+    lesson = {"torch": torch, "exercises": exercises}
+    exec(exercises.source(name), lesson)
+    assert judge(name, lesson[name]).passed, "pasted into the lesson, it runs"
 
 
 @every_exercise
@@ -555,6 +614,53 @@ def test_what_is_true_of_a_wrong_result_is_told(name, answer, mistake, said):
     assert said in verdict.message
 
 
+def greedily(step, *others):
+    return exercises.reference("greedy_decode")(step, *others)
+
+
+def never(step, token, at=None):
+    def other_step(ids):
+        logits = step(ids).clone()
+        if at is None or len(ids) == at:
+            logits[token] = -math.inf
+        return logits
+
+    return other_step
+
+
+def _merge_text(ids, pair, new_id):
+    merged = " ".join(map(str, ids)).replace(" ".join(map(str, pair)), str(new_id))
+    return [int(part) for part in merged.split()]
+
+
+def _any_cut(word, ids, start=0):
+    """Backtrack, where the longest piece leads nowhere."""
+    if start == len(word):
+        return []
+    for end in range(len(word), start, -1):
+        piece = ("##" if start else "") + word[start:end]
+        rest = _any_cut(word, ids, end) if piece in ids else None
+        if rest is not None:
+            return [ids[piece], *rest]
+    return None
+
+
+def _causal_if_square(query, key, value):
+    weights = (torch.nn.functional.elu(query) + 1) @ (torch.nn.functional.elu(key) + 1).mT
+    weights = weights.tril() if len(query) == len(key) and query.dim() == 2 else weights
+    return weights / weights.sum(-1, keepdim=True) @ value
+
+
+def _turns_merged(turns, user_id, assistant_id, end_id):
+    merged = []
+    for speaker, ids in turns:
+        if merged and merged[-1][0] == speaker:
+            merged[-1] = (speaker, merged[-1][1] + ids)
+        else:
+            merged.append((speaker, ids))
+    return exercises.reference("chat_prompt")(merged, user_id, assistant_id, end_id)
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -572,6 +678,34 @@ def test_what_is_true_of_a_wrong_result_is_told(name, answer, mistake, said):
         (
             "majority",
             lambda answers: max(votes := [a for a in answers if a > 0] or [-1], key=votes.count),
+        ),
+        (
+            "majority",
+            lambda answers: max(votes := [a for a in answers if a >= 0] or [-1], key=votes.count),
+        ),
+        ("greedy_decode", lambda step, b, e, n: greedily(never(step, b), b, e, n)),
+        ("greedy_decode", lambda step, b, e, n: greedily(never(step, e, at=1), b, e, n)),
+        ("merge_pair", _merge_text),
+        (
+            "wordpiece_encode",
+            lambda word, ids, unk: exercises.reference("wordpiece_encode")(word.lower(), ids, unk),
+        ),
+        ("wordpiece_encode", lambda word, ids, unk: _any_cut(word, ids) or [unk]),
+        ("linear_attention", _causal_if_square),
+        (
+            "stroke_tokens",
+            lambda s, n: s[:, 1] * n + (s[:, 2] * n // 127).clamp(max=n - 1),
+        ),
+        (
+            "split_by_performance",
+            lambda numbers, order, share: exercises.reference("split_by_performance")(
+                numbers, order, max(share, 2 / len(order))
+            ),
+        ),
+        ("chat_prompt", _turns_merged),
+        (
+            "chat_prompt",
+            lambda turns, *ids: exercises.reference("chat_prompt")([t for t in turns if t[1]], *ids),
         ),
     ],
 )

@@ -6,13 +6,11 @@ import os
 import stat
 import sys
 import threading
-import types
 from pathlib import Path
 
 import pytest
 
 from helpers import exercises
-from helpers.exercises import file_lock
 from helpers.exercises.model import catalogue
 
 # The function of this name hides the module from an ordinary import.
@@ -241,18 +239,6 @@ def test_eight_threads_lose_nothing():
     assert len(progress.load()["questions"]) == 800
 
 
-def test_a_lock_that_is_never_given_back_times_out(tmp_path):
-    path = tmp_path / "file"
-    with (
-        file_lock.locked(path, patience=0.0),
-        pytest.raises(TimeoutError, match="saving for too long"),
-        file_lock.locked(path, patience=0.0),
-    ):
-        pass
-    with file_lock.locked(path, patience=0.0):
-        assert path.with_name("file.lock").exists(), "given back, it can be taken again"
-
-
 def test_what_a_held_lock_kept_out_is_saved_with_the_next_record(monkeypatch):
     with monkeypatch.context() as patched:
 
@@ -273,29 +259,31 @@ def test_what_could_not_be_saved_is_tried_once_more_at_the_end(full_disk):
     assert set(json.loads(progress._path().read_text())["questions"]) == {"a"}
 
 
-def test_windows_locks_the_first_byte_of_the_file(tmp_path, monkeypatch):
-    taken = []
+def test_a_drive_without_locks_is_written_all_the_same(monkeypatch):
+    def impossible(self, *_, **__):
+        raise NotImplementedError("no locks here")
 
-    def locking(descriptor, mode, count):
-        if mode == "take" and taken:
-            raise OSError(13, "Permission denied")
-        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0
-        taken.append(count) if mode == "take" else taken.clear()
-
-    msvcrt = types.SimpleNamespace(LK_NBLCK="take", LK_UNLCK="give", locking=locking)
-    monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
-    monkeypatch.setattr(file_lock, "on_windows", lambda: True)
-    with file_lock.locked(tmp_path / "file", patience=0.0):
-        assert taken == [1]
-        with pytest.raises(TimeoutError), file_lock.locked(tmp_path / "file", patience=0.0):
-            pass
-    assert taken == []
+    monkeypatch.setattr(progress.filelock.FileLock, "acquire", impossible)
+    solve()
+    assert progress.load()["exercises"]["causal_mask"] == DONE
 
 
-def test_a_drive_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
-    def impossible(file):
-        raise OSError(file_lock.errno.ENOSYS, "not here")
-
-    monkeypatch.setattr(file_lock, "_system_lock", lambda: (impossible, impossible))
-    progress.record("questions", "a", True)
-    assert set(progress.load()["questions"]) == {"a"}
+def test_an_import_overwrites_nothing_of_ones_own():
+    mine = {"guess": "left", "confidence": "sure"}
+    progress.update("predictions", "a", lambda _: dict(mine))
+    progress.record("exercises", "attend", True, "")
+    progress.record("exercises", "attend", True, "")
+    theirs = json.loads(exercises.export_progress())
+    theirs["predictions"] = {
+        "a": {"guess": "right", "confidence": "guess", "right": True},
+        "b": {"guess": 3, "confidence": "think"},
+    }
+    theirs["exercises"]["attend"] = {"state": "attempted", "tries": 5, "mistake": "no scaling"}
+    theirs["exercises"]["causal_mask"] = {"state": "done", "tries": 2}
+    exercises.import_progress(json.dumps(theirs))
+    state = progress.load()
+    assert state["predictions"]["a"] == mine, "their guess was right, mine isn't known to be"
+    assert state["predictions"]["b"]["guess"] == 3
+    assert state["exercises"]["attend"]["state"] == "done"
+    assert state["exercises"]["attend"]["tries"] == 5
+    assert state["exercises"]["causal_mask"] == {"state": "done", "tries": 2}

@@ -53,6 +53,16 @@ SAID = {
         "(x >= 0.2) & (x < 0.5)."
     ),
     "could not infer output dtype": "mean() takes no truth values: .float() makes them 0 and 1.",
+    "Sizes of tensors must match except": (
+        "torch.cat joins along one dimension (dim), and all other sizes have to be equal."
+    ),
+    "Tensors must have same number of dimensions": (
+        "torch.cat joins tensors with equally many dimensions; x[:, None] adds one of size 1."
+    ),
+    r"numpy\.|numpy array": (
+        "A NumPy function returns NumPy's numbers. Use PyTorch's own (query @ key, torch.dot, "
+        "x.exp()), and the result stays a tensor."
+    ),
 }
 
 
@@ -83,6 +93,8 @@ def on_error(error_text, line, source, variables):
         missing := _missing(line, variables)
     ):
         return f"{missing} is None on this input. Use it only under: if {missing} is not None."
+    if "expected Tensor as element" in error_text and "numpy" in error_text:
+        return SAID[r"numpy\.|numpy array"]
     if "expected Tensor as element" in error_text or "must be Tensor, not float" in error_text:
         return _keep_tensors(source) or _plain_number(error_text)
     prefix = re.search(r"""\b(?:under|layers_of)\([^()]*,\s*["']([^"']*[^"'.])["']\)""", line)
@@ -176,6 +188,8 @@ def _truth_of_a_tensor(line):
 def _entries_that_met(line, source, variables):
     """Name the two parts that don't broadcast, with their shapes; "" if the line doesn't show them."""
     for node in _nodes(line):
+        if told := _mask_that_met(node, variables):
+            return told
         sign = SIGNS.get(type(getattr(node, "op", None)))
         left, right = (_shape(side, variables) if sign else None for side in _sides(node))
         if left is None or right is None or _broadcast(left, right):
@@ -203,6 +217,22 @@ def _entries_that_met(line, source, variables):
             f"or one of them 1."
         )
     return ""
+
+
+def _mask_that_met(node, variables):
+    """Name a mask and the scores that it doesn't fit, in a call of masked_fill."""
+    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("masked_fill")):
+        return ""
+    parts = [node.func.value, *node.args[:1]]
+    shapes = [_shape(part, variables) for part in parts]
+    if len(parts) < 2 or None in shapes or _broadcast(*shapes):
+        return ""
+    names, (scores, mask) = [ast.unparse(part) for part in parts], shapes
+    told = f"The mask {names[1]} is {mask}, and {names[0]}, which it meets, is {scores}."
+    if len(mask) == 2 < len(scores) and mask == (scores[0], scores[-1]):
+        new = ", ".join([":"] + ["None"] * (len(scores) - 2) + [":"])
+        return f"{told} Give it the dimensions in between: mask[{new}]."
+    return f"{told} Compare the sizes from the last to the first: both equal, or one of them 1."
 
 
 def _sides(node):
@@ -244,8 +274,7 @@ def _to_broadcast(line, source, variables):
     """Say what keeps two shapes from being broadcast."""
     if call := _drops_a_dim(source):
         return _keep_the_dim(call)
-    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line))
-    shapes = {n: tuple(x.shape) for n in names if isinstance(x := variables.get(n), torch.Tensor)}
+    shapes = {n: tuple(variables[n].shape) for n in _words(line, variables)}
     met = ", ".join(f"{name} is {shape}" for name, shape in shapes.items() if shape)
     rule = "Shapes are lined up from the right, and two sizes fit if they are equal or one of them is 1"
     return f"{f'The shapes that met: {met}. ' if met else ''}{rule}."
@@ -281,7 +310,7 @@ def _shapes_that_met(line, variables):
             )
     products = _products(line)
     names = [name for pair in products for name in pair if name]
-    names = names or re.findall(r"[A-Za-z_]\w*", line)
+    names = names or _words(line, variables)
     shapes = {n: found for n in names if (found := _shape_of(n, variables)) is not None}
     misfits = [pair for pair in products if _fit(shapes, *pair) is False]
     if misfits:
@@ -300,6 +329,12 @@ def _shapes_that_met(line, variables):
     return f"{f'The shapes that met: {met}. ' if met else ''}{rule}."
 
 
+def _words(line, variables):
+    """List the tensors that a line names, each once."""
+    words = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line))
+    return [word for word in words if isinstance(variables.get(word), torch.Tensor)]
+
+
 def _shape_of(text, variables):
     return _shape(ast.parse(text, mode="eval").body, variables)
 
@@ -312,12 +347,16 @@ def _fit(shapes, left, right):
 
 
 def _products(line):
-    """Find the factors of every @ in a line, as they are written."""
-    return [
-        (ast.unparse(node.left), ast.unparse(node.right))
-        for node in _nodes(line)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-    ]
+    """Find the factors of every @ and every matmul in a line, as they are written."""
+    pairs = []
+    for node in _nodes(line):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            pairs.append((node.left, node.right))
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("matmul", "mm", "bmm"):
+            of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+            factors = node.args if of_torch else [node.func.value, *node.args]
+            pairs += [tuple(factors)] if len(factors) == 2 else []
+    return [(ast.unparse(left), ast.unparse(right)) for left, right in pairs]
 
 
 def _nodes(line):

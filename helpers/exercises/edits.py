@@ -31,6 +31,47 @@ def source_of(function):
     return text.rstrip()
 
 
+def pasteable(function, name, own=()):
+    """Return a function's source so that it runs in a notebook that has only torch and exercises.
+
+    Parameters
+    ----------
+    function : function
+    name : str
+        What it's called there.
+    own : collection of str, default=()
+        Exercises: a function of such a name is fetched by `exercises.mine`.
+
+    Returns
+    -------
+    source : str
+        Imports first, then the function.
+    """
+    source = re.sub(r"\Adef \w+\(", f"def {name}(", source_of(function))
+    lines = needs(function, own)
+    return "\n".join([*lines, "", "", source] if lines else [source])
+
+
+def needs(function, own=()):
+    """List the lines that bring what a function uses from outside, but for torch and exercises."""
+    tree = ast.parse(source_of(function))
+    used = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    outside = {name: function.__globals__[name] for name in used if name in function.__globals__}
+    return sorted(_brought(*item, own) for item in outside.items() if item[0] != "torch")
+
+
+def _brought(name, value, own):
+    if inspect.ismodule(value):
+        package, _, module = value.__name__.rpartition(".")
+        line = f"from {package} import {module}" if package else f"import {module}"
+        return line if name == module else f"{line} as {name}"
+    if name in own:
+        return f'{name} = exercises.mine("{name}")'
+    if callable(value):
+        return f"from {value.__module__} import {name}"
+    return f"{name} = {value!r}"
+
+
 def edited(source, changes):
     """Apply changes to a solution's text, one after the other.
 

@@ -5,8 +5,9 @@ import re
 MINUS = "\u2212"  # the course writes −5 with this sign, so learners do too
 SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f_]")  # hard and narrow ones as well
 APOSTROPHES = "'\u2019\u02bc"  # 80'000, as the Swiss write it
-# 0,92 or 12,5, but not 1,024, which is a thousand.
-DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+)")
+# 0,92, 12,5 or 1.024,5, but not 1,024, which is a thousand.
+DECIMAL_COMMA = re.compile(r"[+-]?(0,\d+|\d+,(?!\d{3}$)\d+|\d{1,3}(\.\d{3})+,\d+)")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024, or what was meant to be 1.024
 SEPARATED = re.compile(r"(?<=\d)[" + APOSTROPHES + r"](?=\d{3}(?!\d))")
 
@@ -21,9 +22,9 @@ def plain(text):
     Returns
     -------
     text : str
-        Commas are still in it: they may separate thousands or decimals.
+        Without its %. Commas are still in it: they may separate thousands or decimals.
     """
-    text = SPACES.sub("", text).replace(MINUS, "-").replace("\u2013", "-")
+    text = SPACES.sub("", text).replace(MINUS, "-").replace("\u2013", "-").removesuffix("%")
     return SEPARATED.sub("", text)
 
 
@@ -32,15 +33,23 @@ def comma_for_point(text):
     return bool(DECIMAL_COMMA.fullmatch(text))
 
 
+def pointed(text):
+    """Write a number that has a decimal comma the way we do: 1.024,5 as 1024.5."""
+    whole, _, decimals = text.rpartition(",")
+    return f"{whole.replace('.', '')}.{decimals}"
+
+
 def read(text):
     """Read a plain number; its commas separate thousands.
 
     Raises
     ------
     ValueError
-        If it isn't a finite number.
+        If it isn't a finite number, or its commas don't stand every three digits.
     """
-    value = float(text.replace(",", "").removesuffix("%"))
+    if "," in text and not THOUSANDS.fullmatch(text):
+        raise ValueError("commas in other places than between thousands")
+    value = float(text.replace(",", ""))
     if value != value or value in (float("inf"), float("-inf")):
         raise ValueError("not a finite number")
     return value

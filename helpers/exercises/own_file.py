@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.exercises import progress
-from helpers.exercises.file_lock import locked
 from helpers.exercises.model import catalogue, find
+from helpers.exercises.progress import locked
 from helpers.machine.atomic_writes import whole_file
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"

@@ -232,7 +232,7 @@ def _understood(prediction, answer):
         return answer, "" if answer in prediction.options else "Choose one of the answers."
     text = numerals.plain(str(answer))
     if numerals.comma_for_point(text):
-        return None, f"Write “{answer}” with a decimal point: {text.replace(',', '.')}."
+        return None, f"Write “{answer}” with a decimal point: {numerals.pointed(text)}."
     try:
         number = numerals.read(text)
     except ValueError:

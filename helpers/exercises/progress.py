@@ -7,6 +7,7 @@ locked in, and "warm_ups" which questions a lesson has asked again. No answers' 
 
 import atexit
 import contextlib
+import errno
 import html
 import json
 import os
@@ -15,8 +16,9 @@ import threading
 import time
 from pathlib import Path
 
+import filelock
+
 from helpers.exercises import content
-from helpers.exercises.file_lock import locked
 from helpers.machine.atomic_writes import whole_file
 
 FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
@@ -59,6 +61,35 @@ def load():
         with contextlib.suppress(OSError):
             state = _read_locked(path) if path.exists() else state
         return _changed(state, _unsaved.get(path, []))
+
+
+@contextlib.contextmanager
+def locked(path, patience):
+    """Hold the lock of a file, which the system gives back if this program dies.
+
+    Parameters
+    ----------
+    path : Path
+        The lock is ``NAME.lock`` beside it.
+    patience : float
+        Seconds to wait for other notebooks.
+
+    Raises
+    ------
+    OSError
+        If another program holds it for longer, or no file can be made in this folder.
+    """
+    lock = filelock.FileLock(f"{path}.lock", timeout=patience, poll_interval=0.005)
+    with contextlib.ExitStack() as stack:
+        # Some network drives cannot lock. Working without a lock is better there than not at all.
+        try:
+            stack.enter_context(lock)
+        except NotImplementedError:
+            pass
+        except filelock.Timeout:
+            told = "another notebook has been saving for too long"
+            raise TimeoutError(errno.ETIMEDOUT, told) from None
+        yield
 
 
 def _read_locked(path):
@@ -225,12 +256,11 @@ def import_progress(text):
 
 
 def _merged(ours, theirs):
-    merged = {**theirs, **ours}
-    if "state" in merged:
-        pair = [entry for entry in (ours, theirs) if entry]
-        merged["state"] = min((entry["state"] for entry in pair), key=STATES.index)
-        merged["tries"] = max(entry["tries"] for entry in pair)
-    return merged
+    """Keep one's own; of an exercise or a question, also what was done elsewhere."""
+    if not ours or "state" not in ours:
+        return ours or theirs  # a prediction isn't mixed: whose guess, and whether it was right
+    state = min((entry["state"] for entry in (ours, theirs)), key=STATES.index)
+    return {**theirs, **ours, "state": state, "tries": max(ours["tries"], theirs["tries"])}
 
 
 class Progress:

@@ -194,7 +194,7 @@ class Number(Quiz):
         text = numerals.plain(self.field.value)
         if not text:
             return None
-        pointed = text.replace(",", ".")
+        pointed = numerals.pointed(text) if "," in text else text
         thousands = numerals.THREE_DIGITS.fullmatch(text)
         if numerals.comma_for_point(text) or (thousands and self._right(pointed)):
             return False, [f"Write “{text}” with a decimal point: {pointed}."]

@@ -101,8 +101,9 @@ def _loss_by_picking(decode, ids):
     return -log_probs.gather(-1, ids[:, 1:, None]).mean()
 
 
-def _model(seed, eos_at, bos_id=1, eos_id=2):
-    """A step function of six tokens that depends on the whole prefix and ends after `eos_at`."""
+def _model(seed, eos_at, bos_id=1, eos_id=2, bos_at=-1):
+    """A step function of six tokens: it depends on the whole prefix, ends after `eos_at`, and writes
+    the begin token itself after `bos_at`."""
     table = torch.randn(8, 6, generator=torch.Generator().manual_seed(seed))
     table[:, [0, bos_id, eos_id]] -= 6.0  # pad, bos and eos are not chosen by accident
 
@@ -117,6 +118,8 @@ def _model(seed, eos_at, bos_id=1, eos_id=2):
         logits = table[(sum(ids) + len(ids)) % 8].clone()
         if len(ids) > eos_at:
             logits[eos_id] = 20.0
+        if len(ids) == bos_at:
+            logits[bos_id] = 30.0
         return logits
 
     return step
@@ -129,6 +132,8 @@ def _draw_greedy(generator):
         (_model(2, 5), 1, 2, 20),
         (_model(3, 4, 2, 5), 2, 5, 9),
         (_model(4, 2, 4, 3), 4, 3, 7),
+        (_model(5, 0), 1, 2, 4),
+        (_model(6, 5, bos_at=3), 1, 2, 9),
     ]
 
 

@@ -122,6 +122,7 @@ def _draw_merge(generator):
         ([4, 4, 4, 9, 4], (4, 4), 256),
         ([2, 1, 2, 1, 2, 2], (2, 1), 301),
         ([8, 3, 1, 3], (3, 8), 270),
+        ([1, 12, 2, 1, 21, 11, 2, 1, 2], (1, 2), 303),  # 1 21 is no 1 2, as text would have it
     ]
     return fixed + [
         (_ids(generator, 9, 0, 3), (a, b), 260 + a) for a, b in ((0, 1), (2, 0), (1, 1))
@@ -165,7 +166,9 @@ def _draw_wordpiece(generator):
         "zap",
         "able",
     )
-    return [(word, first, 1) for word in words[:5]] + [(word, other, 3) for word in words]
+    dead_end = {"ab": 5, "a": 6, "##bc": 7, "##b": 8, "abd": 9}  # after the longest piece, ab
+    special = [("abc", dead_end, 2), ("Unable", first, 1), ("Plays", {**other, "P": 4, "##lay": 2}, 3)]
+    return [(w, first, 1) for w in words[:5]] + [(w, other, 3) for w in words] + special
 
 
 def _draw_log_probs(generator):

@@ -135,6 +135,8 @@ def _draw_turns(generator):
             ],
             5, 8, 2,
         ),
+        # Two turns of one speaker, and one without a word, are turns like any other.
+        ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3),
     ]  # fmt: skip
     return conversations
 
@@ -186,6 +188,7 @@ def _draw_answers(generator):
         ([20, 5, 11, 11, 5, 20],),
         ([8, 30, 15, 15, 30, 8],),
         ([-1, 0, 7, 0, 7, 0],),
+        ([-5, 3, -5, -1, -1, -1],),
     ]
 
 
