@@ -57,7 +57,8 @@ def needs(function, own=()):
     tree = ast.parse(source_of(function))
     used = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     outside = {name: function.__globals__[name] for name in used if name in function.__globals__}
-    return sorted(_brought(*item, own) for item in outside.items() if item[0] != "torch")
+    lines = {_brought(*item, own) for item in outside.items() if item[0] != "torch"}
+    return sorted(lines, key=lambda line: (line.startswith("def "), line))
 
 
 def _brought(name, value, own):
@@ -67,8 +68,10 @@ def _brought(name, value, own):
         return line if name == module else f"{line} as {name}"
     if name in own:
         return f'{name} = exercises.mine("{name}")'
-    if callable(value):
+    if callable(value) and all(map(str.isidentifier, value.__module__.split("."))):
         return f"from {value.__module__} import {name}"
+    if callable(value):  # from a lesson's folder, whose name begins with a number
+        return "\n".join([*needs(value, own), source_of(value)])
     return f"{name} = {value!r}"
 
 

@@ -356,7 +356,8 @@ def _import_line(name, value):
             return f"from {head} import {name}" if head else f"import {name}"
         return f"import {value.__name__} as {name}"
     for home in ("torch", "math", module.split(".")[0] if module != "__main__" else "", module):
-        found = sys.modules.get(home) if home and not home.startswith("helpers") else None
+        ours = home.startswith(("helpers", "notebooks"))
+        found = sys.modules.get(home) if home and not ours else None
         original = getattr(value, "__name__", name)
         if found and value is not None and getattr(found, original, None) is value:
             return f"from {home} import {original}" + (f" as {name}" if original != name else "")
