@@ -705,7 +705,9 @@ def _turns_merged(turns, user_id, assistant_id, end_id):
         ("chat_prompt", _turns_merged),
         (
             "chat_prompt",
-            lambda turns, *ids: exercises.reference("chat_prompt")([t for t in turns if t[1]], *ids),
+            lambda turns, *ids: exercises.reference("chat_prompt")(
+                [t for t in turns if t[1]], *ids
+            ),
         ),
     ],
 )

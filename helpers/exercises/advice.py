@@ -221,7 +221,9 @@ def _entries_that_met(line, source, variables):
 
 def _mask_that_met(node, variables):
     """Name a mask and the scores that it doesn't fit, in a call of masked_fill."""
-    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("masked_fill")):
+    if not (
+        isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("masked_fill")
+    ):
         return ""
     parts = [node.func.value, *node.args[:1]]
     shapes = [_shape(part, variables) for part in parts]
@@ -352,7 +354,11 @@ def _products(line):
     for node in _nodes(line):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             pairs.append((node.left, node.right))
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("matmul", "mm", "bmm"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
+            "matmul",
+            "mm",
+            "bmm",
+        ):
             of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
             factors = node.args if of_torch else [node.func.value, *node.args]
             pairs += [tuple(factors)] if len(factors) == 2 else []

@@ -167,7 +167,11 @@ def _draw_wordpiece(generator):
         "able",
     )
     dead_end = {"ab": 5, "a": 6, "##bc": 7, "##b": 8, "abd": 9}  # after the longest piece, ab
-    special = [("abc", dead_end, 2), ("Unable", first, 1), ("Plays", {**other, "P": 4, "##lay": 2}, 3)]
+    special = [
+        ("abc", dead_end, 2),
+        ("Unable", first, 1),
+        ("Plays", {**other, "P": 4, "##lay": 2}, 3),
+    ]
     return [(w, first, 1) for w in words[:5]] + [(w, other, 3) for w in words] + special
 
 
