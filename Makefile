@@ -1,9 +1,10 @@
 # Two commands matter: `make lab` opens the course, `make test` checks everything.
-# Everything else is for maintainers. Nothing is needed but Python 3.11 to 3.13 and make.
+# Everything else is for maintainers. Nothing is needed but Python 3.11 to 3.14 and make.
 
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.test-installed
 SLIDES_STAMP := $(VENV)/.slides-installed
 COLAB_STAMP := .venv-colab/.installed
 HUB := .venv-hub
@@ -59,10 +60,10 @@ grade: $(STAMP)
 	@[ -n "$(FOLDER)" ] || { echo "Say where the submissions are: make grade FOLDER=submissions"; exit 1; }
 	$(PY) -m teaching.grade "$(FOLDER)"
 
-quick: $(STAMP)
+quick: $(TEST_STAMP)
 	$(PY) tests/stages.py --quick
 
-test: $(STAMP) $(COLAB_STAMP) $(SITE_STAMP)
+test: $(TEST_STAMP) $(COLAB_STAMP) $(SITE_STAMP)
 	$(PY) tests/stages.py
 
 notebooks: $(STAMP)
@@ -78,18 +79,18 @@ site: $(SITE_STAMP)
 	.venv-site/bin/python -m web.build $(ONLY)
 
 # Not part of `make images`: it needs a browser.
-picture: $(STAMP)
+picture: $(TEST_STAMP)
 	$(PY) -m images.record
 
-bench: $(STAMP)
+bench: $(TEST_STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt
 	OMP_NUM_THREADS=$$($(PY) -c "import os; print(os.cpu_count())") \
 		$(PY) -m pytest tests/benchmarks --benchmark-quiet
 
-colab: $(STAMP) $(COLAB_STAMP)
+colab: $(TEST_STAMP) $(COLAB_STAMP)
 	$(PY) -m pytest tests/colab
 
-format: $(STAMP)
+format: $(TEST_STAMP)
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
@@ -99,12 +100,12 @@ clean:
 # torch is pinned, so pip never looks for another one. JupyterLab is told not to ask about news and
 # updates: the course needs no network, and a first lesson no pop-up.
 $(STAMP): requirements.txt requirements-minilm.txt
-	@found=; for python in python3.11 python3.12 python3.13 python3; do \
-		if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	@found=; for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+		if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' \
 			2>/dev/null; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-		echo "The course needs Python 3.11, 3.12 or 3.13, and none was found." >&2; \
+		echo "The course needs Python 3.11, 3.12, 3.13 or 3.14, and none was found." >&2; \
 		echo "Install one (python.org, or your system's packages) and try again." >&2; \
 		exit 1; \
 	fi; \
@@ -115,6 +116,11 @@ $(STAMP): requirements.txt requirements-minilm.txt
 	@mkdir -p $(LAB_SETTINGS)
 	@echo '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json
+	@touch $@
+
+# What only the checks need: a browser's driver, pytest, the linter.
+$(TEST_STAMP): $(STAMP) tests/requirements.txt
+	$(PY) -m pip install --quiet -r tests/requirements.txt
 	@touch $@
 
 $(SLIDES_STAMP): $(STAMP) teaching/requirements.txt

@@ -164,10 +164,11 @@ def set_address(new):
     """
     if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", new.removesuffix("/")):
         raise ValueError(f"expected https://github.com/NAME/REPOSITORY; got {new!r}")
-    place = ROOT / "pyproject.toml"
-    text = place.read_text(encoding="utf-8").replace(f'"{address()}"', f'"{new.removesuffix("/")}"')
-    with whole_file(place) as partial:
-        partial.write_text(text, encoding="utf-8")
+    old = address()
+    for place in (ROOT / "CITATION.cff", ROOT / "pyproject.toml"):
+        text = place.read_text(encoding="utf-8").replace(old, new.removesuffix("/"))
+        with whole_file(place) as partial:
+            partial.write_text(text, encoding="utf-8")
 
 
 def is_published():

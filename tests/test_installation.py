@@ -44,7 +44,7 @@ def test_a_damaged_model_is_a_problem(tmp_path):
 def test_old_python_is_a_problem():
     assert installation._check_python((3, 10, 1)).level == "problem"
     assert installation._check_python((3, 12, 3)).level == "ok"
-    assert installation._check_python((3, 14, 0)).level == "problem"
+    assert installation._check_python((3, 15, 0)).level == "problem"
 
 
 def test_broken_torch_is_a_problem(monkeypatch):

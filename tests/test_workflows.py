@@ -44,25 +44,31 @@ def test_the_linter_would_say_it(tmp_path):
     assert "runs_on" in complaints(bad)
 
 
-def test_every_system_and_python_is_checked_quick_and_full():
+def test_every_system_and_python_is_checked():
     bounds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     first, last = re.findall(r"3\.(\d+)", bounds["project"]["requires-python"])
     pythons = [f"3.{minor}" for minor in range(int(first), int(last))]
     job = read(ROOT / ".github" / "workflows" / "check.yml")["jobs"]["check"]
     matrix = job["strategy"]["matrix"]
     assert matrix["python"] == pythons
-    assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
-    assert matrix["stages"] == ["quick", "full"]
+    assert (matrix["os"], matrix["stages"]) == (["ubuntu-latest"], ["full"])
+    others = {(one["os"], one["python"], one["stages"]) for one in matrix["include"]}
+    ends = {pythons[0], pythons[-1]}
+    assert others == {
+        (f"{system}-latest", python, "quick") for system in ("macos", "windows") for python in ends
+    }
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_expressions_use_what_the_matrix_has(path):
     for job in read(path)["jobs"].values():
         used = set(re.findall(r"matrix\.(\w+)", str(job)))
-        assert used == set(job.get("strategy", {}).get("matrix", {}))
+        assert used == set(job.get("strategy", {}).get("matrix", {})) - {"include"}
         compared = re.findall(r"matrix\.(\w+) == '([^']*)'", str(job))
         for name, value in compared:
-            assert value in job["strategy"]["matrix"][name]
+            matrix = job["strategy"]["matrix"]
+            included = [str(one[name]) for one in matrix.get("include", []) if name in one]
+            assert value in [*matrix[name], *included]
 
 
 def test_the_files_that_commands_name_exist():
@@ -95,3 +101,15 @@ def test_a_checkout_has_the_same_lines_on_every_system():
     told = {(parts[i], parts[i + 1]): parts[i + 2] for i in range(0, len(parts), 3)}
     assert {told[name, "eol"] for name in text} == {"lf"}
     assert {told[name, "text"] for name in bytes_} == {"unset"}
+
+
+def test_the_project_is_described_once():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = {"requirements.txt": project["project"]["dependencies"]}
+    for group, place in (("test", "tests"), ("site", "web"), ("bench", "tests/benchmarks")):
+        groups[f"{place}/requirements.txt"] = project["dependency-groups"][group]
+    for name, wanted in groups.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert re.findall(r"^([\w.-]+==[^\s;]+)", text, re.MULTILINE) == wanted, name
+    learners = " ".join(project["project"]["dependencies"])
+    assert not re.search("playwright|hypothesis|ruff|pytest", learners)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Lessons need the notebook's own front end least of all: in VS Code and Colab it is another.
-NOT_NEEDED = {"jupyterlab"}
+# In VS Code and Colab the front end is another, and nobody makes copies.
+NOT_NEEDED = {"jupyterlab", "jupytext", "nbclient"}
 
 
 def in_colab():
@@ -32,11 +32,10 @@ def pinned_versions():
     Returns
     -------
     versions : dict of str to str
-        Package name to version, from ``requirements.txt``: those that learners need.
+        Package name to version, from ``requirements.txt``.
     """
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    learners = text.split("# Maintainers")[0]
-    return dict(re.findall(r"^([\w-]+)==(\S+)", learners, flags=re.MULTILINE))
+    return dict(re.findall(r"^([\w-]+)==(\S+)", text, flags=re.MULTILINE))
 
 
 def _version(package):
@@ -110,9 +109,9 @@ def demand_packages():
 
 def _check_python(version):
     name = ".".join(str(part) for part in version[:3])
-    if (3, 11) <= tuple(version[:2]) <= (3, 13):
+    if (3, 11) <= tuple(version[:2]) <= (3, 14):
         return Finding("ok", f"Python {name}")
-    return Finding("problem", f"Python {name}: the course needs 3.11, 3.12 or 3.13", _way_in())
+    return Finding("problem", f"Python {name}: the course needs 3.11 to 3.14", _way_in())
 
 
 def _check_packages(pins, find_version):
@@ -123,8 +122,8 @@ def _check_packages(pins, find_version):
             as_tested.append(f"{name} {found}")
         elif found:
             yield Finding("note", f"{name} {found} (tested with {tested}; most likely fine)")
-        elif name == "jupyterlab":
-            yield Finding("note", "jupyterlab is not in this Python (needed only for `make lab`)")
+        elif name in NOT_NEEDED:
+            yield Finding("note", f"{name} is not in this Python (needed only for `make lab`)")
         else:
             yield Finding("problem", f"{name} is missing (tested with {tested})", _way_in())
     if as_tested:
