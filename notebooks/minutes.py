@@ -33,7 +33,7 @@ MINUTES_PER_PENCIL = 2
 
 LONGEST_CORE = 50  # minutes
 MOST_LINES = 150  # of code on show in a core
-LATEST_FIRST_CODE = 10  # minutes into the lesson
+LATEST_FIRST_CODE = 11  # minutes into the lesson
 FEWEST_PREDICTIONS, MOST_PREDICTIONS = 4, 5  # in a core
 MOST_QUESTIONS = 1  # in a core
 LONGEST_CELL = 12  # lines, of cells on show

@@ -29,7 +29,7 @@ exercises.warm_up(3)
 from helpers.widgets.six_steps import SixSteps
 
 SixSteps(step=1)
-notebook.picture("query_key_value")
+notebook.picture("bahdanau_step")
 
 # %%
 exercises.predict("one")
@@ -90,7 +90,7 @@ def test_what_is_on_show_is_counted_part_by_part(lesson):
     assert (core.exercises, practice.exercises) == (["causal_mask"], [])
     assert (core.predictions, core.warm_ups, core.figures, core.waiting) == (1, 3, 2, 7)
     assert (core.widgets, core.pencils) == (1, 1)
-    assert core.watching == minutes.film_seconds("query_key_value") > 5
+    assert core.watching == minutes.film_seconds("bahdanau_step") > 5
     assert minutes.film_seconds("encoder_layer") == 0
     assert practice.questions == 1
 
@@ -130,11 +130,11 @@ def test_each_limit_is_kept_by_its_own_sentence(lesson):
     assert minutes.too_much(parts) == ["the core has 2 questions, not 1"]
     parts[0].words += 160 * 50
     parts[0].lines = 151
-    parts[0].first_code = 10.1
+    parts[0].first_code = 11.1
     told = " | ".join(minutes.too_much(parts))
     assert "minutes, not 50" in told
     assert "151 lines of code" in told
-    assert "after 10.1 minutes" in told
+    assert "after 11.1 minutes" in told
     parts[0].first_code = None
     assert "the core has no exercise" in minutes.too_much(parts)
 

@@ -1,8 +1,8 @@
 """Predictions: commit to an answer first, then see it beside what was measured.
 
-    exercises.predict("share_of_the_rest")                  # in a cell of its own
-    exercises.reveal("share_of_the_rest", measured=100 * share)   # where it's measured, folded
-    exercises.guess("share_of_the_rest")                    # the locked-in answer, for a figure
+    exercises.predict("with_a_second_noun")                  # in a cell of its own
+    exercises.reveal("with_a_second_noun", measured=100 * share)   # where it's measured, folded
+    exercises.guess("with_a_second_noun")                    # the locked-in answer, for a figure
 
 What can be predicted is in ``questions/lesson_NN.py``; `content.Prediction` says how to write it.
 """

@@ -16,7 +16,7 @@ from web import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 
-NAME, OTHER = "share_of_the_rest", "which_word_made_the_difference"
+NAME, OTHER = "with_a_second_noun", "which_word_made_the_difference"
 STILL = f'<div class="course-still"><b>picture</b>{pages.STILL}</div>'
 
 

@@ -7,25 +7,11 @@ import torch
 from helpers.exercises.model import Exercise, Mistake
 
 
-def compare_with_all(query, keys):
-    """Compare a query with every key: (K,), (S, K) -> (S,)."""
-    scores = [(key * query).sum() for key in keys]
-    return torch.stack(scores)
-
-
 def soft_lookup(query, keys, values):
     """Mix the values by how well their keys match: (K,), (S, K), (S, D_v)."""
     scores = keys @ query
     weights = scores.softmax(dim=-1)
     return weights @ values, weights
-
-
-def draw_query_and_keys(generator):
-    """A query and keys; S and K differ."""
-    return [
-        (torch.randn(k, generator=generator), torch.randn(s, k, generator=generator))
-        for s, k in ((3, 2), (4, 3), (2, 5))
-    ]
 
 
 def draw_query_keys_values(generator):
@@ -163,91 +149,9 @@ ROW_TWICE = (
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="compare_with_all",
-        title="compare a query with every key",
-        task="Fill the gap: every key gets one score, its dot product with the query. The result is one tensor with S scores.",
-        minutes=3,
-        difficulty=1,
-        importance=5,
-        reference=compare_with_all,
-        draw=draw_query_and_keys,
-        mistakes=[
-            Mistake(
-                "not summed",
-                "(key * query).sum()",
-                "key * query",
-                "These are the products of the entries. A dot product adds them up to a single number: .sum().",
-            ),
-            Mistake(
-                "added instead of multiplied",
-                "key * query",
-                "key + query",
-                "The entries are added. A dot product multiplies matching entries first and then adds up the products.",
-            ),
-            Mistake(
-                "mean instead of sum",
-                ".sum()",
-                ".mean()",
-                "The products are averaged, so every score is too small by a factor of K, the width. A dot product adds them up.",
-            ),
-            Mistake(
-                "distance",
-                "(key * query).sum()",
-                "(key - query).pow(2).sum()",
-                "This is the squared distance, which is small for vectors that match. A dot product is large for them.",
-            ),
-            Mistake(
-                "cosine",
-                "(key * query).sum()",
-                "(key * query).sum() / (key.norm() * query.norm())",
-                "This is the cosine, which ignores how long the vectors are. The length counts as well here: the 3 in *wanted* said how strongly the word is looking.",
-            ),
-            Mistake(
-                "largest product only",
-                ".sum()",
-                ".max()",
-                "Only the largest product is kept. All K of them count.",
-            ),
-            Mistake(
-                "absolute value",
-                "(key * query).sum()",
-                "(key * query).sum().abs()",
-                "The sign is lost. A negative score says that two vectors point in opposite directions, which is worth knowing.",
-            ),
-            Mistake(
-                "keys compared with themselves",
-                "key * query",
-                "key * key",
-                "Each key is compared with itself and the query isn't used at all.",
-            ),
-            Mistake(
-                "query compared with itself",
-                "key * query",
-                "query * query",
-                "The query is compared with itself, so all keys get the same score.",
-            ),
-            Mistake(
-                "already a softmax",
-                "torch.stack(scores)",
-                "torch.stack(scores).softmax(-1)",
-                "These are weights already. The exercise asks for the scores, before the softmax.",
-            ),
-        ],
-        also_right=[
-            lambda query, keys: keys @ query,
-            lambda query, keys: torch.einsum("k,sk->s", query, keys),
-        ],
-        hints=[
-            "key * query multiplies matching entries. What's left to do with the products?",
-            "(key * query).sum() is one number, and the list needs one for every key.",
-        ],
-        look_at="The loop treats every key by itself, which is why all keys can be compared at the same time: keys @ query.",
-    ),
-    Exercise(
         name="soft_lookup",
         title="find the bug: a soft look-up",
-        task="The function scores the keys against the query and mixes the values. It has two "
-             "mistakes: one in how scores become weights, one in what is mixed. Fix both.",
+        task="Something in the printed numbers can't be. Find out what the function does wrong, and mend it.",
         minutes=4,
         difficulty=2,
         importance=5,
@@ -258,7 +162,7 @@ EXERCISES = [
                 "still as it was",
                 "scores.softmax(dim=-1)",
                 "scores / scores.sum()",
-                "Print the weights and the context for a query of your own. Is every weight between 0 and 1? And how many entries should the context have?",
+                "Look at the printed numbers. What do weights have to be? And how many entries does a value have?",
                 also=(("weights @ values", "weights @ keys"),),
             ),
             Mistake(
@@ -331,16 +235,17 @@ EXERCISES = [
             ),
         ],
         hints=[
-            "Print the weights for a query that one of the keys points away from. Is anything negative?",
+            "One of the weights is below zero, and the context is as wide as a key. Which line makes each of them?",
             "The softmax of lesson 02 turns any scores into positive weights that sum to 1.",
             "The weights say how much to take from each word. Which of keys and values is what a word passes on?",
         ],
+        pytorch="`scores.softmax(dim=-1)` makes the last dimension positive with the sum 1.",
         look_at="Keys are used once, in the scores. After that only the weights and the values matter.",
     ),
     Exercise(
         name="simple_self_attention",
         title="self-attention without parameters",
-        task="Score every word against every word by a dot product, turn each row into weights, and mix the words. No scaling, nothing to learn.",
+        task="Score every word against every word, turn each row into weights, and mix the words. No scaling, nothing to learn.",
         minutes=6, difficulty=2, importance=5,
         reference=simple_self_attention,
         plain=_simple,
@@ -381,6 +286,7 @@ EXERCISES = [
             "x @ x.T holds the dot product of every word with every word.",
             "weights = (x @ x.T).softmax(dim=-1), then weights @ x.",
         ],
+        pytorch="`a @ b` multiplies matrices, `x.T` exchanges rows and columns, and `scores.softmax(dim=-1)` makes every row positive with the sum 1.",
         look_at="x appears three times: as the queries, as the keys and as the values. In the "
                 "next exercise these are three different tensors.",
     ),
@@ -430,6 +336,7 @@ EXERCISES = [
             "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
             "weights @ values is the weighted sum; return it and the weights.",
         ],
+        pytorch="`keys @ query` with shapes (S, K) and (K,) has shape (S,). `math.sqrt(query.shape[-1])` is the root of the last dimension. `weights @ values` with shapes (S,) and (S, D_v) has shape (D_v,).",
         look_at="keys @ query is a matrix times a vector, so it gives all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
     ),
     Exercise(
@@ -488,6 +395,7 @@ EXERCISES = [
             "keys @ query / query.shape[-1] ** 0.5 holds one score per word. Apply the softmax, then mix the values.",
             "((x @ w_k) @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(dim=-1) @ (x @ w_v)",
         ],
+        pytorch="`x[i]` is row i, a vector; `x[i] @ w_q` with shapes (D,) and (D, K) has shape (K,).",
         look_at="Only the query depends on i. Keys and values are the same for every query, so lesson 04 computes them once for the whole sentence.",
     ),
     Exercise(
@@ -535,6 +443,7 @@ EXERCISES = [
             "exp divided by the sum of exp is a softmax. What is it a softmax of?",
             "(-(x[:, None] - known_x) ** 2 / (2 * width**2)).softmax(dim=-1) @ known_y",
         ],
+        pytorch="`x[:, None] - known_x` with shapes (T, 1) and (S,) is every difference, (T, S).",
         look_at="Queries are the x, keys the known x, values the known y. Only the score differs: it's based on a distance instead of a dot product. The width is a temperature.",
     ),
 ]

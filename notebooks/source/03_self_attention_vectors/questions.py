@@ -47,24 +47,26 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "by_pencil",
-        "A query (1, 3, 0) is compared with the keys (0, 2, 1), (2, 1, 0) and (1, 1, 1). What is "
-        "the largest score, before any scaling?",
+        "score_of_the_cat",
+        "What is the score of *the* (query) against *cat* (key), before scaling?",
         "number",
         [
-            wrong("5", "That is the second key's score: 2 + 3 + 0. Try the first."),
-            wrong("4", "That is the third key's score: 1 + 3 + 0. Try the first."),
             wrong(
-                "3.46",
-                "That is the largest score already divided by √3. The question is about the score before that.",
+                "1",
+                "That is the query against the row of *cat* as it is. A key is the row times W_K: what's (0, 2, 1) · W_K?",
+            ),
+            wrong("3", "That is the score against *sleeps*, the third word."),
+            wrong(
+                "2.31",
+                "That is the score already divided by √3. The question is about the score before that.",
             ),
         ],
-        answer=6,
-        why="1 · 0 + 3 · 2 + 0 · 1 = 6, for the first key.",
+        answer=4,
+        why="The query is (1, 0, 1) · W_Q = (2, 0, 1), the key of *cat* (0, 2, 1) · W_K = (2, 1, 0), and 2·2 + 0·1 + 1·0 = 4.",
     ),
     Question(
         "what_permuting_does",
-        "You shuffle the words of a sentence and apply self-attention without positions. What happens to the outputs?",
+        "You shuffle the words of a sentence and apply self-attention without positions and without a mask. What happens to the outputs?",
         "single",
         [
             right(
@@ -110,18 +112,6 @@ QUESTIONS = [
             "sum",
         ],
         why="Project, score, scale, softmax, weight, sum. After the softmax it's too late to scale, because the weights would no longer sum to 1.",
-    ),
-    Question(
-        "roles",
-        "Match the four terms of a soft look-up with what they mean.",
-        "match",
-        answer={
-            "query": "what a word is looking for",
-            "key": "what a query is compared with",
-            "value": "what a word passes on",
-            "weight": "how much of it is used",
-        },
-        why="The query is compared with the key, how well they match gives the weight, and the weight says how much of the value is used.",
     ),
     Question(
         "why_three_projections",
@@ -196,125 +186,87 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "which_word_made_the_difference",
-        "Which word in *She sat on the bank of the river* does most to make its *bank* different from the other *bank*?",
+        "Which word in *She sat on the bank of the river*, once hidden, brings its *bank* closest to the *bank* of the money?",
         options={
-            "sat": (
-                "sat",
-                "Sitting sounds like something you'd do by a river, but hiding *sat* changes nothing.",
-            ),
+            "river": ("river", "It says more about this *bank* than any other word."),
             "of": (
                 "of",
-                "Not a bad guess: *the bank of* is a pattern, and hiding *of* does move the vector. The only word that moves it more is the noun after *of*.",
+                "Not a bad guess: *the bank of* is a pattern, and hiding *of* moves the vector more than hiding *sat* does.",
             ),
-            "river": ("river", "Yes: no other word says as much about this *bank*."),
-            "several": (
-                "none of them alone: it takes several words",
-                "Several words contribute, but one of them does more than any other, and hiding it alone closes half of the gap.",
+            "sat": (
+                "sat",
+                "One does sit by rivers, but hiding *sat* leaves the similarity where it was.",
             ),
+            "on": ("on", "*on* moves the vector a little. One sits on many things."),
         },
-        explain="With nothing hidden the similarity is 0.82; with attention switched off it's 0.996.",
+        explain="With nothing hidden the similarity is 0.82, with *river* hidden 0.91. *river* is the one word of the sentence that doesn't fit the other sense.",
     ),
     Prediction(
-        "share_of_the_rest",
-        "*the*, *car* and *stops* all scored 0. Together, how much of the weight do they get?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.05,
-        explain="Each score of 0 becomes e⁰ = 1, against e³ ≈ 20 for each adjective, so the three words get 3 parts out of 43.",
-        too_low="A softmax never gives exactly zero to a finite score.",
-        too_high="The exponential stretches differences: a lead of 3 points is a factor of 20.",
+        "whom_does_car_take_from",
+        "Every word scores every word by a dot product of their vectors. Where does *car* find most of its new vector?",
+        options={
+            "itself": ("in *car* itself", "Its own score is 1, and every other is 0."),
+            "adjectives": (
+                "in *small* and *red*",
+                "That's what we'd like. But look at the vectors: *car* has its 1 under *noun*, the adjectives have theirs elsewhere.",
+            ),
+            "all": (
+                "in all five words alike",
+                "Four of them do count alike. One scores higher.",
+            ),
+        },
+        explain="*car* · *car* is 1, and *car* shares no entry with any other word, so all other scores are 0. After the softmax it keeps e out of e + 4, which is 0.40.",
     ),
     Prediction(
         "a_third_adjective",
-        "Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says only that it's an adjective. What happens to the car's redness of 0.47?",
+        "Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says that it's an adjective, and nothing about size or colour. What happens to the car's redness of 0.46?",
         options={
             "stays": (
-                "it stays at 0.47, because *shiny* says nothing about colour",
-                "*shiny* brings no colour of its own, but it matches the query, so it takes weight away from *red*.",
+                "it stays at 0.46",
+                "*shiny* brings no colour of its own, but it matches the query, and its weight has to come from somewhere.",
             ),
-            "falls": (
-                "it falls to about 0.3",
-                "Yes: three adjectives share what two shared before.",
-            ),
+            "falls": ("it falls to 0.31", "Three adjectives share what two shared before."),
             "zero": (
-                "it falls to 0, because the last adjective replaces the others",
-                "Nothing replaces anything here. All three adjectives score the same, so they get the same weight.",
+                "it falls to 0.00",
+                "Nothing replaces anything: all three adjectives score the same.",
             ),
         },
+        explain="The three scores are equal, and the weights sum to 1, so each adjective is left with about a third.",
         ask_why=True,
     ),
     Prediction(
-        "where_will_it_look",
-        "After 300 training steps, how does the noun divide its weight? There are two sizes to tell apart (big or small) and four colours.",
+        "directions_of_the_queries",
+        "The vocabulary has eight nouns, four of either gender, four colours and two sizes. After 300 training steps we draw the query of every noun as an arrow. Where do the eight arrows point?",
         options={
-            "half": (
-                "about half on the size and half on the colour",
-                "Both are needed, so it's a reasonable guess. But one of the two questions is harder.",
+            "eight": (
+                "in eight directions, one per noun",
+                "They began as eight random arrows. But nothing in the question depends on which noun it is.",
             ),
-            "colour": (
-                "mostly on size and colour, with clearly more on the colour",
-                "Yes: four colours are harder to tell apart than two sizes.",
+            "four": (
+                "in four directions, one per colour",
+                "The answer is a colour, so it's a fair guess. But the query is made from the noun, which has no colour until it has found its adjective.",
             ),
-            "size": (
-                "mostly on size and colour, with clearly more on the size",
-                "Two sizes are easier to tell apart than four colours, so less weight on the size is enough.",
+            "two": (
+                "in two directions, one per gender",
+                "All that a noun has to tell its adjectives by is their gender.",
             ),
-            "even": (
-                "about evenly on all five words",
-                "That's where training starts. An even mixture contains the right answer in diluted form, and training keeps improving on that.",
+            "one": (
+                "in one direction, all together",
+                "Then every noun would find the same adjectives, those of the other noun included.",
             ),
         },
+        explain="A query has to meet the right keys and miss the others. Here the right ones are the adjectives of the noun's own gender, so two directions are needed, and no more.",
     ),
     Prediction(
         "with_a_second_noun",
-        "Once there are two nouns, in how many of the test sentences does the model get both the size and the colour right? (Blind guessing would give 12.5%.)",
+        "In how many of the English test sentences does the trained model get both the size and the colour right? (Blind guessing would give 12.5%.)",
         slider=True,
         low=0,
         high=100,
         unit="%",
         close=0.08,
-        explain="There are now two sizes and two colours in the sentence, and nothing tells the model which of them belong to the first noun.",
+        explain="The model finds two sizes and two colours, and nothing tells it which of them belong to its noun. By luck, or where both nouns share an adjective, it's still right in nearly half of the sentences.",
         too_high="The words alone don't say which adjective belongs to which noun.",
-        too_low="The model still does better than blind guessing: it can see which four adjectives are in the sentence, just not which noun each belongs to. And sometimes both nouns have the same adjective.",
-    ),
-    Prediction(
-        "weight_on_itself",
-        "In a thousand sentences of about 20 words, an embedding's dot product with itself is about 2.5, and with another word's embedding about 0. In this version, how much of its weight does a word give to itself, including any repetitions of the word?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.12,
-        explain="A score of 2.5 becomes e^2.5 ≈ 12, against about 1 for each of the other words. Some words occur more than once, which adds to their share.",
-        too_low="Without matrices, a word can only look for vectors like its own, and its own is the best match.",
-        too_high="A word's own score is only a few points ahead of the others here, because these embeddings are short vectors.",
-    ),
-    Prediction(
-        "shuffle_the_words",
-        "Now shuffle the eight words before the attention. What happens to the output vectors?",
-        options={
-            "different": (
-                "they change, because every word has different neighbours now",
-                "It has different *neighbours*, but the same *sentence*. The sum runs over all words, in whatever order they come.",
-            ),
-            "moved": (
-                "they're the same vectors, only in the shuffled order",
-                "Yes: a sum doesn't depend on the order of its terms.",
-            ),
-            "same": (
-                "nothing at all: the output is exactly the same matrix",
-                "Nearly: row *i* of the output belongs to row *i* of the input, so the rows move along with the words.",
-            ),
-        },
-    ),
-    Prediction(
-        "score_of_the_cat",
-        "On paper: what is the score of *the* (query) against *cat* (key), before scaling?",
-        low=-100,
-        high=100,
-        close=0.001,
-        explain="q = (1, 0, 1) · W_Q = (2, 0, 1), and the key of *cat* is (0, 2, 1) · W_K = (2, 1, 0), so the score is 2·2 + 0·1 + 1·0 = 4.",
+        too_low="The model still does better than blind guessing, because it can see which adjectives occur at all.",
     ),
 ]
