@@ -41,7 +41,6 @@ LONGEST_CELL = 12  # lines, of cells on show
 NOT_YET = {
     "01",
     "02",
-    "03",
     "04",
     "05",
     "06",

@@ -60,27 +60,23 @@ def similarity_of_banks(hidden=None, attend=True):
     return F.cosine_similarity(left, right, dim=0).item()
 
 
-def plane(ax, arrows, colour, names=(), offset=(0, 0)):
+def plane(ax, arrows, colour, names=(), offset=(6, 4)):
     """Draw vectors (N, 2) as arrows from the middle, with their names at the ends."""
     for (across, up), name in zip(arrows.tolist(), names or [""] * len(arrows), strict=True):
-        if math.hypot(across, up) > 1e-6:
-            arrow = {
-                "arrowstyle": "-|>",
-                "color": colour,
-                "linewidth": 2,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            }
-            ax.annotate("", (across, up), (0, 0), arrowprops=arrow)
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (across, up), (0, 0), arrowprops=arrow)
         ax.annotate(name, (across, up), xytext=offset, textcoords="offset points", color=colour)
 
 
-def empty_plane(ax, across, up, title, least=-0.3, most=1.3):
+def empty_plane(ax, title, across, up, x_name="", y_name=""):
     """Two axes through the middle, each named at its end."""
     ax.axhline(0, color=plots.GREY, linewidth=0.8)
     ax.axvline(0, color=plots.GREY, linewidth=0.8)
-    ax.set(xlim=(least, most), ylim=(least, most), aspect="equal", title=title)
-    ax.set(xticks=[], yticks=[], xlabel=across, ylabel=up)
+    ax.set(xlim=across, ylim=up, aspect="equal", title=title, xticks=[], yticks=[])
+    ax.annotate(x_name, (across[1], 0), xytext=(0, -16), textcoords="offset points", ha="right",
+                color=plots.GREY)  # fmt: skip
+    ax.annotate(y_name, (0, up[1]), xytext=(6, -12), textcoords="offset points", color=plots.GREY)
+    ax.spines[["left", "bottom"]].set_visible(False)
 
 
 # %% [markdown] tags=["notes"]
@@ -153,12 +149,8 @@ display(
 notebook.tell(
     """Hiding *river* closes half of the gap on its own, from 0.82 to 0.91; hiding *sat* does nothing. Switch
     attention off altogether and the two vectors are practically one again (0.996). Whatever made *bank* a
-    river bank came in through attention, and most of all from a word three places further on."""
+    river bank came in through attention, and most of it from a word three places further on. Let's build that."""
 )
-
-# %% [markdown]
-# This lesson builds that mechanism from nothing: a way to compare words, a way to turn comparisons into
-# weights, and something for every word to pass on.
 
 # %%
 exercises.warm_up(3)
@@ -196,12 +188,12 @@ x = torch.tensor(
 )  # (T=5, D=5)
 
 # %% [markdown]
-# Try the simplest thing first. Every word scores every word by a dot product, itself included; a softmax makes
-# each row of scores into weights that sum to 1, as in lesson 02; and the weights mix the words:
+# Try the simplest thing first. Every word scores every word by a dot product, itself included. A softmax turns each row
+# of scores into weights, as in lesson 02, and the weights mix the words:
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
-# A sequence that attends to itself in this way is what **self-attention** means.
+# This is **self-attention**: a sequence attends to itself.
 #
 # ### Your turn
 
@@ -242,6 +234,7 @@ assert abs(taken[3] - 0.40) < 0.01 and abs(taken[0] - taken[2]) < 1e-6
 assert plain_weights[1, 2] > plain_weights[1, 0] and y[2, 3] < -0.2
 features = ["noun", "adjective", "verb", "size", "redness"]
 rows = [[name, *(f"{number:.2f}" for number in y[i])] for i, name in ((3, "car"), (2, "red"))]
+print(exercises.whose("simple_self_attention", did="made"))
 notebook.table(rows, ["new vector of", *features])
 display(
     notebook.figure(
@@ -279,17 +272,17 @@ queries, keys = x @ w_q, x @ w_k  # (T, D) @ (D, K) -> (T, K), one of each per w
 
 # %% tags=["hide-input"]
 # The plane before and after the two matrices.
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
-empty_plane(left, "noun", "adjective", "the words themselves", most=4.6)
-plane(left, x[3:4, :2], plots.BLUE, ["car"], (6, 4))
-plane(left, x[1:2, :2], plots.ORANGE, ["small, red"], (8, 0))
-empty_plane(right, "noun", "adjective", "queries and keys", most=4.6)
-plane(right, queries[3:4], plots.BLUE, ["query of car"], (8, -8))
-plane(right, keys[1:2], plots.ORANGE, ["key of small, key of red"], (8, 0))
-plane(right, keys[3:4], plots.ORANGE, ["key of car"], (4, 6))
-right.annotate("", (0.25, 2.6), (1.6, 0.45), arrowprops={
-    "arrowstyle": "->", "color": plots.GREY, "connectionstyle": "arc3,rad=0.4"})  # fmt: skip
-right.annotate("$W_Q$ turns car", (1.55, 1.9), color=plots.GREY)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4))
+for ax, title in (left, "the words themselves"), (right, "queries and keys"):
+    empty_plane(ax, title, (-0.5, 3.6), (-0.5, 4.6), "noun", "adjective")
+plane(left, x[3:4, :2], plots.BLUE, ["car"])
+plane(left, x[1:2, :2], plots.ORANGE, ["small, red"])
+plane(right, queries[3:4], plots.BLUE, ["query of car"], (8, -14))
+plane(right, keys[1:2], plots.ORANGE, ["keys of small and red"])
+plane(right, keys[3:4], plots.ORANGE, ["key of car"])
+right.annotate("", (0.15, 3.3), (3.0, 0.45), arrowprops={
+    "arrowstyle": "->", "color": plots.GREY, "connectionstyle": "arc3,rad=0.35"})  # fmt: skip
+right.annotate("$W_Q$ turns nouns", (1.75, 2.6), color=plots.GREY)
 assert (queries[[0, 1, 2, 4]] == 0).all() and (keys @ queries[3]).tolist() == [0, 4, 4, 0, 0]
 notebook.figure(
     fig,
@@ -342,8 +335,10 @@ left.bar_label(drawn, [f"{w:.2f}" for w in weights.tolist()], padding=2)
 left.set(yticks=[], title="weights of car")
 left.spines["left"].set_visible(False)
 left.margins(y=0.15)
-empty_plane(right, "size", "redness", "what car takes", least=-1.25, most=1.25)
-plane(right, values[1:3, 3:], plots.GREEN, ["value of small", "value of red"], (4, 6))
+fig.suptitle(exercises.whose("attend", did="moved"), fontsize=12, color=plots.GREY)
+empty_plane(right, "what car takes", (-1.4, 0.9), (-0.35, 1.35), "size", "redness")
+plane(right, values[1:2, 3:], plots.GREEN, ["value of small"], (-14, -18))
+plane(right, values[2:3, 3:], plots.GREEN, ["value of red"])
 plane(right, new_car[None, 3:], plots.BLUE, ["car"], (-30, 4))
 torch.testing.assert_close(context, weights @ values)
 assert abs(weights[1] - 0.46) < 0.005 and abs(new_car[3] + 0.46) < 0.005 and new_car[0] == 1
@@ -481,40 +476,56 @@ def learn_to_look(seed, french=True, even=False, steps=300, d_model=16):
     return right.float().mean().item(), [p.detach() for p in parameters]
 
 
-def weights_of(parameters, sentence, noun):
+def weights_of_first_noun(seed, parameters):
+    """Mean weights (T,) of the first noun, where it's feminine and asked about."""
     embedding, *matrices = parameters[:4]
-    ids = torch.tensor([[NUMBER[word] for word in sentence]])
-    return one_head(embedding[ids], torch.tensor([noun]), *matrices)[1][0]
+    ids, noun, *_ = made_up(500, torch.Generator().manual_seed(100 + seed))
+    asked = (noun == 2) & (ids[:, 0] == NUMBER["la"])
+    return one_head(embedding[ids[asked]], noun[asked], *matrices)[1].mean(0)
 
 
 runs = [learn_to_look(seed) for seed in range(5)]
+learned = torch.stack(
+    [weights_of_first_noun(s, parameters) for s, (_, parameters) in enumerate(runs)]
+)
 sentence = ["la", "petite", "voiture", "verte", "cache", "le", "grand", "arbre", "noir"]
-learned = torch.stack([weights_of(parameters, sentence, 2) for _, parameters in runs])  # (seeds, T)
 embedding, learned_q, learned_k = runs[0][1][:3]
 noun_queries = F.normalize(embedding[[NUMBER[n] for g in NOUNS for n in g.values()]] @ learned_q)
 alike = noun_queries @ noun_queries.T  # cosines
 same_gender = torch.arange(8)[:, None] // 4 == torch.arange(8) // 4
 two_bundles = alike[same_gender].min() > 0.8 and alike[~same_gender].max() < 0.5
 exercises.reveal("directions_of_the_queries", measured="two" if two_bundles else "eight")
-assert min(share for share, _ in runs) > 0.97 and (learned[:, [1, 3]].sum(-1) > 0.8).all()
+assert min(share for share, _ in runs) > 0.97 and (learned[:, [1, 3]].sum(-1) > 0.85).all()
 fig, (left, right) = plt.subplots(1, 2, figsize=(11.5, 5), width_ratios=(1, 1.15))
-empty_plane(left, "", "", "one run: queries of nouns, keys of all words", least=-3.6, most=3.6)
-for gender, mark in enumerate(["o", "s"]):
+edge = (
+    1.25 * (embedding @ learned_q)[NUMBER["chien"] : NUMBER["porte"] + 1].norm(dim=-1).max().item()
+)
+empty_plane(left, "run 1: queries of nouns (arrows), keys of words", (-edge, edge), (-edge, edge))
+for gender, mark in enumerate("os"):
     nouns = embedding[[NUMBER[n] for n in NOUNS[gender].values()]] @ learned_q
     forms = embedding[[NUMBER[f[gender]] for f in [*SIZES.values(), *COLOURS.values()]]] @ learned_k
     plane(left, nouns, plots.BLUE)
-    left.plot(*forms.T, mark, color=plots.ORANGE, markersize=8)
     kind = ["masculine", "feminine"][gender]
-    left.annotate(f"{kind} nouns", nouns.mean(0).tolist(), xytext=(-30, -34),
+    left.plot(*forms.T, mark, color=plots.ORANGE, markersize=8, label=f"{kind} adjectives")
+    left.annotate(f"{kind} nouns", (nouns.mean(0) * 0.5).tolist(), xytext=(10, 8),
                   textcoords="offset points", color=plots.BLUE)  # fmt: skip
-    left.annotate(f"{kind} adjectives", forms.mean(0).tolist(), xytext=(-40, 34),
-                  textcoords="offset points", color=plots.ORANGE)  # fmt: skip
-others = embedding[
-    [NUMBER[w] for w in ["le", "la", "cache", *NOUNS[0].values(), *NOUNS[1].values()]]
-]
-left.plot(*(others @ learned_k).T, "x", color=plots.GREY, markersize=6)
+rest = ["le", "la", "cache", *NOUNS[0].values(), *NOUNS[1].values()]
+left.plot(
+    *(embedding[[NUMBER[w] for w in rest]] @ learned_k).T,
+    "x",
+    color=plots.GREY,
+    markersize=6,
+    label="other words",
+)
+left.legend(
+    loc="lower center", bbox_to_anchor=(0.5, -0.12), ncols=3, handletextpad=0.1, columnspacing=0.8
+)
 plots.attention_heatmap(
-    learned, [f"run {s + 1}" for s in range(5)], sentence, ax=right, title="weights of voiture"
+    learned,
+    [f"run {s + 1}" for s in range(5)],
+    sentence,
+    ax=right,
+    title="mean weights of a feminine noun",
 )
 right.set_ylabel("")
 display(

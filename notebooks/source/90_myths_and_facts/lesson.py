@@ -194,7 +194,7 @@ torch.testing.assert_close(context, weights @ value)
 #
 # **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones
 # it isn't: in MiniLM a token gives itself about a twentieth of its weight, about as much as any other word.
-# [Lesson 03](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once) measures both.
+# [Lesson 03](03_self_attention_vectors.ipynb#Without-matrices,-a-word-looks-at-itself) measures both.
 #
 # **14 · "Input embeddings come from word2vec."** They're learned together with the model, because they get a
 # gradient like any other parameter. You *can* start from word2vec's vectors, but the paper doesn't.

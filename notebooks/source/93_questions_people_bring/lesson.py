@@ -140,11 +140,11 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 # ### Who tells *car* to look for adjectives?
 #
 # Nobody does. The three matrices start as random numbers, and training changes them in whatever way lowers
-# the loss. Lesson 03 trains a single head to give the size and the colour of a noun, and nothing in the
-# training says where to look. In five runs out of five, most of the noun's weight ends up on its two
-# adjectives. "Looking for" is our way of describing the result.
+# the loss. Lesson 03 trains a single head to name the size and the colour of one of two French nouns, and nothing in
+# the training says where to look. In five runs out of five, nearly all of the noun's weight ends up on the two
+# adjectives of its own gender. "Looking for" is our way of describing the result.
 #
-# **Shown in** [lesson 03, Nobody makes these vectors up](03_self_attention_vectors.ipynb#3.-Nobody-makes-these-vectors-up).
+# **Shown in** [lesson 03, Nobody draws these arrows](03_self_attention_vectors.ipynb#4.-Nobody-draws-these-arrows).
 #
 # ### Does the layer have to know how long the sentence is?
 #
@@ -164,7 +164,7 @@ assert layer(x, x, x)[0].shape == (1, 300, 16)
 assert all(max(p.shape) == 16 for p in layer.parameters())
 
 # %% [markdown]
-# **Shown in** [lesson 03, Every word asks at once](03_self_attention_vectors.ipynb#4.-Every-word-asks-at-once).
+# **Shown in** [lesson 03, Every word looks at every word](03_self_attention_vectors.ipynb#2.-Every-word-looks-at-every-word).
 
 # %% [markdown]
 # ## Lesson 04: Self-attention with matrices
