@@ -108,3 +108,11 @@ def test_the_tested_one_goes_into_the_file_as_the_courses_and_gives_way():
 def test_an_exercise_that_was_skipped_or_is_no_part_gives_the_tested_one():
     assert exercises.mine("attend") is exercises.reference("attend")
     assert exercises.mine("rnn_step") is exercises.reference("rnn_step")
+
+
+def test_the_picture_lights_what_is_the_learners():
+    passed("merge_heads", MERGE)
+    parts = exercises.my_parts()
+    assert "1 of " in repr(parts)
+    assert "cross-attention: 1 of " in parts._repr_html_()
+    assert "feed-forward: 0 of 1" in exercises.progress()._repr_html_()

@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from helpers.exercises import panels
 from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
-from helpers.exercises.own_file import fill_in, is_mine, mine, my_transformer, whose
+from helpers.exercises.own_file import fill_in, is_mine, mine, my_parts, my_transformer, whose
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, progress
 from helpers.exercises.quizzes import quiz
@@ -21,7 +21,7 @@ from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
     "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress",
-    "is_mine", "mine", "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
+    "is_mine", "mine", "my_parts", "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
     "solution", "solved", "warm_up", "whose",
 ]  # fmt: skip
 

@@ -32,7 +32,7 @@ class Verdict:
     picture : str, default=""
         HTML: expected and got, side by side.
     kept : str, default=""
-        Where in the learner's file a right answer went.
+        Where in the learner's file a right answer went, and what runs on it next.
     """
 
     passed: bool
@@ -77,7 +77,8 @@ def check(name, answer):
     """
     verdict = judge(name, answer)
     if verdict.passed:
-        verdict = replace(verdict, kept=own_file.keep(name, answer))
+        kept = own_file.keep(name, answer), find(name).then
+        verdict = replace(verdict, kept=" ".join(filter(None, kept)))
     attempted = verdict.mistake not in ("not attempted", "unknown exercise")
     if attempted and (note := record("exercises", name, verdict.passed, verdict.mistake)):
         print(note)

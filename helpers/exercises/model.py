@@ -75,6 +75,8 @@ class Exercise:
         What to notice in the solution.
     plain : function, default=None
         The solution as a learner would write it, which mistakes are edits of; `reference` if None.
+    then : str, default=""
+        Said with a right answer: what runs on it next.
     lesson : int, default=-1
         Filled in from the file it stands in.
     pytorch : str, default=""
@@ -94,6 +96,7 @@ class Exercise:
     hints: list
     look_at: str
     plain: Callable = None
+    then: str = ""
     lesson: int = -1
     pytorch: str = ""
 

@@ -480,3 +480,35 @@ def whose(*names, did="drawn"):
     if not own:
         return f"{did} by the course's code, until yours passes ({', '.join(rest)})"
     return f"{did} by your {', '.join(own)}, and the course's {', '.join(rest)} until yours passes"
+
+
+class _Parts:
+    """The Transformer with the learner's parts lit, and a sentence."""
+
+    def __init__(self, mine):
+        self.mine = mine
+        own = [name for name, is_own in mine.items() if is_own]
+        self.said = f"{len(own)} of {len(mine)} parts of the Transformer are yours."
+        if len(own) < len(mine):
+            name = next(name for name, is_own in mine.items() if not is_own)
+            self.said += f" Next: {name}, lesson {find(name).lesson:02}."
+
+    def __repr__(self):
+        return self.said
+
+    def _repr_html_(self):
+        from helpers.widgets import own_parts
+
+        return f"{own_parts.draw(self.mine)}<p>{self.said}</p>"
+
+
+def my_parts():
+    """Show the Transformer with the parts lit that are the learner's own.
+
+    Returns
+    -------
+    parts : object that shows itself
+    """
+    known = catalogue()[0]
+    names = sorted((name for name in tested() if name in known), key=lambda n: known[n].lesson)
+    return _Parts({name: is_mine(name) for name in names})

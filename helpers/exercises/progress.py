@@ -264,7 +264,7 @@ def _merged(ours, theirs):
 
 
 class Progress:
-    """A table of lessons, and a line on the predictions.
+    """A table of lessons, a line on the predictions, and the learner's Transformer.
 
     Parameters
     ----------
@@ -272,10 +272,12 @@ class Progress:
         The lesson, how many are done, attempted and open, minutes left.
     predicted : str, default=""
         How the predictions went.
+    parts : str, default=""
+        HTML: which parts of the Transformer are the learner's.
     """
 
-    def __init__(self, rows, predicted=""):
-        self.rows, self.predicted = rows, predicted
+    def __init__(self, rows, predicted="", parts=""):
+        self.rows, self.predicted, self.parts = rows, predicted, parts
 
     def __repr__(self):
         lines = ["lesson  done  attempted  open  minutes left"]
@@ -290,7 +292,7 @@ class Progress:
             for row in self.rows
         )
         predicted = f"<p>{html.escape(self.predicted)}</p>" if self.predicted else ""
-        return f"<table>{head}</th></tr>{body}</table>{predicted}"
+        return f"<table>{head}</th></tr>{body}</table>{predicted}{self.parts}"
 
 
 def progress():
@@ -300,7 +302,7 @@ def progress():
     -------
     progress : Progress
     """
-    from helpers.exercises import model  # imports torch
+    from helpers.exercises import model, own_file  # they import torch
 
     items = {"exercises": model.catalogue()[0], "questions": content.catalogue("question")}
     state = load()
@@ -313,7 +315,8 @@ def progress():
                 minutes += getattr(item, "minutes", 1) if status[-1] != "done" else 0
         counts = [status.count(kind) for kind in ("done", "attempted", "open")]
         rows.append((f"{lesson:02}", *counts, minutes))
-    return Progress(rows, _predicted(state["predictions"].values()))
+    parts = own_file.my_parts()._repr_html_()
+    return Progress(rows, _predicted(state["predictions"].values()), parts)
 
 
 def _predicted(entries):

@@ -194,12 +194,12 @@ class Transformer(nn.Module):
 
 
 # Section 5: training
-def train(model, batches, warmup_steps=200, show=lambda step, loss: None):
+def train(model, batches, warmup_steps=100, factor=0.3, show=lambda step, loss: None):
     d_model = model.embedding.table.shape[1]
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     for step, (src_ids, tgt_ids) in enumerate(batches, start=1):
         for group in optimizer.param_groups:
-            group["lr"] = warmup_rate(step, d_model, warmup_steps)
+            group["lr"] = factor * warmup_rate(step, d_model, warmup_steps)
         loss = cross_entropy(model(src_ids, tgt_ids[:, :-1]), tgt_ids[:, 1:], model.pad_id)
         optimizer.zero_grad()
         loss.backward()
