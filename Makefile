@@ -14,7 +14,7 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench colab format clean
+.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench mutants colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
@@ -30,6 +30,7 @@ help:
 	@echo "make images                 redraw the pictures"
 	@echo "make site                   the course as static pages, in web/build/html"
 	@echo "make picture                record the README's moving picture, in a browser"
+	@echo "make mutants [ONLY=masks]   change the code one word at a time: does a test notice?"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
 	@echo "make format                 let ruff tidy the code"
@@ -81,6 +82,12 @@ site: $(SITE_STAMP)
 # Not part of `make images`: it needs a browser.
 picture: $(TEST_STAMP)
 	$(PY) -m images.record
+
+# Hours for everything, minutes for one file; `mutmut browse` shows what no test has noticed.
+mutants: $(STAMP)
+	$(PY) -m pip install --quiet mutmut==3.8.1
+	OMP_NUM_THREADS=1 $(PY) -m mutmut run $(if $(ONLY),"helpers.*$(ONLY).*")
+	$(PY) -m mutmut results
 
 bench: $(TEST_STAMP)
 	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt

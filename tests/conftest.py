@@ -59,7 +59,7 @@ class ByNotebook(LoadFileScheduling):
         return nodeid if alone else super()._split_scope(nodeid)
 
 
-@pytest.hookimpl(optionalhook=True)  # the mutants run without plugins
+@pytest.hookimpl(optionalhook=True)  # mutmut runs without xdist
 def pytest_xdist_make_scheduler(config, log):
     """Let no worker be left alone with all the solved lessons."""
     return ByNotebook(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -65,7 +65,7 @@ ALL = [
         [[*PYTEST, *BROWSER, *NO_NBVAL, "--dist=loadfile", "--no-loadscope-reorder"]],
         kernels=True,
     ),
-    Stage("slow tests and mutants", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
+    Stage("slow tests", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
     # A notebook's cells share a kernel, so they stay with one worker; conftest.py puts the
     # longest first, so that no worker is left alone with it at the end.
     Stage(

@@ -1,155 +1,125 @@
-"""Is each slip of the pen caught? One-line mutants, and the tests that must fail.
+"""Is a fault noticed? A dozen that no tool makes; `make mutants` makes hundreds of small ones.
 
-A mutant is one fragment of one file, replaced. For each, a copy of the package with that change is
-put in place of the real one in a forked process, and the named test or test file runs. At
-least one test has to fail; on the unchanged copy all of them have to pass. What is forked is a
-pytest session that has been started and has not collected anything yet.
+Each is a function that does nearly what the course's does: put in its place, the named test has to
+fail. `mutmut` changes one operator, number or word at a time, and needs minutes for each file.
 """
 
-import compileall
-import contextlib
-import gc
-import multiprocessing
-import os
-import shutil
-import signal
+import importlib
+import math
 import sys
-from pathlib import Path
 
-import hypothesis
-import mutants_of_core
-import mutants_of_training
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parent.parent
-MUTANTS = mutants_of_core.MUTANTS + mutants_of_training.MUTANTS
 
-ENDLESS = 300  # seconds, after which a mutant that never ends is killed; then it counts as caught
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def inverted_mask(right, scores, mask=None):
+    return right(scores, None if mask is None else ~mask)
 
 
-def _path(tests):
-    """Turn "attention" or "attention::test_by_loops" into what pytest takes."""
-    file, *name = tests.split("::")
-    return "::".join([str(ROOT / "tests" / f"test_{file}.py"), *name])
+def keys_for_values(right, query, key, value, mask=None):
+    return right(query, key, key if key.shape == value.shape else value, mask)
 
 
-class _Forking:
-    """A pytest plugin: the session, once started, collects and runs tests only in forks of itself.
-
-    Parameters
-    ----------
-    orders : multiprocessing Connection
-        Brings lists of tests, takes away exit codes.
-    """
-
-    def __init__(self, orders):
-        self.orders = orders
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session):
-        gc.freeze()  # the forks need not look through what they inherit
-        while True:
-            try:
-                tests = self.orders.recv()
-            except EOFError:
-                os._exit(0)
-            child = os.fork()
-            if child == 0:
-                signal.alarm(ENDLESS)
-                named = any("::" in name for name in tests)
-                session.config.option.markexpr = "not data" if named else "not slow and not data"
-                session.config.args = list(map(_path, tests))
-                return  # to pytest, which now collects these
-            _, status = os.waitpid(child, 0)
-            self.orders.send(os.waitstatus_to_exitcode(status))
+def scaled_twice(right, query, key, value, mask=None):
+    return right(query / math.sqrt(query.shape[-1]), key, value, mask)
 
 
-def _wait_for(orders, package):
-    """Start a pytest session on a copy of the package; run in it what is ordered."""
-    for name in list(sys.modules):
-        if name.split(".")[0] in ("helpers", "twins") or name.startswith("test_"):
-            del sys.modules[name]
-    sys.path.insert(0, str(package.parent))
-    sys.dont_write_bytecode = True  # two mutants of one second and size would share it
-    # The first example that fails is enough, it need not be the smallest.
-    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-    hypothesis.settings.register_profile("mutants", phases=phases, database=None)
-    hypothesis.settings.load_profile("mutants")
-    import helpers
-
-    assert Path(helpers.__file__).parent == package
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
-    os.environ.pop("PYTEST_XDIST_WORKER", None)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed; many are slow
-    options = ["-x", "-q", "--override-ini=addopts="]
-    options += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
-    options += ["--tb=no", "--assert=plain"]  # that it fails is enough
-    arguments = [*options, f"--rootdir={ROOT}", str(ROOT / "tests")]
-    os._exit(int(pytest.main(arguments, plugins=[_Forking(orders)])))
+def next_position_seen(right, length, *others, **named):
+    return right(length, *others, **named) | torch.ones(length, length).tril(1).bool()
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    copy = tmp_path_factory.mktemp("mutant") / "helpers"
-    # What PyTorch loads at its first comparison and for its first optimiser, loaded before the
-    # forks and not in each.
-    torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
-    torch.optim.AdamW([torch.zeros(1)]).step()
-    # Times are copied too, so what is compiled stays valid for all files but the changed one.
-    leave_out = shutil.ignore_patterns("weights", "exercises", "widgets", "static")
-    shutil.copytree(ROOT / "helpers", copy, ignore=leave_out)
-    return copy
+def pad_id_taken_to_be_0(right, ids, pad_id):
+    return right(ids, 0)
 
 
-@pytest.fixture(scope="module")
-def tests_pass(package):
-    """Run some tests on the package in a forked process; say whether everything passed."""
-    for test in {mutant[3].split("::")[0] for mutant in MUTANTS}:
-        compileall.compile_file(_path(test), quiet=2)  # pytest keeps only its own version
-    ours, theirs = multiprocessing.Pipe()
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            ours.close()
-            _wait_for(theirs, package)
-        os._exit(1)
-    theirs.close()
-
-    def run(tests):
-        ours.send(sorted(tests))
-        return ours.recv() == 0
-
-    yield run
-    ours.close()
-    os.waitpid(child, 0)
+def positions_from_1(right, max_len, d_model):
+    return right(max_len + 1, d_model)[1:]
 
 
-@needs_fork
-@pytest.mark.slow
-@pytest.mark.parametrize("file", sorted({mutant[3].split("::")[0] for mutant in MUTANTS}))
-def test_the_unchanged_package_passes(tests_pass, file):
-    tests = {mutant[3] for mutant in MUTANTS if mutant[3].split("::")[0] == file}
-    assert tests_pass({file} if file in tests else tests)
+def start_forgotten(right, x, start=0, **named):
+    return right(x, 0, **named)
 
 
-@needs_fork
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "fragment", "becomes", "tests"),
-    MUTANTS,
-    ids=[f"{file}: {becomes}" for file, _, becomes, _ in MUTANTS],
-)
-def test_mutant_is_caught(package, tests_pass, file, fragment, becomes, tests):
-    path = package / file
-    original = path.read_text(encoding="utf-8")
-    assert original.count(fragment) == 1, f"{fragment!r} stands {original.count(fragment)} times"
-    path.write_text(original.replace(fragment, becomes), encoding="utf-8")
-    try:
-        assert not tests_pass([tests])
-    finally:
-        shutil.copy2(ROOT / "helpers" / file, path)
+def padding_counted(right, logits, targets, pad_id, *others, **named):
+    return right(logits, targets, -1, *others, **named)
+
+
+def beams_forgotten(right, log_probs, beam_scores, beam_size):
+    return right(log_probs, torch.zeros_like(beam_scores), beam_size)
+
+
+def one_token_too_many(right, logits, p):
+    return right(logits, min(1.0, p + 1e-6))
+
+
+def length_ignored(right, length, *others):
+    return right(1, *others)
+
+
+def left_in_evaluation(right, model, *others, **named):
+    found = right(model, *others, **named)
+    model.eval()
+    return found
+
+
+def not_scaled(right, model, ids, embedding, *others):
+    return right(model, ids, embedding, *others) / math.sqrt(model.config.d_model)
+
+
+SDPA, BY_LOOPS = "transformer.attention.scaled_dot_product_attention", "test_against_loops"
+MUTANTS = [
+    (inverted_mask, "transformer.attention.masked_softmax", BY_LOOPS),
+    (keys_for_values, SDPA, BY_LOOPS),
+    (scaled_twice, SDPA, BY_LOOPS),
+    (next_position_seen, "transformer.masks.causal_mask", "test_causal_mask_by_hand"),
+    (
+        pad_id_taken_to_be_0,
+        "transformer.masks.padding_mask",
+        "test_padding_mask_asks_for_the_pad_id_it_was_given",
+    ),
+    (positions_from_1, "transformer.positions.sinusoidal_positions", "test_sinusoids_by_loops"),
+    (
+        start_forgotten,
+        "transformer.positions.rotate_positions",
+        "test_rotary_continues_from_a_start",
+    ),
+    (
+        padding_counted,
+        "transformer.losses.cross_entropy",
+        "test_cross_entropy_equals_pytorch_and_padding_does_not_count",
+    ),
+    (beams_forgotten, "transformer.decoding.beam_step", "test_beam_step_by_hand"),
+    (one_token_too_many, "transformer.decoding.top_p_filter", "test_top_p_stops_at_exactly_p"),
+    (length_ignored, "transformer.decoding.length_norm", "test_length_norm_by_hand"),
+    (
+        left_in_evaluation,
+        "training.training.evaluate",
+        "test_evaluate_is_the_mean_over_tokens_without_dropout",
+    ),
+    (
+        not_scaled,
+        "transformer.transformer.Transformer.embed",
+        "test_positions_start_at_zero_and_embeddings_are_scaled",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "place", "test"), MUTANTS, ids=[m[0].__name__ for m in MUTANTS])
+def test_a_mutant_is_caught(monkeypatch, wrong, place, test):
+    room, file, *outer, name = place.split(".")
+    owner = importlib.import_module(f"helpers.{room}.{file}")
+    for part in outer:
+        owner = getattr(owner, part)
+    right, run = getattr(owner, name), getattr(importlib.import_module(f"test_{file}"), test)
+    run()  # on the right one it passes
+
+    def mutant(*given, **named):
+        return wrong(right, *given, **named)
+
+    # Wherever it was imported to.
+    holders = [m for n, m in sys.modules.items() if n.startswith(("helpers", f"test_{file}"))]
+    for holder in [owner, *holders]:
+        if vars(holder).get(name) is right:
+            monkeypatch.setattr(holder, name, mutant)
+    with pytest.raises((AssertionError, RuntimeError, ValueError)):
+        run()
