@@ -1,7 +1,5 @@
 """Lesson 07, encoder and decoder."""
 
-import functools
-
 import torch
 
 from helpers.exercises.model import Exercise, Mistake
@@ -33,13 +31,6 @@ def residual_pre_norm(x, sublayer, norm):
 def decoder_mask(target_ids, pad_id):
     """Allow every position to attend to real tokens up to itself."""
     return masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])
-
-
-def skip_paths(x, sublayers):
-    """Run x through the sublayers, with a path around each that carries x itself."""
-    for sublayer in sublayers:
-        x = x + sublayer(x)
-    return x
 
 
 def leaky_decoder(x, memory, attend, look_across, think):
@@ -103,16 +94,6 @@ def _draw_residual(generator):
     return [(torch.randn(shape, generator=generator) * 2, sublayer, norm) for shape in shapes]
 
 
-def _draw_stack(generator):
-    cases = []
-    for shape, n_sublayers in [((2, 3), 2), ((2, 3, 4), 3)]:
-        width = shape[-1]
-        matrices = torch.randn(n_sublayers, width, width, generator=generator)
-        sublayers = [lambda x, w=w: torch.tanh(x @ w) + 0.3 for w in matrices]
-        cases.append((torch.randn(shape, generator=generator), sublayers))
-    return cases
-
-
 def _draw_decoder(generator):
     def attention_with(matrices):
         def attend(query, key, value, mask=None):
@@ -131,32 +112,6 @@ def _draw_decoder(generator):
         functions = attention_with(weights[:3]), attention_with(weights[3:6])
         cases.append((x, memory, *functions, lambda h, w=weights[6]: torch.tanh(h @ w) + 0.2))
     return cases
-
-
-def _one_path_around_all(x, sublayers):
-    h = x
-    for sublayer in sublayers:
-        h = sublayer(h)
-    return x + h
-
-
-def _first_x_each_time(x, sublayers):
-    h = x
-    for sublayer in sublayers:
-        h = x + sublayer(h)
-    return h
-
-
-def _side_by_side(x, sublayers):
-    return x + sum(sublayer(x) for sublayer in sublayers)
-
-
-def _only_the_first(x, sublayers):
-    return x + sublayers[0](x)
-
-
-def _only_the_last(x, sublayers):
-    return x + sublayers[-1](x)
 
 
 def _cross_first(x, memory, attend, look_across, think):
@@ -232,44 +187,6 @@ BOTH_RESIDUALS = [
 ]
 
 EXERCISES = [
-    Exercise(
-        name="skip_paths",
-        title="a path around each sublayer",
-        task="Send x through all sublayers, one after the other. Each sublayer's result is added to the x that it read.",
-        minutes=2, difficulty=1, importance=5,
-        reference=skip_paths,
-        draw=_draw_stack,
-        mistakes=[
-            Mistake("still as it was", "x + sublayer(x)", "sublayer(x)",
-                    "Compare the function with the second sentence of the task: what should happen to each sublayer's result?"),
-            Mistake("x twice", "x + sublayer(x)", "2 * x + sublayer(x)", "x is added twice. Once is enough."),
-            Mistake("subtracted", "x + sublayer(x)", "x - sublayer(x)", "The sublayer's result is subtracted. Add it."),
-            Mistake("subtracted from it", "x + sublayer(x)", "sublayer(x) - x", "x is subtracted from the sublayer's result. Add the two."),
-            Mistake("multiplied", "x + sublayer(x)", "x * sublayer(x)",
-                    "x and the sublayer's result are multiplied. A residual path adds, so that a sublayer that returns 0 leaves x as it is."),
-            Mistake("averaged", "x + sublayer(x)", "(x + sublayer(x)) / 2",
-                    "The sum is divided by 2, so x itself shrinks with every sublayer. Just add."),
-            Mistake("sublayer twice", "x + sublayer(x)", "x + sublayer(sublayer(x))", "Each sublayer is called twice. Call it once."),
-            Mistake("added before", "x + sublayer(x)", "sublayer(x + x)", "x is added before the sublayer. Add it to what the sublayer returns."),
-            Mistake("only added up", "x + sublayer(x)", "x + x", "The sublayers aren't called."),
-            Mistake("one path around all", _one_path_around_all,
-                    "There is one path around the whole stack. Each sublayer needs a path of its own."),
-            Mistake("the first x each time", _first_x_each_time,
-                    "The first x is added after every sublayer. Add the x that this sublayer read."),
-            Mistake("side by side", _side_by_side,
-                    "All sublayers read the first x. Each should read what the one before it has returned."),
-            Mistake("only the first", _only_the_first, "Only the first sublayer is applied. Is the return inside the loop?"),
-            Mistake("only the last", _only_the_last, "Only the last sublayer is applied, to the first x."),
-        ],
-        also_right=[
-            lambda x, sublayers: functools.reduce(lambda h, f: h + f(h), sublayers, x),
-            lambda x, sublayers: (
-                x if not sublayers else skip_paths(torch.add(sublayers[0](x), x), sublayers[1:])
-            ),
-        ],
-        hints=["sublayer(x) is what the sublayer returns. The path carries x.", "x = x + sublayer(x)"],
-        look_at="A sublayer that returns zeros leaves x exactly as it was.",
-    ),
     Exercise(
         name="leaky_decoder",
         title="find the bug: a leaky decoder layer",

@@ -62,45 +62,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "memory_of_each_layer",
-        "There are six encoder layers and six decoder layers. What does decoder layer 2 read from the encoder?",
-        "single",
-        [
-            right(
-                "The output of encoder layer 6, projected with a W_K and a W_V of its own.",
-                "Yes, like every decoder layer.",
-            ),
-            wrong(
-                "The output of encoder layer 2, its counterpart.",
-                "Drawings with parallel arrows suggest it, but only the last encoder layer's output is passed on.",
-            ),
-            wrong(
-                "The keys and values that decoder layer 1 has computed.",
-                "Each decoder layer projects the encoder's output with matrices of its own.",
-            ),
-            wrong(
-                "Nothing, because only decoder layer 1 has cross-attention.",
-                "Every decoder layer has cross-attention.",
-            ),
-        ],
-    ),
-    Question(
-        "parameters_of_feed_forward",
-        "How many parameters does the paper's feed-forward network have, 512 → 2048 → 512, with biases?",
-        "number",
-        [
-            wrong("2097152", "Those are the two matrices. Add the biases, 2048 and 512."),
-            wrong("1048576", "That is one of the two matrices."),
-            wrong("2099200", "The second bias, of 512, is missing."),
-            wrong(
-                "1050624",
-                "That is one of the two linear layers with its bias, or a whole attention layer. Here there are two matrices of 512 × 2048.",
-            ),
-        ],
-        answer=2099712,
-        why="512 · 2048 + 2048 + 2048 · 512 + 512.",
-    ),
-    Question(
         "what_dropout_does",
         "Which of these are true of dropout with p = 0.1?",
         "multiple",
@@ -150,16 +111,6 @@ QUESTIONS = [
         "still the word's own, and after four layers none of it is.",
     ),
     Question(
-        "is_it_a_cnn",
-        "Someone says: 'A Transformer is a CNN with attention.' What is right about it and what is wrong?",
-        "open",
-        answer="The paper itself remarks that the feed-forward network can be described as two "
-        "convolutions of kernel size 1. But a kernel of size 1 covers a single position, "
-        "so nothing is convolved over positions. Only attention moves information between "
-        "positions. The claim would be true of ConvS2S (Gehring et al. 2017), which is "
-        "built from convolutions and attention.",
-    ),
-    Question(
         "name_the_parts",
         "Match each name in the picture with what it is.",
         "match",
@@ -188,29 +139,6 @@ QUESTIONS = [
         answer=1.414,
         why="The mean is 4, the variance (4 + 0 + 0 + 4) / 4 = 2, and 2 / √2 = 1.41.",
         tolerance=0.01,
-    ),
-    Question(
-        "identical_layers",
-        "The paper calls its six encoder layers “identical”. What do they have in common?",
-        "single",
-        [
-            right(
-                "Their structure and sizes. Each has weights of its own.",
-                "Yes. Sharing the weights is possible too, and a later model, ALBERT, does it (Lan et al. 2019).",
-            ),
-            wrong(
-                "Everything: it's one layer, applied six times.",
-                "That describes ALBERT (Lan et al. 2019). In the Transformer each layer has weights of its own.",
-            ),
-            wrong(
-                "Their attention matrices. Only the feed-forward networks differ.",
-                "Each layer has attention matrices of its own as well.",
-            ),
-            wrong(
-                "Their input: all six read the embeddings.",
-                "Each layer reads what the layer below returned.",
-            ),
-        ],
     ),
     Question(
         "sublayers_in_order",
@@ -243,88 +171,110 @@ PREDICTIONS = [
         "size_after_twelve",
         "The entries of the input have a typical size of 1. What is their typical size after twelve attention layers, each with a path around it?",
         options={
-            "same": (
-                "still about 1, because attention only averages",
-                "Attention averages, but now the average is *added* to x, twelve times.",
-            ),
+            "many": ("more than 10", "Each layer adds in proportion to the x that it reads."),
             "few": (
-                "about 3 or 4, because twelve outputs are added to x",
-                "That would be so if every layer added something of the same size. But each layer adds in proportion to the x it reads, and x is growing.",
-            ),
-            "many": (
-                "more than 10",
-                "Yes. The larger x gets, the more the next layer adds, so the growth compounds.",
-            ),
-        },
-    ),
-    Prediction(
-        "share_of_feed_forward",
-        "In the paper, the feed-forward network goes from 512 to 2048 numbers and back. What "
-        "share of an encoder layer's parameters does it have? The rest is nearly all attention.",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="Attention has four matrices of 512 × 512. Each of the two feed-forward matrices is 512 × 2048, as large as those four together.",
-        too_high="Attention isn't that small: its four matrices of 512 × 512 are together as large as one of the two feed-forward matrices.",
-    ),
-    Prediction(
-        "deeper_or_wider",
-        "A small translator has two layers of width 32. Give it four layers, or double its width to 64, and train them all for the same number of steps. Which one ends with the lower validation loss?",
-        options={
-            "deeper": (
-                "four layers: more rounds of attention",
-                "Depth helps a little here. But every embedding still has to fit into 32 numbers, and that limits this small model more.",
-            ),
-            "wider": (
-                "twice the width: more room per word",
-                "Yes, in this short run on this corpus. It isn't a law: the wider model also has more parameters.",
+                "from 3 to 10",
+                "That would be so if every layer added something of one size, that of the input.",
             ),
             "same": (
-                "neither: the difference is less than 0.1",
-                "The two differ clearly, as the figure shows.",
+                "less than 3",
+                "Attention alone only averages. But here the average is *added* to x, twelve times.",
             ),
         },
+        explain="The larger x gets, the more the next layer adds, so the growth compounds.",
     ),
     Prediction(
-        "without_norm",
-        "Take the layer norms out of the four-layer model and train it in the same way. How does it end?",
+        "what_it_survives",
+        "Without which of these does the trained encoder still lead to sensible translations?",
         options={
-            "hardly": (
-                "nearly as well as with the norms, since training adjusts the weights",
-                "That works only if training starts from outputs of a sensible size, and the "
-                "outputs of four layers without a norm are far too large.",
+            "ffn": (
+                "the whole feed-forward network",
+                "It sounds like the greatest loss, and it does the least harm.",
             ),
-            "slower": (
-                "somewhat worse, but it does learn to translate a little",
-                "Two layers learn without norms. With four layers, the sums have grown too large "
-                "by the time they reach the output.",
+            "relu": (
+                "the ReLU in the feed-forward network",
+                "The two matrices are still there, but they were trained on numbers of which about half are zero.",
             ),
-            "ruined": (
-                "worse than guessing each word by its frequency",
-                "Yes. Its first loss is so large that the whole run is spent bringing it down.",
+            "paths": (
+                "the paths around the sublayers",
+                "The decoder then gets only what the last sublayer computed, and nothing of the words themselves.",
+            ),
+            "norms": (
+                "the norms before the sublayers",
+                "The sublayers then read vectors of a size that they have never met in training.",
             ),
         },
+        explain="Without its feed-forward network a layer passes on x and what attention has added, and both are as the later layers know them. The other three changes put wrong numbers into the vectors.",
+        ask_why=True,
+    ),
+    Prediction(
+        "careful_start",
+        "Four layers, no norms, and a careful start. Beside the models with norms, at which validation loss does this one end?",
+        options={
+            "lower": (
+                "lower, by more than 0.2 nats",
+                "Yes, with every seed. What had ruined the models without norms was their start.",
+            ),
+            "same": (
+                "about as high, within 0.2 nats",
+                "A fair guess, since both start from vectors of a sensible size.",
+            ),
+            "higher": (
+                "higher, by more than 0.2 nats",
+                "It would be if the norm itself were what makes deep stacks trainable.",
+            ),
+        },
+        explain="With a tenth of the usual output matrices, each layer at first passes on nearly x, and the sums stay small. From there training goes well without any norm.",
         ask_why=True,
     ),
     Prediction(
         "keys_from_memory",
         "Our translator has three encoder layers and three decoder layers. Where do its three cross-attentions get their keys?",
         options={
-            "once": (
-                "computed once from the memory, and shared by all three",
-                "The memory is the same for all three, but each projects it with a W_K of its own.",
-            ),
             "matching": (
-                "decoder layer 1 from encoder layer 1, and so on",
+                "from encoder layers 1, 2 and 3, one from each",
                 "Drawings with parallel arrows suggest it. Only the last encoder layer's output leaves the encoder.",
             ),
             "each": (
-                "computed three times from the last encoder layer's output",
+                "from the last encoder layer, computed three times",
                 "Yes: one memory, and three pairs of W_K and W_V.",
             ),
+            "once": (
+                "from the last encoder layer, computed once for all",
+                "The memory is the same for all three, but each projects it with a W_K of its own.",
+            ),
         },
+        explain="There is one memory, the output of the last encoder layer. Every decoder layer projects it with its own W_K and W_V.",
+    ),
+    Prediction(
+        "deeper_or_wider",
+        "Two layers of width 32 are to become better. Give the model four layers, or make it 64 wide: which ends with the lower validation loss?",
+        options={
+            "wider": ("64 wide, by more than 0.1 nats", "Yes, with each of the three seeds."),
+            "deeper": (
+                "four layers, by more than 0.1 nats",
+                "Depth helps a little here. But every word still has to fit into 32 numbers.",
+            ),
+            "same": ("neither: they're within 0.1 nats", "The two differ clearly."),
+        },
+        explain="In this small model the 32 numbers per word are what's scarce. In other sizes it can be the depth.",
+    ),
+    Prediction(
+        "larger_gradient",
+        "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
+        "pre-norm, gives the *last* layers the larger gradient?",
+        options={
+            "post": ("post-norm, by more than half", "Yes."),
+            "pre": (
+                "pre-norm, by more than half",
+                "It's true that nothing interrupts its path to the loss. But the sum has grown by then.",
+            ),
+            "same": (
+                "neither, by more than half",
+                "Both are next to the loss, but the norm after the last layer makes a difference.",
+            ),
+        },
+        explain="In pre-norm the sum has grown by the last layer, so that layer changes it less. In post-norm every layer's output has been brought back to size 1.",
     ),
     Prediction(
         "parameters_of_base",
@@ -347,25 +297,5 @@ PREDICTIONS = [
         close=0.06,
         too_low="The variance becomes 4/3 times as large, so the result is divided by a larger number.",
         too_high="The variance becomes 4/3 times as large, but it's under a square root.",
-    ),
-    Prediction(
-        "larger_gradient",
-        "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
-        "pre-norm, gives the *last* layers the larger gradient?",
-        options={
-            "post": (
-                "post-norm, because every layer's output has been normalised",
-                "Yes. In pre-norm the sum has grown by then, so a late layer changes it less.",
-            ),
-            "pre": (
-                "pre-norm, because its path to the loss is never interrupted",
-                "It's true that the path isn't interrupted. But the sum has grown by then, so a "
-                "late layer changes it less.",
-            ),
-            "same": (
-                "both the same, since the last layers are next to the loss",
-                "The norm after the last layer makes the difference: in pre-norm it divides by the size of a sum that has grown.",
-            ),
-        },
     ),
 ]
