@@ -23,16 +23,18 @@ from IPython.display import display
 from matplotlib import pyplot
 from torch import nn
 
-from helpers import decoding, exercises, masks, metrics, plots
-from helpers.attention import MultiHeadAttention, recorded_weights
+from helpers import exercises, plots
+from helpers.training import metrics
+from helpers.transformer import decoding, masks
+from helpers.transformer.attention import MultiHeadAttention, recorded_weights
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
-from helpers.interruption import StopBetweenSteps
-from helpers.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
+from helpers.training.interruption import StopBetweenSteps
+from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, FeedForward
 from helpers.pretrained.translator import load_translator
-from helpers.tokenization import BOS, EOS, PAD, WordVocabulary
-from helpers.training import TrainingSettings, train
-from helpers.transformer import Transformer, TransformerConfig
+from helpers.text.tokenization import BOS, EOS, PAD, WordVocabulary
+from helpers.training.training import TrainingSettings, train
+from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets.model_map import model_map
 from helpers.widgets.shape_tracer import ShapeTracer
 
@@ -127,9 +129,6 @@ notebook.tell(
 
 # %% tags=["hide-input"]
 notebook.picture("whole_architecture")
-
-# %%
-exercises.warm_up(7)
 
 # %% [markdown]
 # ## 1. How does a word keep its own information?
@@ -243,6 +242,9 @@ def residual_pre_norm(x, sublayer, norm):
 
 # %% tags=["hide-input"]
 exercises.check("residual_pre_norm", residual_pre_norm)
+
+# %%
+exercises.warm_up(7)
 
 # %% [markdown]
 # ## 3. What happens after attention?
