@@ -521,6 +521,7 @@ if complete(histories, 9):
     axes.set_ylim(2.5, -0.5)
     axes.set_xlim(2, 60)
     axes.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    axes.minorticks_off()
     axes.set_xlabel("validation loss after 48 steps, nats per token (logarithmic)")
     assert max(ends["no norms, careful start"]) < min(ends["norms"])
     display(
@@ -671,7 +672,7 @@ exercises.check("residual_post_norm", residual_post_norm)
 too_large, unit = 3 * torch.randn(1, 5, 16), lambda h: F.layer_norm(h, [16])
 for order in ("residual_post_norm", "residual_pre_norm"):
     y = exercises.mine(order)(too_large, torch.tanh, unit)
-    print(f"{order:>18}:", y.std(-1, correction=0))
+    print(f"{order:>18}:", [f"{size:.1f}" for size in y.std(-1, correction=0)[0]])
 
 # %% tags=["hide-input"]
 assert not torch.allclose(y.std(-1, correction=0), torch.ones(1, 5), atol=0.01)
@@ -696,12 +697,24 @@ def decoder_mask(target_ids, pad_id):
 exercises.check("decoder_mask", decoder_mask)
 
 # %% [markdown]
-# With your mask, padding in front of a sentence changes nothing for its words, and neither does the future:
+# Four words, *a* to *d*, with padding in front of them. This is what the mask lets each of them attend to:
 
 # %%
 ids = torch.tensor([[PAD, PAD, 20, 21, 22, 23]])
 mask = exercises.mine("decoder_mask")(ids, PAD)
-plots.attention_heatmap(mask[0, 0].float(), ["pad", "pad", *"abcd"], ["pad", "pad", *"abcd"])
+
+# %% tags=["hide-input"]
+# The mask as a picture.
+labels = ["pad", "pad", "a", "b", "c", "d"]
+display(
+    notebook.figure(
+        plots.attention_heatmap(mask[0, 0].float(), labels, labels),
+        alt="The decoder's mask for two paddings and four words: the columns of the paddings are empty, and "
+        "each word is allowed to attend to itself and to the words before it.",
+        width=300,
+    )
+)
+print(exercises.whose("decoder_mask"))
 
 # %% [markdown]
 # ### Find the bug
@@ -844,23 +857,19 @@ if complete(large_steps, 6):
 # the 48 steps of section 4. All but one are 32 wide.
 
 # %%
-sizes = {  # name: layers, width
-    "1 layer": (1, 32),
-    "2 layers": (2, 32),
-    "4 layers": (4, 32),
-    "2 layers, width 64": (2, 64),
-}
+sizes = {"1 layer": (1, 32), "2 layers": (2, 32), "2 layers, width 64": (2, 64)}  # layers, width
 
 # %%
 exercises.predict("deeper_or_wider")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-# Twelve runs: four sizes, three seeds.
+# Nine more runs, three seeds each; section 4 trained the four layers.
 with StopBetweenSteps() as stop:
     by_size = {
         name: [run(s, n_layers=n, width=width) for s in SEEDS if not stop.asked]
         for name, (n, width) in sizes.items()
     }
+    by_size["4 layers"] = histories["norms"]
 if complete(by_size, 12):
     ends = {name: [h.validation_losses[-1] for h in runs] for name, runs in by_size.items()}
     gap = (sum(ends["4 layers"]) - sum(ends["2 layers, width 64"])) / 3

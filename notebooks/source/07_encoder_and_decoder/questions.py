@@ -264,7 +264,10 @@ PREDICTIONS = [
         "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
         "pre-norm, gives the *last* layers the larger gradient?",
         options={
-            "post": ("post-norm, by more than half", "Yes."),
+            "post": (
+                "post-norm, by more than half",
+                "Yes, more than three times as large with this seed.",
+            ),
             "pre": (
                 "pre-norm, by more than half",
                 "It's true that nothing interrupts its path to the loss. But the sum has grown by then.",
