@@ -3,6 +3,7 @@
 B batch, T target or query length, S source or key length, D model width, H heads, K head width.
 """
 
+import functools
 import math
 from contextlib import contextmanager
 
@@ -345,6 +346,30 @@ def recorded_weights(model):
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextmanager
+def running(model, forward):
+    """Run another function in place of every `MultiHeadAttention` inside a ``with`` block.
+
+    A lesson puts a learner's own attention into a trained model this way.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Any model that has such layers inside.
+    forward : function
+        Called as ``forward(layer, query, key, value, ...)``, with what the layer would be called
+        with; returns what the layer would return.
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, MultiHeadAttention)]
+    try:
+        for layer in layers:
+            layer.forward = functools.partial(forward, layer)
+        yield
+    finally:
+        for layer in layers:
+            vars(layer).pop("forward", None)
 
 
 @contextmanager

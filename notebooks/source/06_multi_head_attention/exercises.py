@@ -285,7 +285,8 @@ EXERCISES = [
         name="split_heads",
         title="split into heads",
         task="Cut the last dimension into n_heads parts of equal width: (B, T, D) to (B, H, T, K).",
-        minutes=5, difficulty=2, importance=5,
+        minutes=4, difficulty=2, importance=5,
+        pytorch="`torch.zeros(2, 6).unflatten(-1, (3, 2))` cuts the last dimension in two: (2, 3, 2). `x.transpose(0, 2)` swaps dimensions 0 and 2. With -1 for one of the sizes, PyTorch works it out.",
         reference=split_heads,
         plain=_split,
         draw=_draw_split,
@@ -326,7 +327,8 @@ EXERCISES = [
         name="merge_heads",
         title="merge the heads",
         task="Undo the split: (B, H, T, K) to (B, T, D), head 0 first.",
-        minutes=4, difficulty=2, importance=5,
+        minutes=3, difficulty=2, importance=5,
+        pytorch="`torch.zeros(2, 3, 4).flatten(-2)` joins the last two dimensions: (2, 12). `x.transpose(0, 2)` swaps dimensions 0 and 2.",
         reference=merge_heads,
         draw=_draw_merge,
         mistakes=[
@@ -414,6 +416,7 @@ EXERCISES = [
     Exercise(
         name="head_contributions",
         title="what each head adds",
+        pytorch="`torch.zeros(6, 5).unflatten(0, (2, 3))` cuts the first dimension in two: (2, 3, 5).",
         task="Multiply each head's context by its own K rows of W_O. Summed over the heads, the results give the layer's output.",
         minutes=4, difficulty=3, importance=4,
         reference=head_contributions,
@@ -458,8 +461,11 @@ EXERCISES = [
     Exercise(
         name="multi_head_attention",
         title="multi-head attention",
-        task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices.",
-        minutes=12, difficulty=4, importance=5,
+        task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices. "
+             "`split_heads`, `merge_heads` and `scaled_dot_product_attention` are there to be called.",
+        minutes=9,
+        pytorch="`context, weights = scaled_dot_product_attention(query, key, value, mask)` works on the last two dimensions and leaves those in front alone. `x @ w` multiplies every row of x by w.",
+        difficulty=4, importance=5,
         reference=multi_head_attention,
         plain=_layer,
         draw=_draw_layer,

@@ -138,163 +138,83 @@ QUESTIONS = [
 PREDICTIONS = [
     Prediction(
         "both_at_once",
-        "Among the 72 rows of *it*, is there one that gives at least a third of its weight to *animal* and at least a third to *tired*?",
+        "MiniLM has 72 heads, and in each of them *it* has one row of weights over the sentence. How many of these rows put at least a third of their weight on *animal* and at least a third on *tired*?",
         options={
-            "several": (
-                "yes, several",
-                "A row could do that, and it would be useful. But here every row that gives a lot "
-                "of weight to one of the two words gives little to the other.",
+            "none": (
+                "none of the 72 rows",
+                "A row could split its weight between the two words, but here each row prefers one of them.",
             ),
             "one": (
-                "yes, exactly one",
-                "You might expect one specialised map for this. But in this model, two maps "
-                "share the work.",
+                "one of the 72 rows",
+                "You might expect one specialised head for this.",
             ),
-            "none": (
-                "no, none",
-                "Right. A row could split its weight between the two words, but none of these comes anywhere near.",
+            "several": (
+                "several of the 72 rows",
+                "Such a row is possible, and it would be useful.",
             ),
         },
+        explain="Every row that puts much weight on one of the two words leaves little for the other: two heads share the work.",
         ask_why=True,
         recall="what_a_map_shows",
-    ),
-    Prediction(
-        "one_row_or_two",
-        "We train each model five times. With two rows, every run gets practically all sentences right. With a single row the runs differ, so take the middle one of the five. In what percentage of the sentences does it get both names right? A model that knew the two people but had to guess who gives would reach 50%.",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.07,
-        too_low="With equal weights it could be right in at most half of them. But the weights can depend on the names, and every value contains its word's position, so the two orders can give different mixtures.",
-        too_high="Any weight that the giver gets is weight that the receiver can't have. So a single row has to make do with a mixture, and now and then it mistakes one person for the other.",
     ),
     Prediction(
         "torn_split",
-        "Six words of width 8, two heads. `all_queries.reshape(1, 2, 6, 4)` has the right shape, (B, H, T, K). What does the second head hold?",
+        "What does the second head hold after `all_queries.reshape(1, 2, 6, 4)`?",
         options={
             "columns": (
                 "the last four columns of all six words",
-                "That is what it should hold. A reshape reads the numbers in the order in which they are stored, word after word, so its first half is the first three words.",
+                "That is what it should hold, and what `split_heads` puts there.",
             ),
             "words": (
-                "the last three words, each cut into two rows",
-                "Right: a reshape reads the numbers word after word, so the second half of the numbers is the second half of the words.",
+                "all eight columns of the last three words",
+                "Each of the three words is cut into two rows of four, so the head has six rows but not six words.",
             ),
             "alternate": (
                 "every second column of all six words",
-                "The heads would then be interleaved. But a reshape doesn't skip any numbers: it "
-                "reads them word after word.",
+                "The heads would then be interleaved, but a reshape doesn't skip any numbers.",
             ),
         },
+        explain="A reshape reads the numbers in the order in which they are stored, word after word, so the second half of the numbers is the second half of the sentence.",
         recall="order_of_split_and_transpose",
     ),
     Prediction(
-        "eight_heads_or_one",
-        "At width 512, compare eight heads of width 64 with a single head of width 512. Which layer has more parameters, W_O included?",
-        options={
-            "eight": (
-                "the one with eight heads",
-                "It has eight times as many small matrices, but each of them is an eighth as wide.",
-            ),
-            "single": (
-                "the one with a single wide head",
-                "Its matrices are eight times as wide, but there are only an eighth as many.",
-            ),
-            "equal": (
-                "neither, they have the same number",
-                "Right: eight times as many matrices, each an eighth as wide.",
-            ),
-        },
-        recall="parameters_of_heads",
-    ),
-    Prediction(
-        "where_a_head_writes",
-        "The translator is 256 wide and has four heads per layer. After training, how "
-        "much of a head's contribution to the output lies *outside* its own 64 columns? "
-        "We measure it by the squares of the numbers in the head's rows of W_O.",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="Nothing ties a head to the columns with its own number. W_O is learned like "
-        "every other matrix, and each of its rows is as wide as the model.",
-        too_high="A head doesn't avoid its own columns, either. They are a quarter of all "
-        "columns, and they get about a quarter.",
-        ask_why=True,
-        recall="shape_of_w_o",
-    ),
-    Prediction(
         "when_the_street_is_too_wide",
-        "In layer 4, head 2, *it* gave most of its weight to *animal*. What does *it* do when the sentence ends in *too wide*?",
+        "In layer 4, head 2, *it* put 68% of its weight on *animal*. What does this row do when the sentence ends in *too wide*?",
         options={
-            "street": (
-                "it gives more weight to *street* than to *animal*",
-                "That is what we would do, and it's the story that is usually told with this "
-                "pair of sentences. In this head the weights change in the right direction, but "
-                "not far enough.",
-            ),
             "less": (
-                "it gives less weight to *animal* than before, but still more than to *street*",
-                "Right, and the weight that *animal* loses mostly goes to [CLS].",
+                "it leaves *animal* in front of *street*, by less",
+                "The weights move in the right direction, but not far enough to change the order.",
+            ),
+            "street": (
+                "it puts *street* in front of *animal* now",
+                "That is what we would do, and it's the story usually told with this pair of sentences.",
             ),
             "same": (
-                "it gives *animal* about the same weight as before",
-                "By layer 4, the vector of *it* already contains information from the end of the "
-                "sentence, so changing one word can change the whole row.",
+                "it keeps about 68% of its weight on *animal*",
+                "By layer 4, the vector of *it* already contains information from the end of the sentence.",
             ),
         },
+        explain="*animal* loses more than half of its weight, and most of what it loses goes to [CLS], not to *street*.",
         recall="what_a_map_shows",
     ),
     Prediction(
-        "the_far_layer",
-        "In one of the six layers, every head looks at least 2.5 words away on average. Which one?",
-        options={
-            "first": (
-                "the first",
-                "In the first layer, some heads attend to nearby words and others to distant "
-                "ones. One head has the shortest distance of all, because it attends to the "
-                "previous word.",
-            ),
-            "fourth": (
-                "the fourth",
-                "Some heads of the fourth layer look far, but others look at words close by.",
-            ),
-            "last": (
-                "the last",
-                "Right: all the heads that attend to neighbouring words are in earlier layers.",
-            ),
-        },
-    ),
-    Prediction(
-        "cheap_heads",
-        "Switch off the translator's 36 heads one at a time, and measure the loss each time. For how many of the 36 does the loss rise by less than 10%?",
-        low=0,
-        high=36,
-        unit="heads",
-        too_low="Each head was trained together with all the others, and much of what one head does, another one does as well.",
-        too_high="A few heads can't be replaced. Most of these are in the cross-attention, "
-        "through which the decoder sees the French sentence.",
-        recall="how_many_heads",
-    ),
-    Prediction(
         "a_sharp_head",
-        "With all heads on, the loss is about 0.4 nats per token. How does it change when we switch off this one?",
+        "How much does the loss rise when we switch off this one head?",
         options={
             "much": (
-                "it rises by more than 10%, that is, 0.04 nats",
-                "With a map like this, you'd expect it to. But the translator gets the same information through other heads.",
-            ),
-            "some": (
-                "it rises by 0.01 to 0.04 nats",
-                "It's less than that, because the translator gets the same information through other heads.",
+                "by more than 0.04 nats, a tenth of the loss",
+                "With a map like this, you'd expect it to.",
             ),
             "nothing": (
-                "it changes by less than 0.01 nats",
-                "Right. However clear the map is, nothing depends on this head alone.",
+                "by less than 0.01 nats, a fortieth of the loss",
+                "However clear the map is, nothing depends on this head alone.",
+            ),
+            "some": (
+                "by 0.01 to 0.04 nats, somewhere in between",
+                "The change is smaller still.",
             ),
         },
+        explain="The translator gets this information through other heads as well, so one of them can be spared.",
         ask_why=True,
         recall="what_a_map_shows",
     ),
@@ -302,38 +222,38 @@ PREDICTIONS = [
         "eighteen_heads",
         "Take the 18 heads that cost least when they are switched off one at a time. On its own, each of them costs less than a hundredth of a nat. What does it cost to switch off all 18 together?",
         options={
-            "nothing": (
-                "nothing: the loss stays the same, or even falls a little",
-                "That is what the 18 single changes add up to. But each of them was measured "
-                "while the other 17 heads were still there to do its work.",
+            "much": (
+                "more than half of the loss",
+                "While one head is off, others do its work, and now those are off as well.",
             ),
             "little": (
                 "less than a tenth of the loss",
-                "It's far more. Each single change was measured while the other 17 heads were "
-                "still there to do its work.",
+                "It would, if the 18 costs only had to be added up.",
             ),
-            "much": (
-                "more than half of the loss",
-                "Right: while one head is off, others do its work, and now those are off as well.",
+            "nothing": (
+                "no more than one of them alone",
+                "That is about what the 18 single changes add up to.",
             ),
         },
+        explain="Each single change was measured while the other 17 heads were still there to do its work.",
     ),
     Prediction(
         "other_reasons",
-        "We chose the best of the 72 heads by its accuracy, that is, by how often it favours the right noun. That was with the first eight reasons. What happens to its accuracy with the eight others?",
+        "We chose the best of the 72 heads by its accuracy with the first eight reasons, that is, by how often it favours the right noun. What happens to its accuracy with the eight others?",
         options={
             "same": (
-                "it stays within two points",
-                "That would be so if we had chosen the head on other data. We picked the best of 72, and the best of many is partly lucky.",
+                "it stays within two points of before",
+                "That would be so if we had chosen the head on other data.",
             ),
             "falls": (
-                "it falls, but stays above one half",
-                "Right: a head that was chosen on some data looks worse on other data.",
+                "it falls but stays above one half",
+                "A head that was chosen on some data looks worse on other data.",
             ),
             "chance": (
-                "it falls to one half",
-                "It isn't only luck: the head keeps more than half of its lead.",
+                "it falls to one half or below that",
+                "It isn't only luck: the head keeps a part of its lead.",
             ),
         },
+        explain="The best of 72 is partly lucky, and luck doesn't carry over to new sentences. What is left is what the head really does.",
     ),
 ]
