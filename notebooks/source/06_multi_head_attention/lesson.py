@@ -26,7 +26,12 @@ import torch
 from torch import nn
 
 from helpers import exercises, plots
-from helpers.transformer.attention import MultiHeadAttention, heads_off, running, scaled_dot_product_attention
+from helpers.transformer.attention import (
+    MultiHeadAttention,
+    heads_off,
+    running,
+    scaled_dot_product_attention,
+)
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
@@ -138,8 +143,7 @@ exercises.warm_up(6)
 # %% [markdown]
 # ## 1. One row, one answer
 #
-# A single row couldn't do both jobs well even if it tried. Suppose it scores *animal* and *tired* far above
-# everything else:
+# A single row couldn't do both jobs well. Suppose it scores *animal* and *tired* far above everything else:
 
 # %%
 scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
@@ -260,17 +264,16 @@ notebook.tell(
 # %% [markdown]
 # ## 2. A list of heads, then one matrix
 #
-# One query asks one question. To ask several at once, a Transformer layer runs several small attentions side by
-# side on the same words, and each of them is a head. Here is the layer with the eight heads of the paper; two
-# are coloured.
+# One query asks one question. To ask several at once, a Transformer layer runs several small attentions, its
+# heads, side by side on the same words. The paper has eight; two are coloured here.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_concatenated")
 
 # %% [markdown]
 # Every head has its own $W_Q$, $W_K$ and $W_V$. They read the *whole* vector of a word, $D$ numbers wide, and
-# project it down to a smaller width $K = D/H$. The paper has $D = 512$ and $H = 8$, which makes $K = 64$. Ours
-# fits on a page, with $D = 8$ and two heads in a list:
+# project it down to a smaller width $K = D/H$. The paper has $D = 512$ and $K = 64$. Ours fits on a page, with
+# $D = 8$ and two heads in a list:
 
 # %%
 D, H, K = 8, 2, 4
@@ -470,9 +473,7 @@ exercises.check("multi_head_attention", multi_head_attention)
 
 # %%
 def torn_heads(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-    query, key, value = (
-        (x @ w).reshape(len(x), n_heads, x.shape[1], -1) for w in (w_q, w_k, w_v)
-    )
+    query, key, value = ((x @ w).reshape(len(x), n_heads, x.shape[1], -1) for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(query, key, value, mask)[0].reshape(x.shape) @ w_o
 
 
@@ -879,6 +880,7 @@ print(torch.allclose(einsum_output, by_list, atol=1e-4))
 # share theirs, what one adds can blur what the other added. Take a random vector from one head's subspace. How
 # much of its squared length lies in a second head's subspace, and how much in that of all the other heads together?
 
+
 # %% tags=["hide-input"]
 def shared(layer):
     """Mean share of a head's subspace that lies in one other head's, and in all others' together."""
@@ -1003,13 +1005,17 @@ notebook.tell(
 # its weight follow when we swap *is* and *are*, which makes the sentence wrong but the question clearer? We search
 # all 72 heads with four nouns, then test the best one with four others.
 
+
 # %% tags=["hide-input"]
 def agreement(nouns):
     """How often each head's verb prefers the noun that agrees: as written, and with is and are swapped."""
     written, swapped = [], []
     for a, b in itertools.permutations(nouns, 2):
         for place in ("near", "behind", "beside"):
-            for subject, other, right, wrong in ((a, f"{b}s", "is", "are"), (f"{a}s", b, "are", "is")):
+            for subject, other, right, wrong in (
+                (a, f"{b}s", "is", "are"),
+                (f"{a}s", b, "are", "is"),
+            ):
                 for verb, into in ((right, written), (wrong, swapped)):
                     text = f"The {subject} {place} the {other} {verb} old."
                     weights, tokens = weights_and_tokens(text)

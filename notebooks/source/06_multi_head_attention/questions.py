@@ -162,7 +162,7 @@ PREDICTIONS = [
         "What does the second head hold after `all_queries.reshape(1, 2, 6, 4)`?",
         options={
             "columns": (
-                "the last four columns of all six words",
+                "the last four columns of each of the six words",
                 "That is what it should hold, and what `split_heads` puts there.",
             ),
             "words": (
@@ -182,11 +182,11 @@ PREDICTIONS = [
         "In layer 4, head 2, *it* put 68% of its weight on *animal*. What does this row do when the sentence ends in *too wide*?",
         options={
             "less": (
-                "it leaves *animal* in front of *street*, by less",
+                "it keeps *animal* in front of *street*, by less",
                 "The weights move in the right direction, but not far enough to change the order.",
             ),
             "street": (
-                "it puts *street* in front of *animal* now",
+                "it puts *street* in front of *animal* in this sentence",
                 "That is what we would do, and it's the story usually told with this pair of sentences.",
             ),
             "same": (
@@ -210,7 +210,7 @@ PREDICTIONS = [
                 "However clear the map is, nothing depends on this head alone.",
             ),
             "some": (
-                "by 0.01 to 0.04 nats, somewhere in between",
+                "by 0.01 to 0.04 nats, something in between those two",
                 "The change is smaller still.",
             ),
         },
