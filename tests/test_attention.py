@@ -330,6 +330,16 @@ def test_recurrent_attention_takes_a_mask():
     torch.testing.assert_close(context[:, 1], luong(torch.ones(2, 6), keys, mask)[0])
 
 
+def test_another_forward_runs_inside_the_block_and_the_old_one_after_it():
+    layer, x = attention.MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
+    model = nn.Sequential(layer)
+    before = layer(x, x, x)[0]
+    with pytest.raises(KeyError), attention.running(model, lambda layer, query, *_: (-query, None)):
+        torch.testing.assert_close(layer(x, x, x)[0], -x)
+        raise KeyError
+    torch.testing.assert_close(layer(x, x, x)[0], before)
+
+
 def test_heads_off_silences_and_restores():
     torch.manual_seed(0)
     layer = attention.MultiHeadAttention(8, 2)
