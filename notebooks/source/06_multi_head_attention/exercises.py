@@ -290,6 +290,7 @@ EXERCISES = [
         reference=split_heads,
         plain=_split,
         draw=_draw_split,
+        then="The next cell splits all queries of a sentence with it.",
         mistakes=[
             Mistake("reshaped without transposing", _view_only,
                     "The shape is right and the numbers aren't, because a reshape straight to (B, H, T, K) tears words apart. Cut the last dimension first, (B, T, H, K), then swap T and H."),
@@ -331,6 +332,7 @@ EXERCISES = [
         pytorch="`torch.zeros(2, 3, 4).flatten(-2)` joins the last two dimensions: (2, 12). `x.transpose(0, 2)` swaps dimensions 0 and 2.",
         reference=merge_heads,
         draw=_draw_merge,
+        then="The next cell joins the heads with it and compares the result with the list.",
         mistakes=[
             Mistake("reshaped without transposing", "return", "x.reshape(x.shape[0], x.shape[2], -1)",
                     "The shape is right and the numbers aren't, because words from different positions were joined. Swap H and T first, then flatten."),
@@ -469,6 +471,7 @@ EXERCISES = [
         reference=multi_head_attention,
         plain=_layer,
         draw=_draw_layer,
+        then="The next cell puts it into the translator and draws its maps.",
         mistakes=[
             Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
                     "The scores are divided by √d_model. The vectors in the dot product are one head wide, so divide by √(D / H)."),
@@ -537,6 +540,7 @@ EXERCISES = [
         reference=silence_head,
         plain=_silenced,
         draw=_draw_silence,
+        then="The next cell silences the translator's dearest head with it.",
         mistakes=[
             Mistake("columns instead of rows", "silent[start:stop]", "silent[:, start:stop]",
                     "The columns were set to zero, which silences part of the output for all heads. A head's output is multiplied by its own rows of W_O."),
