@@ -10,6 +10,9 @@ and leaves alone what the learner has written.
 import argparse
 import copy
 import shutil
+import sys
+import uuid
+from itertools import chain, count
 from pathlib import Path
 
 import nbformat
@@ -85,6 +88,7 @@ def merged(mine, original, new):
     -------
     notebook : NotebookNode
     """
+    _name_cells(mine, original)
     before = {cell.id: cell for cell in original.cells}
     own = {cell.id: cell for cell in mine.cells}
     cells = [own[c.id] if c.id in own and _touched(own[c.id], c) else c for c in new.cells]
@@ -100,6 +104,23 @@ def merged(mine, original, new):
     made = copy.deepcopy(new)
     made.cells = cells
     return made
+
+
+def _name_cells(mine, original):
+    """Give cells without an id, as some editors write them, that of their twin in the original."""
+    nameless = [cell for cell in mine.cells if not cell.get("id")]
+    taken = {cell.get("id") for cell in mine.cells}
+    for is_twin in (
+        lambda cell, other: cell.source == other.source,
+        lambda cell, other: mine.cells.index(cell) == original.cells.index(other),
+    ):
+        for cell in (cell for cell in nameless if not cell.get("id")):
+            twins = (o for o in original.cells if o.id not in taken and is_twin(cell, o))
+            if twin := next(twins, None):
+                cell["id"] = twin.id
+                taken.add(twin.id)
+    for cell in (cell for cell in nameless if not cell.get("id")):
+        cell["id"] = uuid.uuid4().hex[:8]
 
 
 def _place(cells, name):
@@ -173,7 +194,8 @@ def write(notebook, path, keep=False):
         Set aside the file that is there.
     """
     if keep:  # a file of the learner's own that happens to have this name
-        path.replace(path.with_name(f"{path.stem} (mine).ipynb"))
+        names = (f"{path.stem} (mine{n}).ipynb" for n in chain([""], (f" {i}" for i in count(2))))
+        path.replace(next(p for p in map(path.with_name, names) if not p.exists()))
     with whole_file(path) as partial:
         nbformat.write(notebook, partial)
 
@@ -219,7 +241,15 @@ def main(arguments=None):
         print(f"Learner's and teacher's copies are in {out}")
         return
     folder = options.out or MY_LESSONS
-    made, changed = bring_up_to_date(folder)
+    try:
+        made, changed = bring_up_to_date(folder)
+    except PermissionError as error:
+        sys.exit(
+            f"Can't write {error.filename}. The lessons need a folder of yours: copy the course to "
+            f"one, or say where with `python -m notebooks.copies lab --out FOLDER`."
+        )
+    except ValueError as error:
+        sys.exit(str(error))
     if made:
         print(f"{len(made)} lessons copied to {folder.name}/, which is yours to write in.")
     if changed:

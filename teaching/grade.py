@@ -20,12 +20,13 @@ import os
 import re
 import shutil
 import signal
+import site
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -45,12 +46,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SECONDS = 120  # for everything that one submission's cells and answers do
 MEMORY = 6_000_000_000  # bytes of addresses; PyTorch alone reserves a few GB
-PROCESSES = 64  # threads count too
+PROCESSES = 64  # inside the walls; threads count too
+ROOM = 512  # processes that a submission could start before `_watch` sees them
 FILE_SIZE = 50_000_000
-RESTARTS = 3  # after an answer that did not end
 CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
 STEPS_IN = re.compile(r"""\bown_or_tested\(\s*["'](\w+)["']""")
-REFERENCE = re.compile(r"exercises\.(reference|solution)\b|helpers\.exercises\b|\bown_or_tested\b")
+# The course's own solutions, by whatever name they are fetched.
+REFERENCE = re.compile(
+    r"\b(reference|solution|mine|own_or_tested)\s*\(|helpers\.exercises\b|\bimportlib\b|__import__"
+    r"|\bnotebooks\.source\b|^\s*(?:from|import) helpers\.(?:transformer|models)\b",
+    re.MULTILINE,
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a formula begins
 COLUMNS = ("submission", "lesson", "part", "passed", "mistake", "message", "tries", "remark")
 
 
@@ -105,11 +112,14 @@ def read_submission(path):
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:  # whatever it lacks
         raise ValueError(f"can't be read as a notebook: {error}") from None
+    for cell in notebook.cells:  # Colab keeps a cell's id in its metadata, and may give it another
+        cell["id"] = cell.metadata.get("id", cell.get("id", ""))
     lesson, template = _lesson_of(notebook)
+    old = notebook.metadata.get("course") not in (None, template.metadata["course"])
     known = {cell.id: cell for cell in template.cells}
     # Every part that the lesson checks counts, whether its cell is still there or not.
     checks = {name: variable for c in template.cells for name, variable in CHECK.findall(c.source)}
-    cells, remarks = [], []
+    cells, remarks = [], ["is a copy of another version of the lesson"] if old else []
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -120,7 +130,7 @@ def read_submission(path):
             and REFERENCE.search(cell.source)
             and not (original is not None and REFERENCE.search(original.source))
         ):
-            remarks.append("calls the reference")
+            remarks.append("may call the reference" if old else "calls the reference")
         # Where the check was deleted, look before the tested part takes the answer's place.
         due = {n: checks.pop(n) for n in STEPS_IN.findall(cell.source) if n in checks}
         if due:
@@ -212,6 +222,8 @@ class Sandbox:
     def __init__(self, submission, folder, trusted):
         self.submission, self.folder, self.trusted = submission, folder, trusted
         self.starts, self.process = 0, None
+        # Once more for every answer that doesn't end, so that none costs another its point.
+        self.most_starts = len(submission.parts) + 1
 
     def start(self):
         """Run the cells; return which answers are still open, and what went wrong in cells.
@@ -223,7 +235,7 @@ class Sandbox:
         """
         self.stop()
         self.starts += 1
-        if self.starts > RESTARTS:
+        if self.starts > self.most_starts:
             raise EOFError("was stopped too often")
         cells = self.folder / "cells.json"
         cells.write_text(json.dumps(self.submission.cells), encoding="utf-8")
@@ -278,11 +290,32 @@ class Sandbox:
 
 
 def _walls(folder):
-    """Make bubblewrap's command line: read everything, write in one folder, no network."""
-    walls = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
-    walls += ["--bind", str(folder), str(folder), "--chdir", str(folder)]
-    if str(ROOT).startswith("/tmp/"):  # the course itself is under /tmp, which is empty in there
-        walls += ["--ro-bind", str(ROOT), str(ROOT)]
+    """Make bubblewrap's command line: see Python and the course, write in one folder, no network.
+
+    Neither the home folder nor what others have handed in is there.
+    """
+    system = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/etc/ld.so.cache",
+        "/etc/alternatives",
+    ]
+    python = {
+        sys.prefix,
+        sys.base_prefix,
+        *filter(Path.is_absolute, map(Path, site.getsitepackages())),
+    }
+    course = [
+        ROOT / name for name in ("helpers", "images", "notebooks", "teaching", "pyproject.toml")
+    ]
+    walls = ["bwrap", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    for place in [*system, *sorted(map(str, python)), *map(str, course)]:
+        walls += ["--ro-bind-try", place, place]
+    walls += ["--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)]
     return [*walls, "--unshare-all", "--die-with-parent", "--new-session", "--"]
 
 
@@ -311,8 +344,20 @@ def _limits():
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
-    resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES, PROCESSES))
+    # The kernel counts all of a user's processes, this machine's other ones too.
+    most = _processes_of(os.getuid()) + ROOM
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _processes_of(user):
+    """Count a user's threads, of all programs."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(f"{entry.path}/task"))
+    return count
 
 
 def _crowd(pid):
@@ -370,6 +415,8 @@ def grade(submission, trusted=False, seconds=SECONDS):
                 verdicts[name] = _verdict(name, sandbox, still_open.get(name, True))
         except (EOFError, OSError, OutOfTime) as error:
             remarks.append(f"was stopped: {error}")
+            if sandbox.starts == 1 and not verdicts:
+                _demand_sandbox(trusted)  # is it the submission, or the machine?
         finally:
             sandbox.stop()
     return [_row(submission, name, verdicts.get(name), remarks) for name in submission.parts]
@@ -383,6 +430,26 @@ def _verdict(name, sandbox, is_open):
         return sandbox.call(name, list(arguments))
 
     return checking.judge(name, answer)
+
+
+class SandboxTrouble(Exception):
+    """The sandbox itself doesn't work, so nothing that was graded in it means anything."""
+
+
+def _demand_sandbox(trusted):
+    """Raise SandboxTrouble unless a submission that does nothing is run to its end."""
+    empty = Submission("", "", [], [], {})
+    with tempfile.TemporaryDirectory() as folder:
+        sandbox = Sandbox(empty, Path(folder), trusted)
+        try:
+            sandbox.start()
+        except (EOFError, OSError) as error:
+            raise SandboxTrouble(
+                f"the sandbox can't run an empty notebook ({error}). Nobody's fault but this "
+                f"machine's: too many processes, too little memory? Mend it and grade again."
+            ) from None
+        finally:
+            sandbox.stop()
 
 
 class OutOfTime(BaseException):
@@ -434,27 +501,45 @@ def grade_folder(folder, out, trusted=False, say=print):
     rows : list of dict
     """
     rows = []
-    for path in sorted(folder.rglob("*.ipynb")):
-        if ".ipynb_checkpoints" in path.parts:
-            continue
-        try:
-            submission = read_submission(path)
-        except ValueError as error:
-            say(f"{path.name}: {error}")
-            rows.append(
-                dict.fromkeys(COLUMNS, "") | {"submission": path.stem, "remark": str(error)}
-            )
-            continue
-        graded = grade(submission, trusted)
-        passed = sum(row["passed"] for row in graded)
-        note = f" ({graded[0]['remark']})" if graded and graded[0]["remark"] else ""
-        say(f"{path.name}: {passed} of {len(graded)} parts of {submission.lesson}{note}")
-        rows += graded
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        writer.writerows(rows)
+        for path in sorted(folder.rglob("*.ipynb")):
+            if ".ipynb_checkpoints" in path.parts:
+                continue
+            # With its folder, so that two people's `lesson.ipynb` stay two.
+            name = path.relative_to(folder).with_suffix("").as_posix()
+            graded, note = _grade_file(path, name, trusted)
+            say(f"{name}: {note}")
+            rows += graded
+            writer.writerows(
+                {key: _harmless(value) for key, value in row.items()} for row in graded
+            )
+            file.flush()  # what is graded is kept, whatever comes next
     return rows
+
+
+def _grade_file(path, name, trusted):
+    """Grade one file; whatever is in it, the next one gets its turn."""
+    try:
+        if path.is_symlink():
+            raise ValueError("is a link to another file; hand in the notebook itself")
+        submission = replace(read_submission(path), name=name)
+        graded = grade(submission, trusted)
+    except SandboxTrouble:
+        raise
+    except Exception as error:
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        row = dict.fromkeys(COLUMNS, "") | {"submission": name, "remark": what[:300]}
+        return [row], what[:300]
+    passed = sum(row["passed"] for row in graded)
+    note = f" ({graded[0]['remark']})" if graded and graded[0]["remark"] else ""
+    return graded, f"{passed} of {len(graded)} parts of {submission.lesson}{note}"
+
+
+def _harmless(value):
+    """Keep a spreadsheet from taking a learner's text for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def main(arguments=None):
@@ -479,7 +564,10 @@ def main(arguments=None):
             "Mend that, or say --trusted if you trust all of them."
         )
     out = options.out or options.folder / "grades.csv"
-    grade_folder(options.folder, out, options.trusted)
+    try:
+        grade_folder(options.folder, out, options.trusted)
+    except SandboxTrouble as trouble:
+        sys.exit(f"Grading has stopped: {trouble} What was graded before is in {out}.")
     print(f"The grades are in {out}")
 
 

@@ -3,7 +3,10 @@
 Where a progress file comes from doesn't matter here: a hub's users, or lines that learners pasted.
 """
 
+import ast
+import contextlib
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -80,14 +83,31 @@ def read_lines(text):
     """
     states, unread = {}, []
     for line in filter(None, map(str.strip, text.splitlines())):
-        name, brace, rest = line.partition("{")
-        try:
-            state = understood(json.loads((brace + rest).strip("'")))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        name, state = _read_line(line)
+        if state is None:
             unread.append(line[:40])
-            continue
-        states[name.strip(" :\t'\"") or f"learner {len(states) + 1}"] = state
+        else:
+            states[name or f"learner {len(states) + 1}"] = state
     return states, unread
+
+
+def _read_line(line):
+    """Split a line into a name and a progress; the name may have a brace in it, too."""
+    for start in (i for i, letter in enumerate(line) if letter == "{"):
+        for text in _unquoted(line, start):
+            try:
+                return line[:start].strip(" :\t'\""), understood(json.loads(text))
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                continue
+    return "", None
+
+
+def _unquoted(line, start):
+    """Yield what may have been meant: the text as Python has shown it, and as it stands there."""
+    if line[:start].endswith(("'", '"')):
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            yield ast.literal_eval(line[start - 1 :].strip())
+    yield line[start:].strip().rstrip("'\"")
 
 
 def parts(states, lessons=None, names=False):
@@ -135,16 +155,9 @@ def _part(exercise, states, names):
     part = Part(exercise.lesson, exercise.name, *map(len, groups.values()))
     if mistakes:
         ((part.mistake, part.with_it),) = mistakes.most_common(1)
-        part.message = _message(exercise, part.mistake)
+        part.message = exercise.why(part.mistake)
     part.who = groups if names else {}
     return part
-
-
-def _message(exercise, mistake):
-    try:
-        return exercise.why(mistake)
-    except StopIteration:  # one that every exercise has: raised, wrong shape, differs …
-        return ""
 
 
 def votes(states, lessons=None):
@@ -172,11 +185,21 @@ def votes(states, lessons=None):
     return found
 
 
+def _number(guess):
+    """Read a guess; what is none becomes NaN, because a learner can write anything into a file."""
+    try:
+        return float(guess)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _bars(prediction, guesses):
     if prediction.options:
         counts = Counter(map(str, guesses))
         return [(text, counts[key]) for key, (text, _) in prediction.options.items()]
-    numbers = sorted(float(guess) for guess in guesses)
+    numbers = sorted(filter(math.isfinite, map(_number, guesses)))
+    if not numbers:
+        return []
     low, high = numbers[0], numbers[-1]
     if low == high:
         return [(f"{low:g} {prediction.unit}".strip(), len(numbers))]

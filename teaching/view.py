@@ -79,7 +79,7 @@ class Data(tornado.web.RequestHandler):
         """Send the counts; ``?names=1`` sends names too, ``?lesson=4`` one lesson only."""
         states, note = await self.source.pull()
         lesson = self.get_argument("lesson", "")
-        lessons = {int(lesson)} if lesson.isdigit() else None
+        lessons = {int(lesson)} if lesson.isdecimal() else None
         names = self.get_argument("names", "") == "1"
         parts = tally.parts(states, lessons, names)
         self.write(

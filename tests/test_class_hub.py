@@ -396,3 +396,11 @@ def test_two_learners_play_the_class():
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=ROOT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "everybody is back, with every answer" in done.stdout
+
+
+def test_no_secret_name_or_work_is_published_or_copied_into_an_image():
+    ignored = (ROOT / ".gitignore").read_text("utf-8").split()
+    kept_out = (HUB / "Dockerfile.dockerignore").read_text("utf-8").split()
+    for name in (".env", "people.txt", "backup", "handed_in"):
+        assert {name, f"/{name}/"} & set(ignored), name
+        assert {name, f"**/{name}"} & set(kept_out), name

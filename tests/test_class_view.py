@@ -1,6 +1,7 @@
 """The class view: counts from pasted lines, votes, and the page that shows them."""
 
 import json
+import sys
 
 import pytest
 from tornado.testing import AsyncHTTPTestCase
@@ -9,6 +10,7 @@ from helpers import exercises
 from helpers.exercises import model
 from teaching import tally, view
 
+progress = sys.modules["helpers.exercises.progress"]
 MISTAKE = model.find("causal_mask").mistakes[0].name
 
 
@@ -43,6 +45,30 @@ def test_what_export_progress_returns_is_a_line(tmp_path, monkeypatch):
         found, unread = tally.read_lines(said)
         assert not unread
         assert found["learner 1"]["exercises"]["causal_mask"]["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    "why", ["it's", 'a "key"', "naïve", "a {brace}", "back\\slash", "both ' and \""]
+)
+@pytest.mark.parametrize("name", ["", "Ada: ", "Bo {the third}: "])
+@pytest.mark.parametrize("shown", [str, repr, lambda text: repr(str(text))])
+def test_an_honest_line_is_read_however_it_was_quoted(why, name, shown):
+    text = progress._Line(line(predictions={"p": {"guess": 1, "why": why}}))
+    ((told, state),) = tally.read_lines(name + shown(text))[0].items()
+    assert state["predictions"]["p"]["why"] == why
+    assert told == (name.strip(": ") or "learner 1")
+
+
+def test_what_nobody_would_guess_and_a_verdict_without_a_name_are_no_trouble():
+    number = next(p for p in tally.content.catalogue("prediction").values() if not p.options)
+    lines = [
+        line([("causal_mask", "attempted", "raised")], {number.name: {"guess": guess}})
+        for guess in ("abc", None, float("nan"), 3)
+    ]
+    found = tally.read_lines("\n".join(lines))[0]
+    (vote,) = tally.votes(found)
+    assert sum(n for _, n in vote.bars) == 1
+    assert next(p for p in tally.parts(found) if p.name == "causal_mask").message == ""
 
 
 def test_passed_trying_not_yet_and_the_commonest_mistake_are_counted():

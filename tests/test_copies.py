@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import subprocess
 
 import nbformat
@@ -189,6 +190,41 @@ def test_a_file_of_the_learners_own_is_set_aside(sources, tmp_path):
     copies.bring_up_to_date(mine, sources)
     assert sources_of(mine / "42_lesson (mine).ipynb") == ["my notes"]
     assert sources_of(mine / "42_lesson.ipynb")[0].startswith("# A lesson")
+
+
+def test_every_file_of_the_learners_own_is_kept_however_often(sources, tmp_path):
+    mine = tmp_path / "mine"
+    for n in range(3):
+        copies.bring_up_to_date(mine, sources)
+        notebook = nbformat.read(mine / "42_lesson.ipynb", 4)
+        notebook.cells[0].source = f"round {n}"
+        nbformat.write(notebook, mine / "42_lesson.ipynb")
+        shutil.rmtree(mine / copies.ORIGINALS)
+    copies.bring_up_to_date(mine, sources)
+    kept = {sources_of(path)[0] for path in mine.glob("*(mine*).ipynb")}
+    assert kept == {"round 0", "round 1", "round 2"}
+
+
+def test_a_copy_whose_cells_have_no_ids_is_brought_up_to_date(sources, tmp_path):
+    mine = tmp_path / "mine"
+    copies.bring_up_to_date(mine, sources)
+    path = mine / "42_lesson.ipynb"
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    for cell in raw["cells"]:
+        del cell["id"]
+    path.write_text(json.dumps(raw | {"nbformat_minor": 4}), encoding="utf-8")
+    change(sources, ("The end.", "The very end."))
+    copies.bring_up_to_date(mine, sources)
+    assert any("The very end." in text for text in sources_of(path))
+
+
+def test_a_folder_that_cannot_be_written_is_named(sources, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(copies, "bring_up_to_date", refuse)
+    with pytest.raises(SystemExit, match="Can't write .*my_lessons.*--out FOLDER"):
+        copies.main(["lab"])
 
 
 def test_a_damaged_copy_is_not_overwritten(sources, tmp_path):

@@ -269,3 +269,81 @@ def test_windows_is_told_to_use_wsl(tmp_path, monkeypatch, capsys):
         on_windows.main([str(tmp_path), "--trusted"])
     assert stopped.value.code == 2
     assert "Run the grader in WSL" in capsys.readouterr().err
+
+
+def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
+    folder = tmp_path / "handed in"
+    (folder / "ada").mkdir(parents=True)
+    (folder / "bo").mkdir()
+    right = solved(["causal_mask"])
+    nbformat.write(right, folder / "ada" / "work.ipynb")
+    nbformat.write(right, folder / "bo" / "work.ipynb")
+    deep = with_cell(template(), "x = " + "1 + " * 20_000 + "1")
+    nbformat.write(deep, folder / "deep.ipynb")
+    nbformat.write(with_cell(template(), "=cmd()"), folder / "=formula.ipynb")
+    (folder / "link.ipynb").symlink_to(folder / "ada" / "work.ipynb")
+    rows = grade.grade_folder(folder, tmp_path / "grades.csv", not WALLS, lambda line: None)
+    names = {row["submission"] for row in rows}
+    assert names == {"ada/work", "bo/work", "deep", "link", "=formula"}
+    passed = {(r["submission"], r["part"]) for r in rows if r["passed"] == 1}
+    assert passed == {("ada/work", "causal_mask"), ("bo/work", "causal_mask")}
+    with (tmp_path / "grades.csv").open(encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert len(kept) == len(rows)
+    assert not any(value.startswith(("=", "+", "@")) for row in kept for value in row.values())
+
+
+def test_ids_as_colab_writes_them_are_found(tmp_path):
+    notebook = solved(["causal_mask"])
+    for cell in notebook.cells:
+        cell.metadata["id"] = cell.pop("id")
+    notebook.nbformat_minor = 4
+    (tmp_path / "colab.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+    assert grade.read_submission(tmp_path / "colab.ipynb").lesson == LESSON
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'from helpers import exercises as e\ncausal_mask = e.reference("causal_mask")',
+        'import importlib as i\ncausal_mask = i.import_module("x").causal_mask',
+        "from helpers.transformer.masks import causal_mask",
+        'causal_mask = exercises.mine("causal_mask")',
+    ],
+)
+def test_the_courses_own_functions_are_flagged_by_any_name(tmp_path, source):
+    cheat = template()
+    next(c for c in cheat.cells if "def causal_mask(" in c.source).source = source
+    assert hand_in(tmp_path, "cheat", cheat).remarks == ["calls the reference"]
+    cheat.metadata["course"]["source_hash"] = "yesterday's"
+    old = hand_in(tmp_path, "old", cheat).remarks
+    assert "may call the reference" in old
+    assert any("another version" in remark for remark in old)
+
+
+def test_three_endless_answers_leave_a_right_one_its_point(tmp_path):
+    notebook = solved(["padding_mask"])
+    for name in ("scaled_scores", "causal_mask", "scaled_dot_product_attention"):
+        put(notebook, name, f"def {name}(*a, **k):\n    while True:\n        pass")
+    rows = grade.grade(hand_in(tmp_path, "endless", notebook), not WALLS)
+    assert points(rows)["padding_mask"] == 1
+
+
+@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
+def test_a_sandbox_that_does_not_work_stops_grading_and_says_so(tmp_path, monkeypatch):
+    hand_in(tmp_path / "in", "right", solved(PARTS))
+    monkeypatch.setattr(grade, "_environment", lambda folder: {})  # the course isn't found
+    with pytest.raises(grade.SandboxTrouble, match="can't run an empty notebook"):
+        grade.grade_folder(tmp_path / "in", tmp_path / "out.csv", say=lambda line: None)
+
+
+@pytest.mark.skipif(not WALLS, reason="no bubblewrap")
+def test_neither_neighbours_nor_the_home_folder_can_be_read(tmp_path):
+    secret = tmp_path / "neighbour.ipynb"
+    secret.write_text("the answer", encoding="utf-8")
+    looks = "import os\nfound = [p for p in {places} if os.path.exists(p)]\nassert not found, found"
+    places = [str(secret), str(Path.home() / ".ssh"), str(ROOT / ".git"), "/etc/passwd"]
+    notebook = with_cell(solved(["causal_mask"]), looks.format(places=places))
+    rows = grade.grade(hand_in(tmp_path, "nosy", notebook))
+    assert not any(row["remark"] for row in rows)
+    assert points(rows)["causal_mask"] == 1

@@ -118,8 +118,9 @@ class Exercise:
         return made_wrong(self.solution, [c for mistake in mistakes for c in mistake.changes])
 
     def why(self, name):
-        """Tell what a mistake is, or each of two that were made together."""
-        return " ".join(self.mistake(part).why for part in self._parts(name))
+        """Tell what a mistake is, or each of two that were made together; "" if it is none of ours."""
+        known = {mistake.name: mistake.why for mistake in self.mistakes}
+        return " ".join(known[part] for part in self._parts(name) if part in known)
 
     def _parts(self, name):
         known = [mistake.name for mistake in self.mistakes]

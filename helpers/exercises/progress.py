@@ -225,9 +225,16 @@ def _complaint(path, error):
     )
 
 
+class _Line(str):
+    """Text that a notebook shows as it is: in quotes, an apostrophe in it would get a backslash."""
+
+    def __repr__(self):
+        return str(self)
+
+
 def export_progress():
     """Return everything as one line of text, to keep or to take to another machine."""
-    return json.dumps(load(), sort_keys=True)
+    return _Line(json.dumps(load(), sort_keys=True))
 
 
 def import_progress(text):
