@@ -176,6 +176,8 @@ EXERCISES = [
             "(B, A) and (B, S, A). The query needs a dimension of size 1 for the source words, [:, None], and broadcasting does the rest.",
             "torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v",
         ],
+        pytorch="`a[:, None]` turns (B, A) into (B, 1, A), and adding that to (B, S, A) adds it to every one of the S rows. `x @ v` with shapes (B, S, A) and (A,) has shape (B, S).",
+        then="Section 2 runs it inside the trained model and draws where every word looked.",
         look_at="keys @ w_key doesn't depend on the query. It can be computed once per sentence and reused at every step of the decoder, which is what the course's module does.",
     ),
     Exercise(
@@ -229,6 +231,8 @@ EXERCISES = [
             "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
             "context = (weights[:, :, None] * values).sum(dim=1); return context, weights",
         ],
+        pytorch="`scores.masked_fill(~mask, x)` writes x wherever mask is False. `softmax(dim=-1)` sums to 1 along the last dimension, `dim=0` along the first.",
+        then="The decoder below calls it once per word.",
         look_at="Nothing here depends on how the scores were computed. These lines work for "
                 "Bahdanau, for Luong and, with one more dimension, for the Transformer.",
     ),
@@ -271,6 +275,7 @@ EXERCISES = [
             "keys is (B, S, D_k). A column (B, D_k, 1) on its right gives (B, S, 1).",
             "(keys @ (query @ w)[:, :, None]).squeeze(-1)",
         ],
+        pytorch="`(keys @ q[:, :, None]).squeeze(-1)` multiplies (B, S, D) with (B, D, 1) and drops the last dimension again.",
         look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",
     ),
     Exercise(

@@ -147,6 +147,25 @@ QUESTIONS = [
         ],
     ),
     Question(
+        "winner_by_pencil",
+        "Which source word gets the largest weight?",
+        "single",
+        [
+            wrong(
+                "The third, whose state is (−1, 0).",
+                "Its first entry cancels to 0, and the tanh of 0 is 0. Try the one whose state points the way of s.",
+            ),
+            right(
+                "The first, whose state is (1, 0).",
+                "Yes: 2 and 0.5 go into the tanh, both positive, and so are both entries of v.",
+            ),
+            wrong(
+                "The second, whose state is (0, 1).",
+                "Its first entry is just as large, 2. But its second is −0.5 instead of 0.5, so its score is lower.",
+            ),
+        ],
+    ),
+    Question(
         "alignment_or_attention",
         "The map of weights looks like an alignment of words. When can you read it as one, and when not?",
         "open",
@@ -189,59 +208,42 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
-        "winner_by_pencil",
-        "Which source word gets the largest weight?",
-        options={
-            "first": (
-                "the first, whose state is (1, 0)",
-                "Yes: both entries that go into the tanh are positive, 2 and 0.5, and so are both entries of *v*.",
-            ),
-            "second": (
-                "the second, whose state is (0, 1)",
-                "Its first entry is just as large, 2. But its second entry is −0.5 instead of "
-                "0.5, so its score is lower.",
-            ),
-            "third": (
-                "the third, whose state is (−1, 0)",
-                "Its first entry cancels to 0, and the tanh of 0 is 0.",
-            ),
-        },
-    ),
-    Prediction(
         "without_the_decoder_state",
-        "You forget the decoder's part, *W s*. What happens to the weights?",
+        "You forget the decoder's part, *W s*. What becomes of the weights?",
         options={
-            "uniform": (
-                "they all become equal, 1/3 each",
-                "That's what happens when you forget the *encoder's* part: then nothing tells the source words apart.",
-            ),
             "frozen": (
-                "they differ from word to word, but are the same at every step",
-                "Yes: the scores depend on the source words alone, so the decoder can't ask for another word at the next step.",
+                "every step has the same weights",
+                "Nothing in the score changes from one step to the next.",
             ),
-            "random": (
-                "they can't be computed any more",
-                "The sum inside the tanh has one term fewer, and everything else still works. That's why it's easy to miss.",
+            "uniform": (
+                "every word has the same weight",
+                "That happens if you forget the *encoder's* part: then nothing tells the source words apart.",
+            ),
+            "shrunk": (
+                "every weight becomes smaller",
+                "Weights of a softmax sum to 1 whatever the scores are, so they can't all shrink.",
             ),
         },
+        explain="What is left of the score depends on the source words alone, so the decoder can't ask for another word at the next step.",
     ),
     Prediction(
         "where_the_noun_looks",
-        "The model has just written *red*, and next comes the noun. Its encoder reads the source in both directions, so the state at each French word depends on the whole sentence. Where is the largest weight in the noun's row, compared with the row of *red*?",
+        "In English the noun comes right after *red*. Every encoder state depends on the whole sentence. Where is the largest weight in the noun's row of the map, compared with the row of *red*?",
         options={
-            "on": (
-                "one place to the right: the decoder moves on through the source",
-                "It does move on where both languages have the same order. Here the word that's needed next comes earlier in the French sentence.",
+            "back": (
+                "one French word further left",
+                "The noun's own state says most about it, and in French it comes before this adjective.",
             ),
             "same": (
-                "in the same place: the state there already depends on both words",
-                "It does, but each state says most about its own word. So training made the decoder attend to the state at the noun.",
+                "at the same French word",
+                "That state does depend on both words. But it says most about its own, so training made the decoder move.",
             ),
-            "back": (
-                "one place to the left: the decoder goes back for a word",
-                "Yes: in French the noun comes before this adjective. The state at the noun says most about it, although other states depend on it too.",
+            "on": (
+                "one French word further right",
+                "It moves on where both languages have the same order. Here the word that's needed next comes earlier in French.",
             ),
         },
+        explain="The row of *red* has its largest weight on *rouge*, and in French the noun stands before *rouge*.",
     ),
     Prediction(
         "alignment_error_of_the_model",
@@ -253,23 +255,5 @@ PREDICTIONS = [
         close=0.06,
         too_low="A model that translates perfectly doesn't need perfect maps: it's trained to find the next word, and nobody ever tells it where to look.",
         too_high="It does much better than a diagonal.",
-    ),
-    Prediction(
-        "what_attention_solved",
-        "Lesson 01 found three problems: waiting (each step needs the one before), the bottleneck, and distance. Which of them does attention leave completely unsolved?",
-        options={
-            "waiting": (
-                "waiting: four times as many words still take several times as long",
-                "Yes: every step needs the state of the one before.",
-            ),
-            "bottleneck": (
-                "the bottleneck: the context is still a single vector",
-                "It's a single vector, but a new one at every step, mixed for the word that's needed now.",
-            ),
-            "none": (
-                "none of them",
-                "The bottleneck is gone. But what does the score of step *t* need before it can be computed?",
-            ),
-        },
     ),
 ]
