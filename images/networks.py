@@ -26,30 +26,30 @@ def unrolled_rnn():
 
 
 def bidirectional_encoder():
-    """An encoder reads le petit chat dort in both directions. A blue row of states runs from left to
-    right, a green row from right to left. Above every word the two are joined to one state, h1 to
+    """An encoder reads le petit chat dort in both directions. A blue row of states runs from left
+    to right, a green row from right to left. Above every word the two are joined to one state, h1 to
     h4, which depends on all four words.
     """
     sheet = Sheet(WIDE, 292)
-    for y, name, colour in ((150, "forwards", BLUE), (94, "backwards", GREEN)):
+    for y, name, colour, shift in ((150, "forwards", BLUE, 36), (94, "backwards", GREEN, 0)):
         sheet.text(20, y + 27, name, colour, bold=True)
         for i in range(4):
-            x = 180 + 190 * i
+            x = 160 + 190 * i + shift
             box(sheet, x, y, 92, 42, "GRU", colour)
             ends = (x + 93, x + 188) if colour == BLUE else (x + 189, x + 94)
             if i < 3:
                 sheet.arrow(ends[0], y + 21, ends[1], y + 21, colour)
     for i, word in enumerate(["le", "petit", "chat", "dort"]):
-        x = 180 + 190 * i
-        token(sheet, x + 46, 258, word, GREY)
-        sheet.arrow(x + 46, 240, x + 46, 194)
-        elbow(sheet, [(x + 20, 240), (x - 12, 222), (x - 12, 115), (x - 2, 115)])
-        cells(sheet, x + 10, 28, [[0] * 4], BLUE, 18, numbers=False, shades=[[0.7, 0.7, 0, 0]])
-        cells(sheet, x + 46, 28, [[0] * 2], GREEN, 18, numbers=False, shades=[[0.7, 0.7]])
-        sheet.text(x + 92, 43, f"h{i + 1}", INK, bold=True)
-        sheet.arrow(x + 64, 93, x + 64, 50, GREEN)
-        sheet.path([(x + 93, 160), (x + 106, 160), (x + 106, 70), (x + 28, 70)], BLUE, 2)
-        sheet.arrow(x + 28, 70, x + 28, 50, BLUE)
+        x = 160 + 190 * i
+        token(sheet, x + 64, 258, word, GREY)
+        sheet.arrow(x + 26, 240, x + 26, 138)
+        sheet.arrow(x + 82, 240, x + 82, 194)
+        for left, colour in ((x + 28, GREEN), (x + 64, BLUE)):
+            cells(sheet, left, 28, [[0] * 2], colour, 18, numbers=False, shades=[[0.7, 0.7]])
+        sheet.text(x + 108, 43, f"h{i + 1}", INK, bold=True)
+        sheet.arrow(x + 46, 93, x + 46, 50, GREEN)
+        sheet.path([(x + 110, 149), (x + 110, 72), (x + 82, 72)], BLUE, 2)
+        sheet.arrow(x + 82, 72, x + 82, 50, BLUE)
     sheet.text(20, 43, "states", INK, bold=True)
     return sheet
 

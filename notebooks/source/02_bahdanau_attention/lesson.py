@@ -256,7 +256,7 @@ notebook.tell(
 #
 # Now the second and third line, for a batch. The sentences of a batch have different lengths, so the shorter ones are
 # padded, and `mask` is False where there's only padding. Below is somebody's version, and what it made of two
-# sentences, the second of them two words long. Look at the numbers first: three things about them can't be.
+# sentences, the second of them two words long. Look at the numbers first. What about them can't be?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")

@@ -36,11 +36,11 @@ notebook.set_seed(0)
 #
 # ### Which of the three problems does attention solve, and which doesn't it?
 #
-# Attention solves two of the three. The bottleneck disappears, because a decoder that can look back at every
-# encoder state doesn't need the whole sentence in one vector. The distance shrinks too: from a word that's
-# being written to the source word it depends on, it's now a single step. But the waiting remains if recurrent
-# networks do the reading and writing, because each of their steps needs the one before. Only a model without
-# recurrence gets rid of the waiting.
+# *Between* the two sentences, it solves two of the three. No explicit modelling of dependencies, which shows as the
+# bottleneck: solved, because every target word has a score for every source word. Distance between positions: solved,
+# because it's one step from any target word to any source word. Sequential computation remains: each weight waits for
+# the decoder's state before it. And *within* each sentence, where recurrent networks still read and write, all three
+# remain until lesson 03 drops the recurrence.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
@@ -92,7 +92,7 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 # without a mistake. One reason is that an encoder state also contains information about its neighbours, so a
 # model that attends to the neighbouring word can still find what it needs.
 #
-# **Shown in** [lesson 02, Where did it look?](02_bahdanau_attention.ipynb#2.-Where-did-it-look?).
+# **Shown in** [lesson 02, The whole decoder, and where it looked](02_bahdanau_attention.ipynb#2.-The-whole-decoder,-and-where-it-looked).
 #
 # ### What's the real difference between Bahdanau's attention and Luong's?
 #
