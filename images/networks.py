@@ -26,9 +26,9 @@ def unrolled_rnn():
 
 
 def bidirectional_encoder():
-    """An encoder reads le petit chat dort in both directions. A blue row of states runs from left
-    to right, a green row from right to left. Above every word the two are joined to one state, h1 to
-    h4, which depends on all four words.
+    """An encoder reads le petit chat dort in both directions. A blue row of states runs from
+    left to right, a green row from right to left. Above every word the two are joined to one
+    state, h1 to h4, which depends on all four words.
     """
     sheet = Sheet(WIDE, 292)
     for y, name, colour, shift in ((150, "forwards", BLUE, 36), (94, "backwards", GREEN, 0)):
