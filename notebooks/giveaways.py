@@ -24,8 +24,8 @@ REASON = re.compile(
     r"|[:;(]|, (so|as|which|and so|for|or)\b|, (and|but) (it|they|the|each|only)\b"
 )
 HEDGE = re.compile(
-    r"\b(about|almost|hardly|mostly|nearly|somewhat|a little|a bit|roughly|clearly less|up to|"
-    r"usually|often|at most|at least|more than|less than|may|might|can|some|few|most|partly)\b"
+    r"\b(about|almost|hardly|mostly|nearly|somewhat|a little|a bit|roughly|usually|often|may|"
+    r"might|some|partly|fairly|rather)\b"
 )
 ABSOLUTE = re.compile(
     r"\b(all|always|any|both|every|exactly|just|never|no|none|nothing|only|completely|same|zero)\b"

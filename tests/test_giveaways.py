@@ -15,7 +15,7 @@ ALT_TEXT = re.compile(r"""\balt\s*=|<img\b""")
 WRITTEN_IN = re.compile(r"""\bmeasured\s*=\s*["'\d]""")
 NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(%?)")
 # How many standard errors a form may be off from chance: 2 is the aim, the rest are where we are.
-MOST_OFF = {"bare": 5.8, "shortest": 2.2, "first": 2.9}
+MOST_OFF = {"bare": 4.2}
 
 
 def giveaways(notebook):

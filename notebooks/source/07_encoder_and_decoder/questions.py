@@ -187,6 +187,14 @@ PREDICTIONS = [
         "what_it_survives",
         "Without which of these does the trained encoder still lead to sensible translations?",
         options={
+            "norms": (
+                "the norms before the sublayers",
+                "The sublayers then read vectors of a size that they have never met in training.",
+            ),
+            "paths": (
+                "the paths around the sublayers",
+                "The decoder then gets only what the last sublayer computed, and nothing of the words themselves.",
+            ),
             "ffn": (
                 "the whole feed-forward network",
                 "It sounds like the greatest loss, and it does the least harm.",
@@ -194,14 +202,6 @@ PREDICTIONS = [
             "relu": (
                 "the ReLU in the feed-forward network",
                 "The two matrices are still there, but they were trained on numbers of which about half are zero.",
-            ),
-            "paths": (
-                "the paths around the sublayers",
-                "The decoder then gets only what the last sublayer computed, and nothing of the words themselves.",
-            ),
-            "norms": (
-                "the norms before the sublayers",
-                "The sublayers then read vectors of a size that they have never met in training.",
             ),
         },
         explain="Without its feed-forward network a layer passes on x and what attention has added, and both are as the later layers know them. The other three changes put wrong numbers into the vectors.",
@@ -255,7 +255,7 @@ PREDICTIONS = [
                 "four layers, by more than 0.1 nats",
                 "Depth helps a little here. But every word still has to fit into 32 numbers.",
             ),
-            "same": ("neither: they're within 0.1 nats", "The two differ clearly."),
+            "same": ("neither, by more than 0.1 nats", "The two differ clearly."),
         },
         explain="In this small model the 32 numbers per word are what's scarce. In other sizes it can be the depth.",
     ),
@@ -264,13 +264,13 @@ PREDICTIONS = [
         "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
         "pre-norm, gives the *last* layers the larger gradient?",
         options={
-            "post": (
-                "post-norm, by more than half",
-                "Yes, more than three times as large with this seed.",
-            ),
             "pre": (
                 "pre-norm, by more than half",
                 "It's true that nothing interrupts its path to the loss. But the sum has grown by then.",
+            ),
+            "post": (
+                "post-norm, by more than half",
+                "Yes, more than three times as large with this seed.",
             ),
             "same": (
                 "neither, by more than half",

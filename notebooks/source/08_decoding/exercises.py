@@ -291,16 +291,14 @@ EXERCISES = [
         title="find the bug: a loss that rewards copying",
         task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits "
              "(B, T, V) from a decoder with a causal mask. Return the mean loss of predicting "
-             "each next token. Fix the two mistakes: one in what is compared, one in what "
-             "F.cross_entropy is given.",
-        minutes=4, difficulty=3, importance=5,
+             "each next token. Which of the two printed losses should be the low one?",
+        pytorch="`ids[:, :-1]` drops the last column, `ids[:, 1:]` the first. `x.flatten(0, 1)` turns (B, T, V) into (B · T, V).",
+        minutes=3, difficulty=2, importance=5,
         reference=next_token_loss,
         draw=_draw_loss,
         mistakes=[
             Mistake("still as it was", "ids[:, 1:]", "ids[:, :-1]",
-                    "Compare the two printed losses. Which of the two decoders should have the lower loss? And how close to 0 should the loss of a perfect decoder be?", also=(("decode(inputs)", "decode(inputs).softmax(-1)"),)),
-            Mistake("no shift", "ids[:, 1:]", "ids[:, :-1]",
-                    "The targets are the inputs themselves, so a decoder that repeats its input gets the lowest loss. The target of each position is the token that comes next: ids[:, 1:]."),
+                    "Compare the two printed losses. A decoder that repeats its input gets the lowest loss. Which token is position t supposed to predict?"),
             Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",
                     "F.cross_entropy is given probabilities, to which it applies a second "
                     "softmax. Give it the logits."),
@@ -322,7 +320,7 @@ EXERCISES = [
             Mistake("not averaged", "targets.flatten()", 'targets.flatten(), reduction="none"',
                     "These are the losses of all tokens. The exercise asks for their mean."),
             Mistake("smoothed", "targets.flatten()", "targets.flatten(), label_smoothing=0.1",
-                    "This is the smoothed loss, which comes later in the lesson. Here the target is one token."),
+                    "This is the smoothed loss of lesson 09. Here the target is one token."),
             Mistake("targets in another order", "targets.flatten()", "targets.T.flatten()",
                     "The targets are flattened position by position, and the logits sentence by sentence. Flatten both in the same order."),
             Mistake("wrong sign", "return", "-result",
@@ -339,14 +337,15 @@ EXERCISES = [
         hints=[
             "Look at the two lines that are printed: a decoder that only repeats its input should have a high loss.",
             "At position t the decoder has read inputs up to t. Which token is it supposed to predict?",
-            "targets = ids[:, 1:], and F.cross_entropy gets decode(inputs) without a softmax.",
+            "targets = ids[:, 1:]",
         ],
         look_at="One slice drops the last token, the other drops the first. That is the whole shift.",
     ),
     Exercise(
         name="greedy_decode",
         title="greedy decoding",
-        task="step(ids), with ids a list that begins with bos, gives the logits (V,) of the next token. Return the generated ids: without bos, with eos if it is reached, at most max_len.",
+        task="Start from `[bos_id]`. Keep appending the likeliest next token until it is `eos_id` or you have `max_len` of them. Return what you added.",
+        pytorch="`torch.tensor([0.1, 2.0, 0.5]).argmax()` is `tensor(1)`, the place of the largest entry; `.item()` makes it a plain 1. `break` leaves a loop.",
         minutes=6, difficulty=2, importance=5,
         reference=greedy_decode,
         plain=_greedy,
@@ -399,6 +398,7 @@ EXERCISES = [
         name="top_k_filter",
         title="top-k",
         task="Keep the k largest logits of each row, and set the rest to −∞.",
+        pytorch="`x.topk(2)` has `.values` and `.indices` of the two largest entries of each row, largest first. `x.masked_fill(mask, -math.inf)` puts −∞ where mask is True.",
         minutes=5, difficulty=2, importance=3,
         reference=decoding.top_k_filter,
         plain=_top_k,

@@ -4,25 +4,6 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
-        "logits_or_probabilities",
-        "What does F.cross_entropy expect?",
-        "single",
-        [
-            right("Logits.", "Yes. It computes the log-softmax itself."),
-            wrong(
-                "Probabilities.",
-                "Then the function applies a second softmax to the result of the first. There is "
-                "no error, but the loss can't fall below about log V − 1, and at first the "
-                "gradient is V times too small.",
-            ),
-            wrong(
-                "Log-probabilities.",
-                "F.nll_loss expects those. They would do no harm here, because a log-softmax doesn't change log-probabilities.",
-            ),
-            wrong("The argmax.", "An argmax has no gradient."),
-        ],
-    ),
-    Question(
         "mask_and_shift",
         "You train with the causal mask, but the targets are equal to the inputs instead of shifted. What will the model learn?",
         "single",
@@ -175,96 +156,49 @@ QUESTIONS = [
         why="B and then the end: 0.4 × 0.9.",
         tolerance=0.01,
     ),
-    Question(
-        "what_smoothing_asks_for",
-        "Label smoothing with ε = 0.1 over 1,000 tokens. How much probability does the target give to one particular wrong token?",
-        "number",
-        [
-            wrong("0.1", "That's the total for all 1,000 tokens. Each gets a thousandth of it."),
-            wrong("0", "That's the target without smoothing."),
-            wrong("0.9", "That's nearly what the right token gets."),
-            wrong(
-                "0.001", "That would spread a total of 1 over the tokens. Only ε = 0.1 is spread."
-            ),
-        ],
-        answer=0.0001,
-        why="0.1 / 1,000: ε is spread evenly over the vocabulary.",
-        tolerance=0.01,
-    ),
 ]
 
 PREDICTIONS = [
     Prediction(
-        "perfect_as_probabilities",
-        "A model predicts perfectly: probability 1 for the right token and 0 for the other 3,999. We pass these *probabilities* to `F.cross_entropy`. What comes back?",
-        options={
-            "zero": (
-                "0, because −log 1 = 0",
-                "It would be 0 if the function used the probabilities as they are. It applies a "
-                "softmax first, to 1 and 3,999 zeros, and each of those zeros still counts as e⁰ "
-                "= 1.",
-            ),
-            "small": (
-                "a little more than 0, because the function's softmax blurs the 1 somewhat",
-                "It's true that there's a softmax inside. But among 3,999 zeros, each of which "
-                "counts as e⁰ = 1, a single e¹ hardly makes a difference.",
-            ),
-            "large": (
-                "more than 7, nearly as bad as guessing at random",
-                "Yes: in the softmax inside, the right token's e¹ competes with 3,999 other terms, each of them e⁰ = 1, so it gets less than a thousandth.",
-            ),
-            "error": (
-                "an error, because the function needs logits",
-                "It does need logits, but any numbers can be logits, so it can't detect the "
-                "mistake.",
-            ),
-        },
-        recall="logits_or_probabilities",
-    ),
-    Prediction(
         "one_pass_or_many",
-        "The same trained model reads the same English sentence twice: first all twelve prefixes in a single pass, then each prefix in a pass of its own. How do the two sets of logits compare?",
+        "The trained model reads an English sentence twice: first all twelve prefixes in a single pass, then each prefix in a pass of its own. How do the two sets of logits compare?",
         options={
             "same": (
-                "they're the same everywhere, except for rounding",
-                "Yes. The mask is in every layer, so at no depth does a position depend on what comes after it.",
+                "equal at all positions, up to rounding",
+                "Yes, and it would be so with a hundred layers.",
             ),
             "early": (
-                "they differ at early positions, because from layer 2 on they read vectors made from later words",
-                "An early position doesn't read vectors that were made from later words. Layer 1 is masked too, so at position 3 its output depends on tokens 1 to 3 only, and so does every layer above it.",
+                "different at early positions, equal at late ones",
+                "It would be so if early positions read vectors that were made from later words. But layer 1 is masked too, and so is every layer above it.",
             ),
             "late": (
-                "they differ at late positions, because their prefixes are recomputed in every pass",
-                "Computing a prefix again gives the same vectors, because nothing that they depend on has changed. It only costs time.",
+                "equal at early positions, different at late ones",
+                "Late positions have the longest prefixes, but computing a prefix again gives the vectors that it gave before.",
             ),
         },
+        explain="The mask is in every layer, so at no depth does a position depend on what comes after it. What it reads is exactly its prefix, in one pass or in many.",
         ask_why=True,
     ),
     Prediction(
         "loss_on_dice",
         "Each token is the throw of a die with 20 sides, so without cheating no model can "
-        "get below log 20 = 3.0. Which of the two incomplete models, one without the mask "
-        "and one without the shift, ends far below that?",
+        "get below log 20 = 3.0. Which of the two incomplete models ends far below that?",
         options={
-            "neither": (
-                "neither of the two: mask or shift alone is enough",
-                "The mask and the shift each block one way to cheat. If only one of them is "
-                "there, training finds the way that's still open.",
-            ),
             "no_mask": (
-                "only the one without the mask: it can look ahead",
-                "It can. But look at the other one as well: without the shift, input t is target t, and the mask allows a position to attend to itself.",
+                "only the one without the mask",
+                "It does. But look at the other one as well: without the shift, input t is target t.",
             ),
+            "both": ("the one without the mask and the one without the shift", "Yes, both cheat."),
             "no_shift": (
-                "only the one without the shift: it can copy",
-                "It can. But the one without a mask reads target t as well: it's the next input.",
+                "only the one without the shift",
+                "It does. But the one without a mask reads target t as well: it's the next input.",
             ),
-            "both": (
-                "both of them",
-                "Yes. Without the shift, the answer is at the position itself. Without the mask, "
-                "it's one position further on.",
+            "neither": (
+                "neither the one without the mask nor the one without the shift",
+                "Mask and shift each block one way to cheat. If only one of them is there, training finds the way that's still open.",
             ),
         },
+        explain="Without the shift, the answer is at the position itself. Without the mask, it's one position further on. Each precaution closes one of the two ways.",
         recall="mask_and_shift",
         ask_why=True,
     ),
@@ -273,46 +207,58 @@ PREDICTIONS = [
         "For the caption with the station, a beam of 4 ranks whole sentences by their log-probability. What will it write?",
         options={
             "station": (
-                "a sentence with *station*, because the beam keeps the second-best token",
-                "The beam did keep it. But the model gives the sentence with *station* a lower "
-                "probability.",
-            ),
-            "same": (
-                "exactly what greedy writes",
-                "Yes: here greedy had already found the likeliest sentence, so searching harder "
-                "doesn't help.",
+                "a sentence that ends in *station*",
+                "The beam did keep it, but only as one of its losers.",
             ),
             "other": (
-                "a different sentence, but without *station*",
+                "a new sentence, without *station*",
                 "It has several of those in its list, but none of them ends up first.",
             ),
+            "same": (
+                "the sentence that greedy wrote",
+                "Yes: here greedy had already found the likeliest sentence.",
+            ),
         },
+        explain="The model gives the sentence with *station* a lower probability, so searching harder for the likeliest sentence doesn't help.",
         ask_why=True,
         recall="likelier_is_not_better",
     ),
     Prediction(
-        "captions_that_change",
-        "We translate our twenty captions greedily, then with a beam of 4 and the length penalty. For how many of them will the two texts differ?",
-        slider=True,
-        low=0,
-        high=20,
-        unit="captions",
-        close=0.05,
-        too_low="A few captions do have two wordings of nearly the same probability.",
-        too_high="At most steps this model gives one token so much probability that no other can "
-        "overtake it.",
+        "kept_at_the_full_stop",
+        "At *red*, top-p with p = 0.95 keeps 14 tokens. The model is just as sure of the full stop. How many tokens does top-p keep there?",
+        options={
+            "few": (
+                "fewer than 10",
+                "That's what we'd like: the full stop and whatever else is plausible.",
+            ),
+            "some": (
+                "from 10 to 100",
+                "That's about what it keeps at *red*, where a single rival has 2%. The full stop has no such rival.",
+            ),
+            "many": ("more than 100", "Yes, several hundred."),
+        },
+        explain="The full stop has 92%, and no other token has more than a fraction of a percent. To collect the missing 3%, top-p has to take hundreds of them.",
+        recall="top_p_keeps",
     ),
     Prediction(
-        "outside_the_top_twenty",
-        "At half of the positions the best token gets 90% or more. The vocabulary has 4,000 tokens. On average, how much probability do the tokens *outside the best twenty* get in total?",
-        slider=True,
-        low=0,
-        high=20,
-        unit="%",
-        step=0.5,
-        close=0.05,
-        too_low="Each of them gets almost nothing, but there are 3,980 of them.",
-        too_high="There are 3,980 of them, but the best twenty get most of it.",
+        "what_the_cache_saves",
+        "Without the cache, writing 128 tokens sends 64 times as many positions through the decoder. How many times as fast is it with the cache, on this machine?",
+        options={
+            "several": (
+                "from 2 to 30 times as fast",
+                "Yes: much faster, but not by the factor that counting positions suggests.",
+            ),
+            "hardly": (
+                "less than 2 times as fast",
+                "Attention does read all old keys in either case. But that's a small part of the work, and the cache saves the projections and the feed-forward layers of all old positions.",
+            ),
+            "all": (
+                "more than 30 times as fast",
+                "That would be so if every position took the same time. In one large matrix product, many positions cost much less together than separately.",
+            ),
+        },
+        explain="A pass over 128 positions takes longer than a pass over one, but not 128 times as long, because the processor handles many positions at once.",
+        recall="what_the_cache_keeps",
     ),
     Prediction(
         "captions_with_a_rare_token",
@@ -325,47 +271,5 @@ PREDICTIONS = [
         "token.",
         too_high="At each single step a rare token is still unlikely.",
         recall="what_temperature_does",
-    ),
-    Prediction(
-        "kept_at_the_full_stop",
-        "At *red*, top-p with p = 0.95 keeps 14 tokens. The model is just as sure of the full stop. How many tokens does top-p keep there?",
-        options={
-            "few": (
-                "two or three: the full stop and whatever else is plausible",
-                "That's what we'd like. But no token apart from the full stop has more than a fraction of a percent, so it takes a great many of them to collect the missing 3%.",
-            ),
-            "some": (
-                "about as many, because the model is just as sure there",
-                "At *red*, a single rival has 2%. At the full stop, no rival has more than a fraction of a percent, so it takes many more tokens to make up the same 3%.",
-            ),
-            "many": (
-                "several hundred",
-                "Yes. There is no good alternative to the full stop, so the missing 3% has to come "
-                "from the flat tail, where each token adds only a tiny amount.",
-            ),
-        },
-        recall="top_p_keeps",
-    ),
-    Prediction(
-        "what_the_cache_saves",
-        "Without the cache, writing 128 tokens sends 64 times as many positions through the decoder. How many times as fast is it with the cache?",
-        options={
-            "hardly": (
-                "less than twice, because attention has to read all keys in either case",
-                "Reading the old keys is only a small part of the work. Most of it is the "
-                "projections and the feed-forward layers, and the cache saves those for all old "
-                "positions.",
-            ),
-            "several": (
-                "between 2 and 30 times",
-                "Yes. A pass over 128 positions takes longer than a pass over one, but not 128 times as long, because the processor handles many positions at once.",
-            ),
-            "all": (
-                "about 64 times",
-                "That would be so if every position took the same time. In one large matrix product, many positions cost much less together than separately.",
-            ),
-        },
-        explain="The exact number depends on the machine, and the number below is from yours.",
-        recall="what_the_cache_keeps",
     ),
 ]
