@@ -20,7 +20,7 @@ help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
 	@echo "make teach LESSON=04        a lesson's slides, with its notes and a countdown beside it"
 	@echo "make class                  learner's and teacher's copies of every lesson"
-	@echo "make class-view             where everybody is, from pasted progress lines"
+	@echo "make class-view             where everybody is, and votes from phones"
 	@echo "make class-test             try a class on one server, for real (LEARNERS=4)"
 	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
 	@echo "make quick                  code style, the package and the exercises: a minute"
@@ -49,7 +49,7 @@ teach: $(SLIDES_STAMP)
 class: $(STAMP)
 	$(PY) -m notebooks.copies class
 
-class-view: $(STAMP)
+class-view: $(SLIDES_STAMP)
 	$(PY) -m teaching.view
 
 # The proxy comes from npm, so node has to be there.

@@ -180,24 +180,25 @@ def votes(states, lessons=None):
         entries = [entry for entry in entries if entry and "guess" in entry]
         if entries and (lessons is None or prediction.lesson in lessons):
             sure = sum(entry.get("confidence") == "sure" for entry in entries)
-            bars = _bars(prediction, [entry["guess"] for entry in entries])
-            found.append(Vote(prediction.lesson, prediction.name, prediction.prompt, bars, sure))
+            counted = bars(prediction, [entry["guess"] for entry in entries])
+            found.append(Vote(prediction.lesson, prediction.name, prediction.prompt, counted, sure))
     return found
 
 
-def _number(guess):
-    """Read a guess; what is none becomes NaN, because a learner can write anything into a file."""
+def number(guess):
+    """Read a `guess`; what is none becomes NaN: a learner can write anything into a file."""
     try:
         return float(guess)
     except (TypeError, ValueError):
         return math.nan
 
 
-def _bars(prediction, guesses):
+def bars(prediction, guesses):
+    """Count guesses per option of a `prediction`, or per range of numbers: a list of (str, int)."""
     if prediction.options:
         counts = Counter(map(str, guesses))
         return [(text, counts[key]) for key, (text, _) in prediction.options.items()]
-    numbers = sorted(filter(math.isfinite, map(_number, guesses)))
+    numbers = sorted(filter(math.isfinite, map(number, guesses)))
     if not numbers:
         return []
     low, high = numbers[0], numbers[-1]

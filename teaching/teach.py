@@ -18,7 +18,7 @@ import tornado.web
 from nbconvert.filters import markdown2html
 
 from notebooks import build, copies
-from teaching import view
+from teaching import view, votes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -164,26 +164,29 @@ class Notes(tornado.web.RequestHandler):
         self.write(self.page)
 
 
-def make_app(page):
-    """Make the web application: the class view, and the notes beside it.
+def make_app(page, teachers):
+    """Put the notes beside the class view.
 
     Parameters
     ----------
     page : str
+    teachers : tornado.web.Application
+        The class view's, from `view.make_doors`.
 
     Returns
     -------
     app : tornado.web.Application
     """
-    app = view.make_app(view.Pasted())
-    app.add_handlers(".*", [("/notes", Notes, {"page": page})])
-    return app
+    teachers.add_handlers(".*", [("/notes", Notes, {"page": page})])
+    return teachers
 
 
-async def teach(notebook, port, lab_arguments):
+async def teach(notebook, port, phones, lab_arguments):
     """Show the notes until JupyterLab is closed."""
     path = copy_of(notebook)
-    make_app(page_of(notebook)).listen(port, "127.0.0.1")
+    teachers, rooms = view.make_doors(f"http://{votes.own_address()}:{phones}")
+    make_app(page_of(notebook), teachers).listen(port, "127.0.0.1")
+    rooms.listen(phones, max_buffer_size=votes.MOST_BYTES)
     address = f"http://127.0.0.1:{port}/notes"
     print(f"Your notes are at {address}; in JupyterLab, “Toggle Deck” shows the slides.")
     webbrowser.open_new(address)
@@ -205,9 +208,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="make teach", description=__doc__)
     parser.add_argument("lesson", nargs="?", default="", help="how its name starts: 04")
     parser.add_argument("--notes-port", type=int, default=8071)
+    parser.add_argument("--phones", type=int, default=8080, help="the port at which phones vote")
     options, lab_arguments = parser.parse_known_args(arguments)
     try:
-        asyncio.run(teach(find(options.lesson), options.notes_port, lab_arguments))
+        asyncio.run(teach(find(options.lesson), options.notes_port, options.phones, lab_arguments))
     except KeyboardInterrupt:
         print()
 

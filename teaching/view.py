@@ -1,9 +1,12 @@
-"""The class view: where everybody is, and what goes wrong. ``make class-view``.
+"""The class view: where everybody is, what goes wrong, and votes. ``make class-view``.
 
-Paste the lines that ``exercises.export_progress()`` gives, one learner each, and the page counts
-them. Started by a JupyterHub (see ``teaching/README.md``), it pulls its users' progress instead.
-Numbers by default, names on request; nothing is stored, and what was pasted is gone with the
-process.
+Progress comes from notebooks whose learners have typed ``exercises.join_class("ADDRESS")``, from a
+hub's notebooks by themselves, or from pasted lines that ``exercises.export_progress()`` gave.
+Phones vote at the address that the page shows. Numbers by default, names on request; nothing is
+stored, and everything is gone with the process.
+
+Two doors: the teacher's pages are for this machine alone. Through the other one, open to the room,
+a phone gets the question of the moment and a notebook leaves its progress, and neither sees more.
 """
 
 import argparse
@@ -15,15 +18,18 @@ from pathlib import Path
 
 import tornado.web
 
-from teaching import tally
+from helpers.exercises.progress import understood
+from teaching import tally, votes
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGE = Path(__file__).with_name("view.html")
+VOTE = Path(__file__).with_name("vote.html")
+MOST_LEARNERS = 2000
 
 
 class Pasted:
-    """Progress that somebody pastes into the page.
+    """Progress that somebody pastes into the page, or that notebooks send.
 
     It is kept in this process alone, and a learner's newer line replaces the older one.
     """
@@ -34,6 +40,18 @@ class Pasted:
     async def pull(self):
         """Return what has been pasted: progress by learner, and a note on what is missing."""
         return self.states, ""
+
+    def take(self, name, state):
+        """Keep one learner's state, as a notebook sends it.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError or AttributeError
+            If it is something else.
+        """
+        if name not in self.states and len(self.states) >= MOST_LEARNERS:
+            raise ValueError("nobody has that many learners")
+        self.states[name] = understood(state)
 
     def add(self, text):
         """Read pasted lines.
@@ -120,12 +138,41 @@ def make_app(source, prefix="/", page=Page, data=Data):
     return tornado.web.Application([(prefix, page), (f"{prefix}data", data, {"source": source})])
 
 
-async def serve(port):
-    """Show the view on this machine only."""
-    app = make_app(Pasted())
-    app.listen(port, "127.0.0.1")
+def make_doors(address):
+    """Make the teacher's application and the room's, around one poll and one set of states.
+
+    Parameters
+    ----------
+    address : str
+        At which phones find the second one.
+
+    Returns
+    -------
+    teachers, rooms : tornado.web.Application
+    """
+    source, poll = Pasted(), votes.Poll()
+    teachers = make_app(source)
+    teachers.add_handlers(".*", [("/poll", votes.Control, {"poll": poll, "address": address})])
+    page = VOTE.read_text(encoding="utf-8")
+    rooms = tornado.web.Application(
+        [
+            ("/(|now|vote)", votes.Phone, {"poll": poll, "page": page}),
+            ("/progress", votes.Progress, {"source": source}),
+        ]
+    )
+    return teachers, rooms
+
+
+async def serve(port, phones):
+    """Show the view on this machine, and the votes to the room unless `phones` is 0."""
+    teachers, rooms = make_doors(f"http://{votes.own_address()}:{phones}" if phones else "")
+    teachers.listen(port, "127.0.0.1")
+    if phones:
+        rooms.listen(phones, max_buffer_size=votes.MOST_BYTES)
     address = f"http://127.0.0.1:{port}/"
     print(f"The class view is at {address} (Ctrl-C ends it)")
+    if phones:
+        print(f"Phones vote, and notebooks send progress, at http://{votes.own_address()}:{phones}")
     webbrowser.open(address)
     await asyncio.Event().wait()
 
@@ -139,9 +186,10 @@ def main(arguments=None):
     """
     parser = argparse.ArgumentParser(prog="make class-view", description=__doc__)
     parser.add_argument("--port", type=int, default=8070)
+    parser.add_argument("--phones", type=int, default=8080, help="their port; 0 leaves them out")
     options = parser.parse_args(arguments)
     try:
-        asyncio.run(serve(options.port))
+        asyncio.run(serve(options.port, options.phones))
     except KeyboardInterrupt:
         print()
 

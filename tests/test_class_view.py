@@ -98,9 +98,9 @@ def test_votes_count_options_and_put_numbers_into_bars():
     (vote,) = tally.votes(tally.read_lines("\n".join(lines))[0])
     assert sorted(n for _, n in vote.bars) == [0, 1, 2]
     assert vote.sure == 3
-    assert sum(n for _, n in tally._bars(number_prediction(), [1, 2, 3, 3, 10])) == 5
-    assert len(tally._bars(number_prediction(), [1, 2, 3, 3, 10])) == tally.BINS
-    assert tally._bars(number_prediction(), [4, 4])[0][1] == 2
+    assert sum(n for _, n in tally.bars(number_prediction(), [1, 2, 3, 3, 10])) == 5
+    assert len(tally.bars(number_prediction(), [1, 2, 3, 3, 10])) == tally.BINS
+    assert tally.bars(number_prediction(), [4, 4])[0][1] == 2
 
 
 def number_prediction():

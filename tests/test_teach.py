@@ -75,7 +75,7 @@ def test_a_copy_that_you_wrote_into_is_never_lost(tmp_path):
 
 class Served(AsyncHTTPTestCase):
     def get_app(self):
-        return teach.make_app("the notes")
+        return teach.make_app("the notes", teach.view.make_doors("")[0])
 
     def test_the_class_view_is_beside_the_notes(self):
         assert self.fetch("/notes").body == b"the notes"

@@ -14,13 +14,13 @@ from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
 from helpers.exercises.own_file import fill_in, is_mine, mine, my_parts, my_transformer, whose
 from helpers.exercises.predictions import guess, predict, reveal
-from helpers.exercises.progress import export_progress, import_progress, progress
+from helpers.exercises.progress import export_progress, import_progress, join_class, progress
 from helpers.exercises.quizzes import quiz
 from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
-    "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress",
+    "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress", "join_class",
     "is_mine", "mine", "my_parts", "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
     "solution", "solved", "warm_up", "whose",
 ]  # fmt: skip
