@@ -173,6 +173,8 @@ EXERCISES = [
             "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
             "torch.tanh(x @ w_x + hidden @ w_h + bias)",
         ],
+        pytorch="`x @ w` multiplies (B, D_in) with (D_in, D_h) into (B, D_h); adding a bias of shape (D_h,) adds it to every row.",
+        then="The next cells run it as a loop over four words.",
         look_at="Every step uses the same w_x, w_h and bias. So nothing in a step depends on its "
                 "position, and the next step can't start before this one has ended.",
     ),
@@ -223,6 +225,8 @@ EXERCISES = [
             "target_ids[:, :-1] is everything but the last word. What has to come before it, and in which shape?",
             "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
         ],
+        pytorch="`target_ids[:, :1]` is the first column, `target_ids[:, :-1]` all but the last. `torch.full_like(a, x)` is a tensor like a, filled with x, and `torch.cat([a, b], dim=1)` puts b to the right of a.",
+        then="The next cell trains a translator with it.",
         look_at="full_like copies dtype and device. In teacher forcing, the inputs and the "
                 "targets are the same words, one position apart.",
     ),
@@ -286,6 +290,7 @@ EXERCISES = [
             "The new cell is a share of the old cell plus a share of the new content: f · cell + i · g, entry by entry.",
             "After sigmoid and tanh: cell = f * cell + i * g, then hidden = o * cell.tanh().",
         ],
+        pytorch="`t.chunk(4, dim=-1)` cuts the last dimension into four. `torch.sigmoid(t)` and `torch.tanh(t)` work entry by entry, and so does `*`.",
         look_at="Follow the old cell through the step: it's multiplied by f and something is added, with no matrix and no tanh in between. With f near 1 it arrives at the next step almost unchanged, and so does the gradient on its way back.",
     ),
     Exercise(

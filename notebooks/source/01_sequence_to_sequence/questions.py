@@ -5,25 +5,26 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 PREDICTIONS = [
     Prediction(
         name="a_clause_is_added",
-        prompt="The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What happens to the translation?",
+        prompt="The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?",
         options={
-            "both_right": (
-                "Both parts come out right.",
-                "Eleven words don't look like much, and the model knows every one of them. Yet it already makes a mistake.",
+            "first_part_wrong": (
+                "The cat's part goes wrong, the cows' part comes out right",
+                "What the network reads last can damage what it read first.",
             ),
             "new_part_wrong": (
-                "The first part stays right and the new part goes wrong.",
-                "That would make sense if the words were translated one by one. But the model reads the *whole* sentence before it writes its first word.",
+                "The cat's part comes out right, the cows' part goes wrong",
+                "That would make sense if the words were translated as they come.",
             ),
-            "first_part_wrong": (
-                "The new part comes out right and the first part goes wrong.",
-                "The model reads the whole sentence before it writes anything, so what it reads last can damage what it read first.",
+            "both_right": (
+                "The cat's part and the cows' part both come out right",
+                "Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake.",
             ),
             "not_english": (
-                "It's no longer correct English.",
+                "The cat's part and the cows' part both become bad English",
                 "The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.",
             ),
         },
+        explain="The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.",
     ),
     Prediction(
         name="where_half_goes_wrong",
@@ -37,47 +38,49 @@ PREDICTIONS = [
     ),
     Prediction(
         name="too_good_a_loss",
-        prompt="After 60 training steps the colleague's loss is 0.00 and ours is about 1.1. Now both translate new sentences by themselves, word by word. What does the colleague's model write?",
+        prompt="After 60 training steps the colleague's loss is 0.00. Now the model has to translate new sentences by itself, word by word. What does it write?",
         options={
             "better": (
-                "better translations than ours",
-                "A lower loss usually means a better model, but only if the task in training is the same as the task afterwards. Here it isn't.",
-            ),
-            "same": (
-                "about the same as ours",
-                "The colleague's loss is several hundred times smaller than ours, so the two models must have learned different things.",
+                "good translations of the French",
+                "A low loss usually means a good model, but only if the task in training is the task afterwards.",
             ),
             "unrelated": (
-                "correct English that has nothing to do with the French",
-                "To write correct English it would have to know which word tends to follow which. The colleague's model never needed to learn even that.",
+                "good English about something else",
+                "For good English it would have to know which word tends to follow which. This model never needed to learn even that.",
             ),
             "repeats": (
-                "one word, over and over",
-                "It has learned to copy its input. When it translates, its input is the word it has just written, so it writes that word again.",
+                "one English word, over and over",
+                "When it translates, its input is the word it has just written, so it writes that word again.",
+            ),
+            "random": (
+                "a random mixture of English words",
+                "It has learned something, and very well. But it isn't translation.",
             ),
         },
+        explain="Look at what the decoder was given in training: the very word that it had to predict. It has learned to copy its input.",
     ),
     Prediction(
         name="never_seen_not_dull",
-        prompt="“not dull” occurs in no training text, though *not very dull* and *not silly* do. What does the model make of *the film was not dull . verdict :*?",
+        prompt="*dull* and *not* occur in the training texts, but never *not dull*. What does the model make of *the film was not dull . verdict :*?",
         options={
-            "bad": (
-                "mostly *bad*, because *dull* is a bad word",
-                "A model that only adds up good and bad words would say so. This one reads in order, and after *not* it reads the same word in a different state.",
-            ),
-            "undecided": (
-                "undecided, because *not* and *dull* pull in opposite directions",
-                "They would if the model simply added up the words. But after *not* the model is in a different state, so the same *dull* has a different effect.",
-            ),
             "good": (
                 "mostly *good*",
-                "It has seen *not* right before other adjectives, and *not very dull*, and it combines the two.",
+                "It has seen *not* right before other adjectives, and *not very dull*.",
+            ),
+            "bad": (
+                "mostly *bad*",
+                "A model that only adds up good and bad words would say so.",
+            ),
+            "undecided": (
+                "half *good*, half *bad*",
+                "It would be, if *not* and *dull* were simply added up.",
             ),
             "neither": (
-                "some other word, because the model has never seen *not dull*",
-                "After *verdict :* all it has ever seen is *good* or *bad*, so almost all of the probability goes to these two.",
+                "mostly other words",
+                "After *verdict :* all it has ever seen is *good* or *bad*.",
             ),
         },
+        explain="The model reads in order, and after *not* the same *dull* meets another state. It knows *not* from other adjectives, and puts the two together.",
     ),
     Prediction(
         name="loop_against_product",
@@ -101,21 +104,19 @@ PREDICTIONS = [
     ),
     Prediction(
         name="fresh_lstm",
-        prompt="Now take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, as a share of what reaches the last word?",
+        prompt="Take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, as a share of what reaches the last word?",
         options={
-            "most": (
-                "more than half",
-                "That's what an LSTM *can* do, once its forget gates are open. A fresh one has them half closed.",
-            ),
+            "nothing": ("less than a thousandth", "After 25 steps next to nothing is left."),
             "some": (
                 "between a thousandth and a half",
-                "A trained one reaches that. A fresh one has forget gates of about 0.5, and 0.5 multiplied by itself 25 times leaves next to nothing.",
+                "A trained one reaches that. A fresh one doesn't.",
             ),
-            "nothing": (
-                "less than a thousandth",
-                "A fresh forget gate is the sigmoid of something near 0, so about 0.5. After 25 steps next to nothing is left.",
+            "most": (
+                "more than a half",
+                "That's what an LSTM *can* do, once its forget gates are open.",
             ),
         },
+        explain="A fresh forget gate is the sigmoid of something near 0, so about 0.5, and 0.5 multiplied by itself 25 times is three hundred-millionths.",
     ),
     Prediction(
         name="layers_to_32",
@@ -178,7 +179,7 @@ QUESTIONS = [
         "multiple",
         [
             right(
-                "The bottleneck of one fixed vector.",
+                "The bottleneck: one vector for all dependencies.",
                 "True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one.",
             ),
             right(
@@ -302,12 +303,6 @@ QUESTIONS = [
         "Name the three problems of recurrent networks, and one measurement of this lesson for each.",
         "open",
         answer="1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel through all of them. In a fresh network less than a thousandth reaches 25 steps back.",
-    ),
-    Question(
-        "what_looking_back_changes",
-        "If the decoder could look back at every encoder state, which of the three problems would go away and which would stay?",
-        "open",
-        answer="The decoder could relate each English word to particular French words, so the dependencies between source and target would be modelled explicitly and would be one step long. Inside the French sentence and inside the English one nothing changes: two words of the same sentence are still linked only through the recurrence, which takes as many steps as they are positions apart. And the sequential computation stays entirely, because both networks still run word by word.",
     ),
     Question(
         "one_word_for_one_word",

@@ -60,7 +60,7 @@ notebook.set_seed(0)
 # words and on film reviews at the same time, and you can try both. The model does need such lines in its
 # training data, because writing a task as text doesn't teach it the answer.
 #
-# **Shown in** [lesson 01, Everything is next-token prediction](01_sequence_to_sequence.ipynb#Everything-is-next-token-prediction).
+# **Shown in** [lesson 01, One network, two tasks](01_sequence_to_sequence.ipynb#One-network,-two-tasks).
 
 # %% [markdown]
 # ## Lesson 02: Bahdanau attention
