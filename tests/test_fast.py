@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.models.lora import LoRALinear
 from helpers.transformer import attention, decoding, fast, losses, positions
 
 SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
@@ -146,16 +147,20 @@ def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
         torch.testing.assert_close(mine, other)
 
 
-@pytest.mark.parametrize("rows", [1, 32, 33])
-def test_few_rows_equal_the_linear_layer(rows):
-    linear, x = nn.Linear(6, 9, bias=False, dtype=torch.float64), torch.randn(rows, 6).double()
-    torch.testing.assert_close(fast.few_rows(linear, x), linear(x))
+@pytest.mark.parametrize("bias", [True, False])
+def test_joined_layers_equal_each_alone(bias):
+    linears = [nn.Linear(6, n, bias, dtype=torch.float64) for n in (6, 3, 3)]
+    project, x = fast.joined(linears), torch.randn(2, 5, 6, dtype=torch.float64)
+    torch.testing.assert_close(project(x), torch.cat([linear(x) for linear in linears], -1))
+    assert project(x).requires_grad == (not bias)  # one by one, they are the layers themselves
 
 
-def test_few_rows_put_the_matrix_first():
-    linear = nn.Linear(6, 9, bias=False)
-    first = [fast.few_rows(linear, torch.randn(n, 6)).stride() == (1, n) for n in (2, 32, 33)]
-    assert first == [True, True, False]
+def test_joined_layers_keep_what_other_kinds_of_layers_add():
+    linears = [nn.Linear(6, 4), LoRALinear(nn.Linear(6, 4), rank=2, alpha=1.0)]
+    nn.init.ones_(linears[1].up)
+    x = torch.randn(3, 6)
+    expected = torch.cat([linear(x) for linear in linears], -1)
+    torch.testing.assert_close(fast.joined(linears)(x), expected)
 
 
 def test_a_growing_tensor_equals_cat():

@@ -18,7 +18,7 @@ from helpers.transformer.attention import (
     scaled_dot_product_attention,
 )
 from helpers.transformer.cache import KeyValueCache
-from helpers.transformer.fast import few_rows, fused_attention, rotated
+from helpers.transformer.fast import fused_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.positions import LearnedPositions
@@ -114,10 +114,13 @@ class CausalSelfAttention(MultiHeadAttention):
 
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
-        start = 0 if cache is None else cache.length
-        q = self.project_query(query, start)
-        k, v = self.project_key_value(key, value, start)
-        if cache is not None:
+        if cache is None:
+            q, (k, v) = self.project_query(query), self.project_key_value(key, value)
+        else:
+            heads, n = cache.project_together(self, query), self.n_kv_heads
+            qk, v = heads[:, :-n], heads[:, -n:]
+            qk = rotated(qk, cache.length) if self.rotary else qk
+            q, k = qk[:, :-n], qk[:, -n:]
             k, v = cache.append(k, v)  # the cache holds only n_kv_heads of them
         if self.n_kv_heads != self.n_heads:
             k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, 1) for x in (k, v))
@@ -127,15 +130,15 @@ class CausalSelfAttention(MultiHeadAttention):
             context, weights = fused_attention(q, k, v, mask), None
         return self.out_proj(self.merge_heads(context)), weights
 
-    def project_query(self, query, start=0):
-        """Apply W_Q and the rotation from position `start`, (B, T, D) -> (B, H, T, K)."""
-        q = self.split_heads(self.query_proj(query))
-        return rotated(q, start) if self.rotary else q
+    def project_query(self, query):
+        """Apply W_Q and the rotation, (B, T, D) -> (B, H, T, K)."""
+        q = super().project_query(query)
+        return rotated(q) if self.rotary else q
 
-    def project_key_value(self, key, value, start=0):
+    def project_key_value(self, key, value):
         """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
         k, v = super().project_key_value(key, value)
-        return (rotated(k, start) if self.rotary else k), v
+        return (rotated(k) if self.rotary else k), v
 
 
 class GPTLayer(nn.Module):
@@ -282,9 +285,10 @@ class GPT(nn.Module):
             if ids.shape[1] - start > max_len:
                 start = ids.shape[1] - max(max_len // 2, 1)
                 cache = GPTCache(len(self.layers)) if cached else None
-            with inference(self):
+            with inference(self), torch.inference_mode():
                 hidden = self.decode(ids[:, start:], cache)
-                return few_rows(self.output_proj, hidden[:, -1])  # (N, D) -> (N, V)
+                logits = self.output_proj(hidden[:, -1])  # (N, D) -> (N, V)
+            return logits.clone()  # outside, so that it may be used in training
 
         return step
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 
 from helpers.models.gpt import GPTCache
-from helpers.transformer.fast import few_rows
 from helpers.transformer.layers import inference
 
 
@@ -80,7 +79,7 @@ def speculate(model, prompt, draft, n_tokens, n_guesses=4, choose=torch.argmax):
         while len(ids) < end:
             guesses = draft(ids, min(n_guesses, end - len(ids) - 1)) if n_guesses else []
             hidden = model.decode(torch.tensor([ids + guesses]), cache)[0]
-            logits = few_rows(model.output_proj, hidden[-len(guesses) - 1 :])  # (guesses + 1, V)
+            logits = model.output_proj(hidden[-len(guesses) - 1 :])  # (guesses + 1, V)
             passes, guessed = passes + 1, guessed + len(guesses)
             for row, guess in zip(logits, [*guesses, None], strict=True):
                 ids.append(int(choose(row)))

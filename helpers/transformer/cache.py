@@ -3,7 +3,7 @@
 B batch, T target length, S source length, D model width, H heads, K head width.
 """
 
-from helpers.transformer.fast import GrowingTensor
+from helpers.transformer.fast import GrowingTensor, joined
 
 
 class KeyValueCache:
@@ -19,6 +19,7 @@ class KeyValueCache:
     def __init__(self, grows):
         self.grows = grows
         self.key, self.value = GrowingTensor(), GrowingTensor()
+        self._together = None
 
     def project(self, attention, key, value):
         """Project the keys and values that are not cached yet, and return all of them.
@@ -38,6 +39,24 @@ class KeyValueCache:
         if self.grows or not self.length:
             return self.append(*attention.project_key_value(key, value))
         return self.key.all(), self.value.all()
+
+    def project_together(self, attention, x):
+        """Project new positions to queries, keys and values in one product; for self-attention.
+
+        Parameters
+        ----------
+        attention : MultiHeadAttention
+            Always the same one.
+        x : Tensor of shape (B, new, D)
+
+        Returns
+        -------
+        heads : Tensor of shape (B, heads of queries, keys and values, new, K)
+        """
+        if self._together is None:
+            three = attention.query_proj, attention.key_proj, attention.value_proj
+            self._together = joined(three)
+        return attention.split_heads(self._together(x))
 
     def append(self, key, value):
         """Add new keys and values, (B, H, new, K) each, and return all of them, (B, H, S, K)."""

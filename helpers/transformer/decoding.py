@@ -97,17 +97,23 @@ def _generate(step, n, bos_id, eos_id, max_len, choose):
     sentences = [[] for _ in range(n)]
     for _ in range(max_len):
         tokens = choose(step(prefix, rows)).cpu()
-        prefix = torch.cat([prefix, tokens[:, None]], dim=1)  # (N, t) -> (N, t + 1)
-        for sentence, ids in zip(alive.tolist(), prefix[:, 1:].tolist(), strict=True):
-            sentences[sentence] = ids
-        # Finished sentences leave the batch, so that no step computes them any further.
-        unfinished = (tokens != eos_id).nonzero().squeeze(1)
-        # None spares a cache the copy while every sentence goes on.
-        rows = None if len(unfinished) == len(alive) else unfinished
-        prefix, alive = prefix[unfinished], alive[unfinished]
-        if len(alive) == 0:
-            break
+        prefix, rows = torch.cat([prefix, tokens[:, None]], dim=1), None  # (N, t) -> (N, t + 1)
+        ended = tokens == eos_id
+        if ended.any():  # otherwise rows stay None, which spares a cache the copy
+            _note(sentences, alive[ended], prefix[ended])
+            # Finished sentences leave the batch, so that no step computes them any further.
+            rows = (~ended).nonzero().squeeze(1)
+            prefix, alive = prefix[rows], alive[rows]
+            if len(alive) == 0:
+                break
+    _note(sentences, alive, prefix)
     return sentences
+
+
+def _note(sentences, numbers, prefix):
+    """Write the rows of a prefix, but for their first token, into the sentences so numbered."""
+    for number, ids in zip(numbers.tolist(), prefix[:, 1:].tolist(), strict=True):
+        sentences[number] = ids
 
 
 def top_k_filter(logits, k):

@@ -14,7 +14,7 @@ from torch import nn
 
 from helpers.transformer.attention import recorded_weights
 from helpers.transformer.cache import DecoderCache
-from helpers.transformer.fast import few_rows, none_if_full
+from helpers.transformer.fast import none_if_full
 from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, inference
 from helpers.transformer.masks import causal_mask, padding_mask
 from helpers.transformer.positions import sinusoidal_positions
@@ -242,9 +242,10 @@ class Transformer(nn.Module):
                 memory_mask = None if memory_mask is None else memory_mask[rows]
                 if cache is not None:
                     cache.reorder(rows)
-            with inference(self):
+            with inference(self), torch.inference_mode():
                 hidden = self.decode(prefix.to(memory.device), memory, memory_mask, cache)
-                return few_rows(self.output_proj, hidden[:, -1])  # (N, t, D) -> (N, V)
+                logits = self.output_proj(hidden[:, -1])  # (N, t, D) -> (N, V)
+            return logits.clone()  # outside, so that it may be used in training
 
         return step
 
