@@ -29,6 +29,7 @@ from helpers.pretrained.adapters import save_adapter
 from helpers.pretrained.assistant import ADAPTERS, adapt, adapter_path, load_assistant
 from helpers.pretrained.measured import store
 from helpers.pretrained.storyteller import load_storyteller
+from helpers.training.optimizers import take_step
 
 BETA = 0.1
 # Of the preferred one: how many requests, and which answers are paired. First what is a story about
@@ -115,15 +116,10 @@ def train(model, steps, loss_of, rate, precision="bf16"):
     losses, start = [], time.perf_counter()
     warmup = min(30, len(steps) // 10 + 1)
     for step, batch in enumerate(steps, 1):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(step / warmup, (len(steps) - step + 1) / len(steps))
+        now = rate * min(step / warmup, (len(steps) - step + 1) / len(steps))
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
             loss = loss_of(batch)
-        loss.backward()
-        nn.utils.clip_grad_norm_(trainable, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
+        losses.append(take_step(loss, [optimizer], now, step))
         if step % 50 == 0 or step == len(steps):
             seconds = time.perf_counter() - start
             recent = sum(losses[-50:]) / len(losses[-50:])

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from helpers.machine.atomic_writes import whole_file
 from helpers.models.lora import trainable_state
 from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import take_step
 from helpers.training.training import learning_rate
 
 
@@ -107,7 +107,9 @@ def fine_tune(model, loss_of, epochs, score, settings, checkpoint):
             for batch in make():
                 state["step"] += 1
                 rate = learning_rate(state["step"], settings, total)
-                loss = _step(model, loss_of, batch, optimizer, rate, settings)
+                with torch.autocast("cpu", torch.bfloat16, enabled=settings.precision == "bf16"):
+                    loss = loss_of(model, *batch)
+                loss = take_step(loss, [optimizer], rate, state["step"], settings.clip_norm)
                 if state["step"] % 50 == 0:
                     print(f"step {state['step']} of {total}: loss {loss:.3f}", flush=True)
                 if stop.asked:
@@ -128,15 +130,3 @@ def fine_tune(model, loss_of, epochs, score, settings, checkpoint):
             print(f"epoch {state['epoch']}: {state['scores'][-1]:.4f}", flush=True)
     model.load_state_dict(state["best"], strict=False)
     return {"scores": state["scores"], "seconds": round(state["seconds"])}
-
-
-def _step(model, loss_of, batch, optimizer, rate, settings):
-    with torch.autocast("cpu", torch.bfloat16, enabled=settings.precision == "bf16"):
-        loss = loss_of(model, *batch)
-    loss.backward()
-    nn.utils.clip_grad_norm_([p for p in model.parameters() if p.requires_grad], settings.clip_norm)
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss.item()

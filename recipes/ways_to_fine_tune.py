@@ -20,6 +20,7 @@ from helpers.models.bert import TextClassifier, mean_pool
 from helpers.models.lora import add_lora
 from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.minilm import load_minilm
+from helpers.training.optimizers import take_step
 from helpers.training.training import TrainingSettings, learning_rate
 from helpers.transformer.layers import inference
 from recipes.fine_tune import batches
@@ -174,12 +175,7 @@ def trained(way, reviews, passes, test, seed):
     for step, batch in enumerate(steps, start=1):
         with torch.autocast("cpu", torch.bfloat16):
             loss = loss_of(model, *batch)
-        loss.backward()
-        nn.utils.clip_grad_norm_(trainable, 1.0)
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, settings, len(steps))
-        optimizer.step()
-        optimizer.zero_grad()
+        take_step(loss, [optimizer], learning_rate(step, settings, len(steps)), step)
     seconds = time.process_time() - start
     right = 0
     with inference(model), torch.autocast("cpu", torch.bfloat16):

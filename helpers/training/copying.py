@@ -1,11 +1,14 @@
 """A model with nothing to learn but copying: random passages that come again."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from tqdm.auto import tqdm
 
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import take_step
 
 VOCABULARY, LENGTH = 40, 40
 SHORTEST, LONGEST = 8, 18  # tokens of a passage; it differs, or positions would be enough to copy
@@ -64,12 +67,7 @@ def train_copier(seed=0, steps=STEPS, progress=True):
             periods = torch.randint(SHORTEST, LONGEST + 1, (32, 1), generator=generator)
             ids = repeated(32, periods, generator)
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-            loss.backward()
-            for optimizer in optimizers:
-                for group in optimizer.param_groups:
-                    group["lr"] = RATE * min(1.0, step / WARMUP)
-                optimizer.step()
-                optimizer.zero_grad()
+            take_step(loss, optimizers, RATE * min(1.0, step / WARMUP), step, clip_norm=math.inf)
             if stop.asked:
                 break
     return model.eval()

@@ -7,10 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 from tqdm.auto import tqdm
 
-from helpers.training.averages import MovingAverage
 from helpers.training.genres import GENRES
 from helpers.training.interruption import StopBetweenSteps
-from helpers.training.optimizers import optimizers
+from helpers.training.optimizers import moving_average, optimizers, take_step
 from helpers.transformer.layers import inference
 
 
@@ -120,7 +119,7 @@ def train_genres(
     """
     torch.manual_seed(seed)
     made = optimizers(model, "adamw", peak_rate, weight_decay=0.05)
-    average = MovingAverage(model, 0.99)
+    average = moving_average(model, 0.99)
     weights = performance_weights(windows, rows)
     n_steps, step, losses = epochs * (len(rows) // batch_size), 0, []
     with StopBetweenSteps() as stop, tqdm(total=n_steps, disable=not progress) as bar:
@@ -132,18 +131,17 @@ def train_genres(
                 )
                 rising = min(1, 10 * (step + 1) / n_steps)
                 falling = (1 + math.cos(math.pi * step / n_steps)) / 2
-                _update(model, made, loss, peak_rate * rising * falling)
                 step += 1
-                average.update(step)
+                found.append(take_step(loss, made, peak_rate * rising * falling, step))
+                average.update_parameters(model)
                 bar.update()
-                found.append(loss.item())
                 if stop.asked:
                     break
             losses.append(sum(found) / len(found))
             bar.set_postfix(loss=f"{losses[-1]:.3f}")
             if stop.asked:
                 break
-    model.load_state_dict(average.weights)
+    model.load_state_dict(average.module.state_dict())
     model.eval()
     return losses
 
@@ -165,14 +163,3 @@ def _loss(model, tables, labels, missing):
     model.train()
     logits = model(*(part[:, :longest] for part in (ids, steps, real)))
     return F.cross_entropy(logits, labels, label_smoothing=0.1)
-
-
-def _update(model, made, loss, rate):
-    """Take one training step."""
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    for optimizer in made:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        optimizer.step()
-        optimizer.zero_grad()

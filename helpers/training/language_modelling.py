@@ -6,13 +6,12 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from torch import nn
 from tqdm.auto import tqdm
 
 from helpers.machine.atomic_writes import whole_file
 from helpers.machine.fingerprints import fingerprint
 from helpers.training.interruption import StopBetweenSteps
-from helpers.training.optimizers import optimizers
+from helpers.training.optimizers import optimizers, take_step
 from helpers.training.training import History
 from helpers.transformer.fast import cross_entropy_sum
 from helpers.transformer.layers import inference
@@ -176,15 +175,9 @@ class _TextRun:
         with torch.autocast("cpu", torch.bfloat16, enabled=s.precision == "bf16"):
             logits = self.model(inputs)
         loss = cross_entropy_sum(logits.flatten(0, 1), targets.flatten()) / targets.numel()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), s.clip_norm)
         rate = s.peak_rate * _share_of_peak(self.step, s)
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
-            optimizer.zero_grad()
-        self.history.losses.append(loss.item())
+        value = take_step(loss, self.optimizers, rate, self.step, s.clip_norm)
+        self.history.losses.append(value)
 
     @cached_property
     def marks(self):  # only for checkpoints, because a long text takes a moment

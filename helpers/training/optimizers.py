@@ -1,6 +1,11 @@
-"""Which optimiser takes which weights."""
+"""One training step for every model: who takes which weights, the update, its moving average."""
+
+import contextlib
+import math
 
 import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 NAMES = ("adamw", "muon")
 
@@ -50,3 +55,91 @@ def optimizers(model, name, rate, weight_decay):
         {"params": [p for p in named.values() if p.dim() == 1], "weight_decay": 0.0},
     ]
     return [*made, torch.optim.AdamW(groups, rate, betas=(0.9, 0.98), fused=True)]
+
+
+def take_step(loss, optimizers, rate, step, clip_norm=1.0, value=None):
+    """Take one training step: gradients, clipped; the learning rate; the update; zeros again.
+
+    Parameters
+    ----------
+    loss : scalar Tensor
+    optimizers : list of torch.optim.Optimizer
+    rate : float
+        Learning rate of this step.
+    step : int
+        Its number, from 1, for the message if it fails.
+    clip_norm : float, default=1.0
+        Longest gradient; longer ones are shortened to it.
+    value : float, default=None
+        The loss over all processes, where several train; None means that of `loss`.
+
+    Returns
+    -------
+    value : float
+        The loss.
+
+    Raises
+    ------
+    FloatingPointError
+        If loss or gradient is no number. The weights are then those of the step before.
+    """
+    loss.backward()
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    weights = [weight for group in groups for weight in group["params"]]
+    norm = nn.utils.clip_grad_norm_(weights, clip_norm).item()
+    value = loss.item() if value is None else value
+    if not math.isfinite(value) or not math.isfinite(norm):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        raise FloatingPointError(
+            f"loss {value}, gradient norm {norm} at step {step} (learning rate {rate:.2g}). "
+            f"Training stopped; the model holds the weights of step {step - 1}. Usual causes: too "
+            f"high a rate, no warm-up, a NaN in the data."
+        )
+    for group in groups:
+        group["lr"] = rate
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
+    return value
+
+
+def moving_average(model, decay):
+    """Follow a model's weights slowly: average ← decay · average + (1 − decay) · weights.
+
+    Parameters
+    ----------
+    model : nn.Module
+    decay : float
+        0.999 remembers about a thousand steps; 0 means that no average is wanted.
+
+    Returns
+    -------
+    average : AveragedModel, or None
+        Call ``average.update_parameters(model)`` after every step.
+    """
+
+    def update(averages, weights, n):
+        # Early on the average would be mostly the random start; let it forget faster then.
+        get_ema_multi_avg_fn(min(decay, (2 + int(n)) / (11 + int(n))))(averages, weights, n)
+
+    return AveragedModel(model, multi_avg_fn=update) if decay else None
+
+
+def copy_of(model):
+    """Copy a model's weights and buffers, detached: a dictionary of names and Tensors."""
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+@contextlib.contextmanager
+def holding(model, average):
+    """Let a `model` hold its `average`, unless that is None, inside the block only."""
+    if average is None:
+        yield
+        return
+    own = copy_of(model)
+    model.load_state_dict(average.module.state_dict())
+    try:
+        yield
+    finally:
+        model.load_state_dict(own)

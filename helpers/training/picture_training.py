@@ -1,19 +1,16 @@
 """Training of picture classifiers: augmentation, and one loop for a ViT and a CNN alike."""
 
-import contextlib
 import math
 import time
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 from tqdm.auto import tqdm
 
 from helpers.data.clothes import as_input
 from helpers.machine.processes import Processes
-from helpers.training.averages import MovingAverage
 from helpers.training.interruption import StopBetweenSteps
-from helpers.training.optimizers import optimizers
+from helpers.training.optimizers import holding, moving_average, optimizers, take_step
 
 WARMUP = 0.05  # share of the training in which the learning rate rises
 
@@ -178,7 +175,7 @@ class _Run:
         self.processes = Processes(next(model.parameters()).device)
         self.forward = self.processes.wrap(model)
         self.optimizers = made
-        self.average = MovingAverage(model, average_decay) if average_decay else None
+        self.average = moving_average(model, average_decay)
         self.step = 0
 
     def run(self, batches, epochs, seconds, after_epoch, progress):
@@ -195,23 +192,15 @@ class _Run:
                     bar.update(done - before)
                     if self.processes.any(done >= 1 or stop.asked):
                         break
-                losses.append(self.mean(found))
+                losses.append(sum(found) / len(found))
                 bar.set_postfix(loss=f"{losses[-1]:.3f}")
                 if after_epoch:
-                    with self.average.in_place() if self.average else contextlib.nullcontext():
+                    with holding(self.model, self.average):
                         after_epoch(len(losses), losses[-1])
         if self.average:
-            self.model.load_state_dict(self.average.weights)
+            self.model.load_state_dict(self.average.module.state_dict())
         self.model.eval()
         return losses
-
-    def mean(self, losses):
-        value = self.processes.mean(torch.stack(losses).mean())
-        if not math.isfinite(value):
-            raise FloatingPointError(
-                f"loss {value} after {self.step} steps. Usual cause: too high a learning rate."
-            )
-        return value
 
     def train_step(self, images, labels, done):
         """Take one step, `done` the share of the training before it; returns the loss."""
@@ -224,14 +213,9 @@ class _Run:
         loss = F.cross_entropy(
             logits.float(), labels.to(device), label_smoothing=self.label_smoothing
         )
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
-            optimizer.zero_grad()
+        value = self.processes.mean(loss.detach().clone())
+        take_step(loss, self.optimizers, rate, self.step + 1, value=value)
         self.step += 1
         if self.average:
-            self.average.update(self.step)
-        return loss.detach()
+            self.average.update_parameters(self.model)
+        return value

@@ -1,19 +1,17 @@
-"""Training, once for every model of the course: settings, learning rate, loop."""
+"""Training of models that map pairs of texts: settings, learning rate, loop."""
 
-import contextlib
 import math
 import time
 from dataclasses import asdict, dataclass, field
 
 import torch
-from torch import nn
 from tqdm.auto import tqdm
 
 from helpers.machine.processes import Processes
-from helpers.training.averages import MovingAverage, copy_of
 from helpers.training.batches import pad_batch, token_batches
 from helpers.training.checkpoints import Checkpoint, random_states, set_random_states
 from helpers.training.interruption import StopBetweenSteps
+from helpers.training.optimizers import copy_of, holding, moving_average, take_step
 from helpers.transformer.fast import bf16_pays, cross_entropy_sum
 
 
@@ -270,8 +268,7 @@ class _Run:
             fused=True,
         )
         self.step, self.epoch, self.batch, self.history = 0, 0, 0, History()
-        decay = settings.average_decay
-        self.average = MovingAverage(model, decay) if decay else None
+        self.average = moving_average(model, settings.average_decay)
         self.best = None  # (score, weights)
         self.encoded = None  # the pairs of the current epoch, where `encode` makes them
         self.total = self.bf16 = None  # known from the start on, or from the checkpoint
@@ -304,7 +301,7 @@ class _Run:
         if self.best:
             self.model.load_state_dict(self.best[1])
         elif self.average:
-            self.model.load_state_dict(self.average.weights)
+            self.model.load_state_dict(self.average.module.state_dict())
         self.model.eval()
 
     def stopping(self):
@@ -354,28 +351,17 @@ class _Run:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             loss, _ = batch_loss(self.forward, src_ids, tgt_ids, s.pad_id, s.label_smoothing)
             loss = loss * (self.processes.world / n_tokens)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), s.clip_norm)
-        value = self.processes.mean(loss.detach())
-        if not math.isfinite(value) or not math.isfinite(norm.item()):
-            self.optimizer.zero_grad()
-            raise FloatingPointError(
-                f"loss {value}, gradient norm {norm.item()} at step {self.step + 1} (learning rate "
-                f"{rate:.2g}). Training stopped; the model holds the weights of step {self.step}. "
-                f"Usual causes: too high a rate, no warm-up, a NaN in the data."
-            )
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        value = self.processes.mean(loss.detach().clone())
+        clip = s.clip_norm
+        take_step(loss, [self.optimizer], rate, self.step + 1, clip, value)
         self.step += 1
         if self.average:
-            self.average.update(self.step)
+            self.average.update_parameters(self.model)
         return value
 
     def validate(self):
         """Score the weights and keep the best; returns False if a second press ended it."""
-        with self.average.in_place() if self.average else contextlib.nullcontext():
+        with holding(self.model, self.average):
             try:
                 with self.stop.protect(False):
                     loss, score = self.measure()
@@ -407,7 +393,7 @@ class _Run:
             {
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
-                "average": self.average.weights if self.average else None,
+                "average": self.average.state_dict() if self.average else None,
                 "best": self.best,
                 "step": self.step,
                 "epoch": self.epoch,
@@ -424,7 +410,7 @@ class _Run:
         self.optimizer.load_state_dict(state["optimizer"])
         self.model.load_state_dict(state["model"])
         if self.average:
-            self.average.weights = state["average"]
+            self.average.load_state_dict(state["average"])
         self.best = state["best"]
         self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
         self.total, self.bf16, self.encoded = state["total"], state["bf16"], state["epoch_pairs"]
