@@ -54,7 +54,7 @@ class-view: $(SLIDES_STAMP)
 
 # The proxy comes from npm, so node has to be there.
 class-test: $(HUB)/.installed
-	OMP_NUM_THREADS=1 $(HUB)/bin/python teaching/hub/trial.py --learners $(or $(LEARNERS),4) \
+	OMP_NUM_THREADS=1 $(HUB)/bin/python -m teaching.hub.trial --learners $(or $(LEARNERS),4) \
 		--proxy $(HUB)/node_modules/.bin/configurable-http-proxy
 
 grade: $(STAMP)

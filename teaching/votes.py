@@ -211,9 +211,13 @@ class Progress(_Json):
 
     def post(self):
         """Take one learner's state."""
+        self.take()
+
+    def take(self, name=None):
+        """Keep the state under a `name`, or under the one that came with it."""
         said = self.body()
         try:
-            self.source.take(str(said["name"])[:80], said["state"])
+            self.source.take(name or str(said["name"])[:80], said["state"])
         except (ValueError, TypeError, KeyError, AttributeError):
             raise tornado.web.HTTPError(400, "expected a name and a progress") from None
         self.write({"counted": True})

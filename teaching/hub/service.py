@@ -1,90 +1,19 @@
-"""The class view as a service of a JupyterHub: it pulls the progress of the hub's users.
+"""The class view as a service of a JupyterHub: learners' notebooks send their progress to it.
 
-Only teachers get in, by the hub's own roles; a learner is refused. Counts by default, names on
-request, and nothing is stored: whose server sleeps is counted as they were last seen, as long as
-this process runs.
+Teachers get in by the hub's own roles; a learner is refused. A notebook says who it is by the
+token that the hub gave its server, so nobody can send for somebody else, and the service needs no
+right to look into anybody's server. Nothing is stored.
 """
 
 import asyncio
-import json
 import os
-import sys
-import time
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import tornado.web
-from jupyterhub.services.auth import HubOAuthCallbackHandler, HubOAuthenticated
+from jupyterhub.services.auth import HubAuthenticated, HubOAuthCallbackHandler, HubOAuthenticated
 from jupyterhub.utils import url_path_join
-from users import Users, is_awake
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from helpers.exercises.progress import FILE, understood  # noqa: E402
-from teaching import view  # noqa: E402
-
-FRESH = 2.0  # seconds for which an answer serves everybody who asks
-
-
-class Hub:
-    """The progress of a hub's users.
-
-    Parameters
-    ----------
-    api, proxy : str
-        Where the hub's interface and its users' servers are.
-    token : str
-        The service's own.
-    teachers : set of str
-        Who isn't counted.
-    """
-
-    def __init__(self, api, proxy, token, teachers=()):
-        self.users, self.teachers = Users(api, proxy, token), set(teachers)
-        self.states, self.note, self.pulled = {}, "", -FRESH
-        self.lock = asyncio.Lock()
-
-    async def pull(self):
-        """Ask every server for its learner's progress.
-
-        Returns
-        -------
-        states : dict of str to dict
-            By user.
-        note : str
-            What is missing or may be old.
-        """
-        async with self.lock:
-            if time.monotonic() - self.pulled > FRESH:
-                await self._pull()
-                self.pulled = time.monotonic()
-        return self.states, self.note
-
-    async def _pull(self):
-        users = {
-            user["name"]: user
-            for user in await self.users.all()
-            if user["name"] not in self.teachers
-        }
-        running = {name: user for name, user in users.items() if is_awake(user)}
-        found = await asyncio.gather(*(self._progress(user) for user in running.values()))
-        answers = dict(zip(running, found, strict=True))
-        silent = sorted(name for name, state in answers.items() if state is None)
-        known = {name: state for name, state in self.states.items() if name in users}
-        asleep = [name for name in known if name not in running]
-        self.states = known | {name: state for name, state in answers.items() if state is not None}
-        notes = [f"{len(asleep)} have left and are counted as last seen"] if asleep else []
-        notes += [f"{len(silent)} servers don't answer"] if silent else []
-        self.note = ", ".join(notes)
-
-    async def _progress(self, user):
-        """Read one learner's file; nothing in it yet is an answer too, and None is none."""
-        try:
-            return understood(json.loads(await self.users.read(user, FILE)))
-        except FileNotFoundError:
-            return understood({"exercises": {}, "questions": {}})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None
+from teaching import view, votes
 
 
 class Page(HubOAuthenticated, view.Page):
@@ -104,44 +33,61 @@ class Data(HubOAuthenticated, view.Data):
         """Send them."""
         await super().get()
 
-    @tornado.web.authenticated
     def post(self):
         """Refuse: here nothing is pasted."""
-        super().post()
+        raise tornado.web.HTTPError(405)
 
 
-def make_app(source, prefix):
+class Progress(HubAuthenticated, votes.Progress):
+    """Where a learner's notebooks leave their progress.
+
+    Parameters
+    ----------
+    source : view.Pasted
+    teachers : set of str
+        Who isn't counted.
+    """
+
+    hub_scopes = None  # every user of this hub
+
+    @tornado.web.authenticated
+    def post(self):
+        """Take the state of whoever the token belongs to."""
+        name = self.current_user["name"]
+        if name not in self.teachers:
+            self.take(name)
+
+
+def make_app(prefix, teachers=()):
     """Make the service's web application.
 
     Parameters
     ----------
-    source : Hub
     prefix : str
         Where the hub has put it.
+    teachers : iterable of str, default=()
 
     Returns
     -------
     app : tornado.web.Application
     """
+    source = view.Pasted()
     app = view.make_app(source, prefix, Page, Data)
     app.settings["cookie_secret"] = os.urandom(32)
+    given = {"source": source, "teachers": set(teachers)}
     back = url_path_join(prefix, "oauth_callback")
-    app.add_handlers(".*", [(back, HubOAuthCallbackHandler)])
+    app.add_handlers(
+        ".*", [(f"{prefix}progress", Progress, given), (back, HubOAuthCallbackHandler)]
+    )
     return app
 
 
 async def serve():
     """Serve where the hub expects it."""
-    environment = os.environ
-    source = Hub(
-        environment["JUPYTERHUB_API_URL"],
-        environment["COURSE_PROXY"],
-        environment["JUPYTERHUB_API_TOKEN"],
-        filter(None, environment.get("COURSE_TEACHERS", "").split(",")),
-    )
-    host, _, port = environment["JUPYTERHUB_SERVICE_URL"].partition("//")[2].partition(":")
-    app = make_app(source, environment["JUPYTERHUB_SERVICE_PREFIX"])
-    app.listen(int(port.strip("/")), environment.get("COURSE_VIEW_LISTEN", host))
+    where = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
+    teachers = filter(None, os.environ.get("COURSE_TEACHERS", "").split(","))
+    app = make_app(os.environ["JUPYTERHUB_SERVICE_PREFIX"], teachers)
+    app.listen(where.port, os.environ.get("COURSE_VIEW_LISTEN", where.hostname))
     await asyncio.Event().wait()
 
 
