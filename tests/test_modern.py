@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.models.gpt import GPT, GPTCache, GPTConfig, gpt2_state
-from helpers.models.modern import RMSNorm, SwiGLU, llama_state
+from helpers.models.llama import llama_state
+from helpers.models.modern import RMSNorm, SwiGLU
 
 SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
 TODAY = {"positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "norm": "rms"}

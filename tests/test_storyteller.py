@@ -24,7 +24,7 @@ def test_a_text_comes_back_as_it_was(teller, text):
 
 @pytest.mark.parametrize("nothing", ["", None, 3])
 def test_nothing_is_no_beginning(teller, nothing):
-    with pytest.raises(ValueError, match="a story needs a beginning"):
+    with pytest.raises(ValueError, match="there has to be a beginning"):
         teller.generate(nothing)
 
 

@@ -18,7 +18,7 @@ from helpers.transformer.attention import (
     scaled_dot_product_attention,
 )
 from helpers.transformer.cache import KeyValueCache
-from helpers.transformer.fast import fused_attention, rotated
+from helpers.transformer.fast import grouped_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.positions import LearnedPositions
@@ -58,6 +58,11 @@ class GPTConfig:
     norm_first : bool, default=True
         Pre-norm as in GPT-2, or post-norm as in the paper and the first GPT; see `Residual`.
     norm_eps : float, default=1e-5
+    attention_bias : bool, default=True
+        Whether the four projections of attention add a bias; Llama's don't.
+    rotary_base : float, default=10000.0
+        See `positions.rotate_positions`. A larger base turns the slow features more slowly, for
+        longer texts.
 
     Raises
     ------
@@ -79,6 +84,8 @@ class GPTConfig:
     norm: str = "layer"
     norm_first: bool = True
     norm_eps: float = 1e-5
+    attention_bias: bool = True
+    rotary_base: float = 10000.0
 
     def __post_init__(self):
         for name, choices in CHOICES.items():
@@ -101,6 +108,10 @@ class CausalSelfAttention(MultiHeadAttention):
         Heads of keys and values, each shared by ``n_heads / n_kv_heads`` heads of queries.
     rotary : bool, default=False
         Rotate queries and keys by their positions.
+    bias : bool, default=True
+        Whether the projections add a bias.
+    base : float, default=10000.0
+        Of the rotation; see `positions.rotate_positions`.
 
     Source
     ------
@@ -108,9 +119,12 @@ class CausalSelfAttention(MultiHeadAttention):
     arXiv:2104.09864, section 3.4.2.
     """
 
-    def __init__(self, d_model, n_heads, n_kv_heads=None, rotary=False):
+    def __init__(self, d_model, n_heads, n_kv_heads=None, rotary=False, bias=True, base=10000.0):
         super().__init__(d_model, n_heads, d_kv=d_model // n_heads * (n_kv_heads or n_heads))
-        self.n_kv_heads, self.rotary = n_kv_heads or n_heads, rotary
+        self.n_kv_heads, self.rotary, self.base = n_kv_heads or n_heads, rotary, base
+        if not bias:
+            for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
+                linear.bias = None
 
     def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
         """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
@@ -119,26 +133,25 @@ class CausalSelfAttention(MultiHeadAttention):
         else:
             heads, n = cache.project_together(self, query), self.n_kv_heads
             qk, v = heads[:, :-n], heads[:, -n:]
-            qk = rotated(qk, cache.length) if self.rotary else qk
+            qk = rotated(qk, cache.length, self.base) if self.rotary else qk
             q, k = qk[:, :-n], qk[:, -n:]
             k, v = cache.append(k, v)  # the cache holds only n_kv_heads of them
-        if self.n_kv_heads != self.n_heads:
-            k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, 1) for x in (k, v))
         if need_weights:
+            k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, 1) for x in (k, v))
             context, weights = scaled_dot_product_attention(q, k, v, mask)
         else:
-            context, weights = fused_attention(q, k, v, mask), None
+            context, weights = grouped_attention(q, k, v, mask), None
         return self.out_proj(self.merge_heads(context)), weights
 
     def project_query(self, query):
         """Apply W_Q and the rotation, (B, T, D) -> (B, H, T, K)."""
         q = super().project_query(query)
-        return rotated(q) if self.rotary else q
+        return rotated(q, base=self.base) if self.rotary else q
 
     def project_key_value(self, key, value):
         """Apply W_K and W_V, (B, S, D) -> (B, n_kv_heads, S, K) each; keys are rotated too."""
         k, v = super().project_key_value(key, value)
-        return (rotated(k) if self.rotary else k), v
+        return (rotated(k, base=self.base) if self.rotary else k), v
 
 
 class GPTLayer(nn.Module):
@@ -158,7 +171,12 @@ class GPTLayer(nn.Module):
         c, gated = config, config.activation == "swiglu"
         d_ff = c.d_ff or round(c.d_model * (8 / 3 if gated else 4))
         self.self_attention = CausalSelfAttention(
-            c.d_model, c.n_heads, c.n_kv_heads, c.positions == "rotary"
+            c.d_model,
+            c.n_heads,
+            c.n_kv_heads,
+            c.positions == "rotary",
+            c.attention_bias,
+            c.rotary_base,
         )
         self.feed_forward = (
             SwiGLU(c.d_model, d_ff) if gated else FeedForward(c.d_model, d_ff, c.activation)

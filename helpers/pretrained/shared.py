@@ -65,13 +65,14 @@ def main(arguments=None):
     ----------
     arguments : list of str, default=None
     """
-    from helpers.pretrained import storyteller, translator
+    from helpers.pretrained import smollm, storyteller, translator
 
     parser = argparse.ArgumentParser(prog="python -m helpers.pretrained.shared")
     parser.add_argument("folder", help="where kernels will find them")
     folder = parser.parse_args(arguments).folder
     write(translator.load_translator().model, translator.TRANSLATOR, folder)
     write(storyteller.load_storyteller().model, storyteller.STORYTELLER, folder)
+    smollm.convert_for_all(folder)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,74 @@ def joined(linears):
     return lambda x: F.linear(x, weight.t(), bias)
 
 
+def one_row(weight, x):
+    """The same as ``F.linear(x, weight)`` for a single vector, quicker on some processors.
+
+    To multiply a matrix by one vector, a CPU does little but read the matrix. PyTorch's routine for
+    it reads 11 GB a second on an AMD processor. Cut into eight matrices that are multiplied
+    together, with the vector stored as a column, it reads 20 GB a second, as much as the memory
+    gives.
+
+    Parameters
+    ----------
+    weight : Tensor of shape (N, K)
+    x : Tensor of shape (..., K)
+        All dimensions but the last are 1.
+
+    Returns
+    -------
+    x : Tensor of shape (..., N)
+    """
+    n_rows, width = weight.shape
+    if n_rows % 8:
+        return F.linear(x, weight)
+    column = x.reshape(1, width).t().expand(8, -1, -1)  # (8, K, 1), one vector in memory
+    return torch.bmm(weight.unflatten(0, (8, -1)), column).view(*x.shape[:-1], n_rows)
+
+
+class OneRowLinear(nn.Linear):
+    """The same as ``nn.Linear`` without bias, with `one_row` for a single vector in inference."""
+
+    @classmethod
+    def like(cls, linear):
+        """Make one with the weights of `linear`, an nn.Linear without bias."""
+        made = cls(linear.in_features, linear.out_features, bias=False, device="meta")
+        made.weight = linear.weight
+        return made
+
+    def forward(self, x):
+        """Map (..., in_features) to (..., out_features)."""
+        alone = x.numel() == self.in_features and x.dtype == torch.float32
+        if alone and x.device.type == "cpu" and not torch.is_grad_enabled():
+            return one_row(self.weight, x)
+        return super().forward(x)
+
+
+def grouped_attention(query, key, value, mask=None):
+    """The same as `fused_attention` with each head of keys repeated for its heads of queries.
+
+    Queries that share their keys become rows of one head, so nothing is copied. Measured for one
+    query and 1,000 keys, 9 heads of queries and 3 of keys: half the time in 32 bits, a fifth in 16.
+
+    Parameters
+    ----------
+    query : Tensor of shape (B, H, T, K)
+    key, value : Tensor of shape (B, n_kv_heads, S, K)
+    mask : bool Tensor broadcastable to (T, S), default=None
+
+    Returns
+    -------
+    context : Tensor of shape (B, H, T, K)
+    """
+    n_shared = query.shape[1] // key.shape[1]
+    if n_shared == 1:
+        return fused_attention(query, key, value, mask)
+    rows = query.unflatten(1, (-1, n_shared)).flatten(2, 3)  # (B, n_kv_heads, n_shared · T, K)
+    mask = None if mask is None else mask.repeat(n_shared, 1)
+    context = fused_attention(rows, key, value, mask)
+    return context.unflatten(2, (n_shared, -1)).flatten(1, 2)
+
+
 class GrowingTensor:
     """The same as ``past = torch.cat([past, new], dim=2)`` at every decoding step.
 
@@ -185,6 +253,8 @@ def rotated(x, start=0, base=10000.0):
     -------
     rotated : Tensor of shape (..., T, K)
     """
+    if x.dtype in (torch.bfloat16, torch.float16):
+        return rotated(x.float(), start, base).to(x.dtype)
     if start < 0 or x.dtype not in (torch.float32, torch.float64):
         return rotate_positions(x, start, base)
     end = start + x.shape[-2]

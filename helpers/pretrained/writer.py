@@ -1,0 +1,203 @@
+"""What everything that continues a text can do: encode, write, score, show its attention."""
+
+import itertools
+
+import torch
+
+from helpers.pretrained.attended import Attention
+from helpers.training.language_modelling import bits_per_byte, nats_of_text
+from helpers.transformer import decoding
+from helpers.transformer.layers import inference
+
+NEVER = -1  # no token has this id, so nothing ends a text but its length
+
+
+class Writer:
+    """A decoder and its byte-level tokenizer: a beginning in, a continuation out.
+
+    Parameters
+    ----------
+    model : GPT
+    tokenizer : tokenizers.Tokenizer
+    card : dict, default=None
+        What is known of the training.
+    """
+
+    def __init__(self, model, tokenizer, card=None):
+        self.model, self.tokenizer, self.card = model.eval(), tokenizer, card or {}
+        # Whoever types <|end|> means seven characters, not the end of a conversation.
+        tokenizer.encode_special_tokens = True
+
+    def __repr__(self):
+        n_parameters = sum(p.numel() for p in self.model.parameters())
+        n_pieces = self.model.config.vocab_size
+        return f"{type(self).__name__}({n_parameters:,} parameters, {n_pieces:,} pieces)"
+
+    def encode(self, text):
+        """Turn a text into ids of shape (T,).
+
+        Raises
+        ------
+        ValueError
+            If `text` is empty or no string.
+        """
+        if not isinstance(text, str) or not text:
+            raise ValueError(
+                f"there has to be a beginning: a text of at least one letter, not {text!r}."
+            )
+        return torch.tensor(self.tokenizer.encode(text).ids)
+
+    def decode(self, ids):
+        """Turn ids of shape (T,) back into text."""
+        return self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=False)
+
+    def tokens(self, ids):
+        """Show each piece of ids (T,) as text; what is half a character shows as ``�``."""
+        return [self.decode([i]) for i in ids]
+
+    def generate(
+        self, prompt, n_tokens=100, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True
+    ):
+        """Continue a text.
+
+        Parameters
+        ----------
+        prompt : str
+        n_tokens : int, default=100
+            Pieces to append; the text may outgrow the model's context.
+        temperature : float, default=0.8
+            0 chooses the likeliest piece every time; see `decoding.sample`.
+        top_k, top_p : int and float, default=None and 0.95
+            See `decoding.top_k_filter` and `decoding.top_p_filter`.
+        seed : int, default=None
+            The same seed gives the same text.
+        cached : bool, default=True
+            Keep keys and values, which changes nothing but the time.
+
+        Returns
+        -------
+        text : str
+            Prompt and continuation.
+
+        Raises
+        ------
+        ValueError
+            If the prompt is empty or a setting is out of range.
+        """
+        ids = self.encode(prompt)
+        chosen = self.choose(ids, temperature, top_k, top_p, seed, cached)
+        return self.decode([*ids, *itertools.islice(chosen, n_tokens)])
+
+    def stream(self, prompt, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
+        """Continue a text without end, for a loop that stops when it likes.
+
+        Parameters
+        ----------
+        prompt, temperature, top_k, top_p, seed, cached
+            As in `generate`, which writes the same text with the same seed.
+
+        Yields
+        ------
+        text : str
+            What one more piece adds. A letter that takes several pieces comes with its last one.
+        """
+        pending = []
+        for token_id in self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached):
+            pending.append(token_id)
+            text = self.decode(pending)
+            if not text.endswith("�"):
+                pending = []
+                yield text
+
+    def choose(self, ids, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
+        """Choose one next token after the other.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (T,)
+            What is there already.
+        temperature, top_k, top_p, seed, cached
+            As in `generate`.
+
+        Yields
+        ------
+        token_id : int
+        """
+        step = self.model.decoder_step(ids[None, -self.model.config.max_len :], cached)
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        prefix = torch.tensor([[NEVER]])
+
+        def newest(_, rows=None):
+            return step(prefix, rows)
+
+        while True:
+            if temperature == 0:
+                (chosen,) = decoding.greedy(newest, 1, NEVER, NEVER, 1)
+            else:
+                dials = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+                (chosen,) = decoding.sample(
+                    newest, 1, NEVER, NEVER, 1, **dials, generator=generator
+                )
+            prefix = torch.cat([prefix, torch.tensor([chosen])], dim=1)
+            yield chosen[0]
+
+    def next_tokens(self, prompt, k=5):
+        """List the likeliest next pieces.
+
+        Parameters
+        ----------
+        prompt : str
+        k : int, default=5
+
+        Returns
+        -------
+        pieces : list of (str, float)
+            Text and probability, likeliest first.
+        """
+        best = self._log_probs(self.encode(prompt))[-1].exp().topk(k)
+        return list(zip(self.tokens(best.indices), best.values.tolist(), strict=True))
+
+    def log_probability(self, prompt, continuation):
+        """Compute how likely the model finds a continuation, whatever its length.
+
+        Parameters
+        ----------
+        prompt, continuation : str
+            Each is cut into pieces by itself.
+
+        Returns
+        -------
+        log_prob : float
+            Natural logarithm of the probability that exactly these pieces come next.
+        """
+        before, after = self.encode(prompt), self.encode(continuation)
+        log_probs = self._log_probs(torch.cat([before, after[:-1]]))
+        return log_probs[len(before) - 1 :].gather(1, after[:, None]).sum().item()
+
+    def _log_probs(self, ids):
+        """Compute the log-probabilities of every next token, (T,) -> (T, V)."""
+        with inference(self.model):
+            return self.model(ids[None])[0].log_softmax(-1)
+
+    def attend(self, text):
+        """Read a text and show where every head of every layer looked; an `Attention`."""
+        ids = self.encode(text)
+        tokens = self.tokens(ids)
+        maps = {"decoder": (self.model.attention_maps(ids[None])[0], tokens, tokens)}
+        return Attention(maps, [], tokens)
+
+    def bits_per_byte(self, text):
+        """Measure how surprising a text is to the model, in bits per byte; lower is better.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        bits : float
+            About 8 for a model that knows nothing.
+        """
+        # The text stands at the beginning of a paragraph, so a line break comes before it.
+        ids = torch.cat([self.encode("\n"), self.encode(text)])
+        return bits_per_byte(nats_of_text(self.model, ids, self.model.config.max_len), text)

