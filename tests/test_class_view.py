@@ -90,9 +90,9 @@ def test_names_are_given_on_request_only():
 
 
 def test_votes_count_options_and_put_numbers_into_bars():
-    guesses = ["ten", "ten", "hundred"]
+    guesses = ["two", "two", "four"]
     lines = [
-        line(predictions={"loop_against_matrix": {"guess": guess, "confidence": "sure"}})
+        line(predictions={"twice_the_length": {"guess": guess, "confidence": "sure"}})
         for guess in guesses
     ]
     (vote,) = tally.votes(tally.read_lines("\n".join(lines))[0])

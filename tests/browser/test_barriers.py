@@ -20,8 +20,8 @@ sentence = "Un chien noir court."
     "model_map(translator.trace(sentence))",
     "attention_view(translator.attend(sentence))",
     "MaskBuilder()",
-    "exercises.predict('loop_against_matrix')",
-    "exercises.reveal('loop_against_matrix', measured='hundred')",
+    "exercises.predict('twice_the_length')",
+    "exercises.reveal('twice_the_length', measured='four')",
     "exercises.quiz('shapes_in_the_paper')",
     "exercises.warm_up(4)",
     "display(exercises.heading('causal_mask'))\n"

@@ -148,8 +148,10 @@ EXERCISES = [
     Exercise(
         name="scaled_scores",
         title="scaled scores",
-        task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any leading dimensions, so swap only the last two, with key.transpose(-2, -1); .T would reverse all of them.",
-        minutes=4, difficulty=2, importance=5,
+        task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any leading dimensions, so swap only the last two.",
+        pytorch="`torch.zeros(2, 3, 4).transpose(-2, -1)` swaps the last two dimensions: (2, 4, 3). `x.T` would reverse all of them. `x.shape[-1]` is the size of the last dimension.",
+        then="Section 2 mends model B with it.",
+        minutes=3, difficulty=2, importance=5,
         reference=scaled_scores,
         plain=_scores,
         draw=draw_scores,
@@ -177,9 +179,8 @@ EXERCISES = [
     Exercise(
         name="suspiciously_good",
         title="find the bug: suspiciously good",
-        task="Every word is supposed to attend to itself and to earlier words only. Read the "
-             "printed weights, then fix the two mistakes: one in which words are allowed, one in "
-             "where the mask is applied.",
+        task="Every word is supposed to attend to itself and to earlier words only. There are two "
+             "mistakes, and the printed weights show both. Find them and fix them.",
         minutes=4,
         difficulty=3,
         importance=5,
@@ -278,7 +279,9 @@ EXERCISES = [
         name="scaled_dot_product_attention",
         title="scaled dot-product attention",
         task="Return the context and the weights. If there is a mask, it is True where a query is allowed to attend; here every query is allowed to attend to something.",
-        minutes=10, difficulty=3, importance=5,
+        pytorch="`torch.tensor([1., 2.]).masked_fill(torch.tensor([False, True]), -math.inf)` is a new tensor, [1., -inf]. `return a, b` returns two results.",
+        then="The next cell puts it into every layer of the translator.",
+        minutes=9, difficulty=3, importance=5,
         reference=attention.scaled_dot_product_attention,
         plain=_attention,
         draw=draw_attention,
@@ -316,7 +319,9 @@ EXERCISES = [
         name="causal_mask",
         title="causal mask",
         task="Return a (length, length) boolean matrix whose row t is True up to and including column t.",
-        minutes=4, difficulty=1, importance=5,
+        pytorch="`torch.ones(2, 2).tril()` keeps the lower triangle: [[1, 0], [1, 1]]. `.bool()` turns 1 into True and 0 into False.",
+        then="The next cell tries to hide the future with it, and section 3's last cell puts it into the translator.",
+        minutes=3, difficulty=1, importance=5,
         reference=masks.causal_mask,
         plain=_causal,
         draw=lambda generator: [(2,), (3,), (5,)],
@@ -349,7 +354,9 @@ EXERCISES = [
         name="padding_mask",
         title="padding mask",
         task="Turn ids (B, S) into a (B, 1, 1, S) boolean mask that is True where there is a token.",
-        minutes=4, difficulty=2, importance=4,
+        pytorch="`torch.tensor([5, 0]) != 0` compares entry by entry: [True, False]. `x[:, None]` inserts a dimension of size 1 after the first: (2, 3) becomes (2, 1, 3).",
+        then="At the end of this section it runs in the translator.",
+        minutes=3, difficulty=2, importance=4,
         reference=masks.padding_mask,
         plain=_padding,
         draw=lambda generator: [

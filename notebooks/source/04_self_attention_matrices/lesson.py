@@ -1,12 +1,10 @@
 # %% [markdown]
 # # Self-attention with matrices
 #
-# In lesson 03 you compared one word's query with all the keys, in a loop. In a paragraph of 128 words, each
-# of the 128 queries is compared with 128 keys, so that's 16,384 dot products. GPT-3 would compute that many
-# in each of 96 heads in each of 96 layers, for every paragraph.
+# Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* One query
+# for the letter, a key and a value per card: that is lesson 03's attention, and it ought to be an easy exam.
 #
-# But attention became popular because it's *fast*. We don't leave out a single one of those dot products. We
-# just compute them in a different way. How much faster do you think it can get?
+# Two models sit it, five runs each. They have the same layers, start from the same numbers and see the same cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -20,11 +18,14 @@ from IPython.display import display
 from matplotlib import pyplot
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import exercises, plots
-from helpers.transformer import attention, masks
+from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
+from helpers.text.tokenization import PAD
+from helpers.transformer import attention, masks
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.model_map import model_map
 from helpers.widgets.softmax_scale import ScaleExplorer
@@ -33,80 +34,101 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, first prediction and warm-up 5 · 1 matrices 9 · 2 the square root 7 ·
-# 3 masks 25 · 4 cost and the map 4. The rest of the exercises are for home.
+# **50 minutes.** Hook and warm-up 5 · 1 matrices 9 · 2 the square root 13 · 3 masks 18 · 4 cost and the map 5.
+# The rest of the exercises are for home.
 #
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
 #
-# **If you're running late**: solve section 3's find-the-bug exercise together, aloud (three minutes saved), and leave
-# "Two interfaces in PyTorch" for home (two). People will meet the difference anyway the first time they use `nn.MultiheadAttention`. Keep ten
+# **Show** the two curves of the hook and collect explanations on the board before anybody reads on. Come back to
+# them at the end of section 2, when the learners' own scores mend model B.
+#
+# **If you're running late**: leave `padding_mask` for home (three minutes). Keep nine
 # minutes for `scaled_dot_product_attention`, because everything before it leads up to it.
 #
 # **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$
-# itself?" (at the six bar charts, before anybody reads on) · "A text twice as long: how much more time, how much more
+# itself?" (at the three curves that end section 2) · "A text twice as long: how much more time, how much more
 # memory?"
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
 # right shape, so there's no error message, but the checks point it out) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$
 # · zeroing the weights after the softmax, which sounds harmless until you change the last word.
 
-# %%
-exercises.predict("loop_against_matrix")
-
-
 # %% tags=["hide-input", "nbval-ignore-output"]
-def attend_in_a_loop(query, key, value):
-    rows = []
-    for q in query:  # one query at a time
-        scores = torch.stack([q @ k for k in key]) / math.sqrt(len(q))
-        rows.append(sum(w * v for w, v in zip(scores.softmax(0), value, strict=True)))
-    return torch.stack(rows)
+# the exam: click to see it
+WIDTH, N_CARDS = 512, 8  # of a query and a key; per exam
 
 
-def by_three_lines(query, key, value):
-    return attention.scaled_dot_product_attention(query, key, value)[0]
+def exam(score, n_steps, n_runs=5, n_letters=20, d_model=64):
+    """Train models side by side to read the digit beside a letter; the loss of each, (steps, runs)."""
+    generators = [torch.Generator().manual_seed(run) for run in range(n_runs)]
+
+    def draw(function, *size):
+        return torch.stack([function(*size, generator=g) for g in generators])
+
+    letter, digit = draw(torch.randn, n_letters, d_model), draw(torch.randn, 10, d_model)
+    w_q, w_k, w_v, answer = parameters = [
+        nn.Parameter(draw(torch.randn, *shape) / math.sqrt(shape[0]))
+        for shape in ((d_model, WIDTH), (d_model, WIDTH), (d_model, 64), (64, 10))
+    ]
+    optimiser, losses = torch.optim.Adam(parameters, lr=1e-3), []
+    run = torch.arange(n_runs)[:, None, None]
+    for _ in range(n_steps):
+        letters = draw(torch.rand, 32, n_letters).argsort(-1)[..., :N_CARDS]  # (runs, 32, 8)
+        digits = draw(torch.rand, 32, N_CARDS).mul(10).long()
+        cards = letter[run, letters] + digit[run, digits]  # (runs, 32, 8, D)
+        query = letter[run, letters[..., :1]] @ w_q[:, None]  # asks for the first card's letter
+        key, value = cards @ w_k[:, None], cards @ w_v[:, None]
+        context = score(query, key).softmax(-1) @ value  # (runs, 32, 1, 64)
+        said = (context @ answer[:, None]).flatten(0, 2)
+        loss = F.cross_entropy(said, digits[..., 0].flatten(), reduction="none")
+        loss = loss.view(n_runs, -1).mean(1)
+        optimiser.zero_grad()
+        loss.sum().backward()  # no run changes another one's gradient
+        optimiser.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
 
 
-lengths = [8, 16, 32, 64, 128]
-times = {"loop": [], "matrix": [], "fused operator": []}
-for length in lengths:
-    inputs = torch.randn(3, 1, 1, length, 64).unbind(0)  # (B, H, T, K): what fused kernels want
-    flat = [tensor[0, 0] for tensor in inputs]
-    times["loop"].append(notebook.seconds(attend_in_a_loop, *flat, repeats=2))
-    times["matrix"].append(notebook.seconds(by_three_lines, *inputs, repeats=5))
-    times["fused operator"].append(
-        notebook.seconds(F.scaled_dot_product_attention, *inputs, repeats=5)
+def divided_by(divisor):
+    return lambda query, key: query @ key.mT / divisor
+
+
+def draw_losses(runs, every=10, scale="linear"):
+    """The mean loss of each model against steps, with a band from the best to the worst run."""
+    _, ax = pyplot.subplots(figsize=(7.2, 3.8))
+    longest = max(len(losses) for losses in runs.values()) // every
+    steps = [every * (i + 0.5) for i in range(longest)]
+    means = {name: l.unflatten(0, (-1, every)).mean(1) for name, l in runs.items()}
+    curves = {n: m.mean(1).tolist() + [math.nan] * (longest - len(m)) for n, m in means.items()}
+    ax.axhline(math.log(10), color="0.6", linestyle=":")
+    ax.set_ylim(-0.15, 3.2)
+    ax.set_xscale(scale)
+    plots.labelled_lines(steps, curves, ax=ax, x_label="training steps", y_label="loss")
+    ax.annotate(
+        "guessing", (steps[-1], math.log(10)), (0, 4), textcoords="offset points", ha="right"
     )
-torch.testing.assert_close(attend_in_a_loop(*flat), by_three_lines(*flat))
-faster = times["loop"][-1] / times["matrix"][-1]
-assert faster > 20
-exercises.reveal(
-    "loop_against_matrix",
-    measured="ten" if faster < 30 else "hundred" if faster < 300 else "thousand",
-)
-print(f"at 128 words, the matrix form is {faster:.0f} times as fast as the loop on this machine")
-axes = plots.labelled_lines(
-    lengths,
-    {name: [1000 * t for t in ts] for name, ts in times.items()},
-    x_label="words",
-    y_label="milliseconds",
-    marker="o",
-)
-axes.set_xscale("log", base=2)
-axes.set_yscale("log")
+    for mean, line in zip(means.values(), ax.get_lines()[1:], strict=False):
+        low, high = mean.amin(1), mean.amax(1)
+        ax.fill_between(steps[: len(mean)], low, high, color=line.get_color(), alpha=0.2)
+    return ax
+
+
+model_a, model_b = exam(divided_by(math.sqrt(WIDTH)), 80), exam(divided_by(1), 80)
+assert model_a[-10:].mean() < 0.25 and model_b[-10:].mean() > 1.8
 display(
     notebook.figure(
-        axes,
-        alt="Milliseconds against the number of words, both axes logarithmic: the loop climbs steeply, "
-        "the matrix form and the fused operator stay far below it and nearly flat.",
-        width=560,
+        draw_losses({"model A": model_a, "model B": model_b}),
+        alt="Loss against training steps, five runs each. Model A falls to almost nothing within 80 steps. "
+        "Model B stays near the dotted line that marks guessing.",
+        width=640,
     )
 )
-notebook.tell(
-    """The loop does exactly the same multiplications. But it does them in thousands of tiny calls from Python,
-    and each call costs far more than the few multiplications inside it. A matrix product is a single call."""
-)
+
+# %% [markdown]
+# After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. There is a single
+# difference between them: A divides each score by 22.6 before the softmax, and B doesn't. How can one division
+# decide whether a model learns? Keep the question. In section 2 your own code will mend model B.
 
 # %%
 exercises.warm_up(4)
@@ -114,10 +136,10 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# So let's turn the six steps of lesson 03 into matrix products. Here are *the cat sleeps* and the three small
-# matrices again. The word vectors are the **rows** of a matrix $X$. In lesson 03 you multiplied one row by
-# $W_Q$ and got one query. A matrix product treats each row separately, so multiplying the whole of $X$ gives
-# one query per row.
+# In lesson 03 one word asked at a time. In a paragraph of 128 words, 128 queries meet 128 keys, and nobody wants
+# 16,384 dot products in a Python loop. Three matrix products do all of it. Here are *the cat sleeps* and the three
+# small matrices again. The word vectors are the **rows** of a matrix $X$, and a product treats each row by
+# itself: multiply one row by $W_Q$ for one query, or all of $X$ for all queries.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -128,16 +150,16 @@ w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 query, key, value = x @ w_q, x @ w_k, x @ w_v  # three times (T, D) @ (D, K) -> (T, K)
 
 # %% [markdown]
-# Next come the scores. We need the dot product of every query with every key. A matrix product multiplies
-# every row by every column, so we only have to turn the keys into columns, which is a transpose.
+# A score is the dot product of a query with a key. A matrix product multiplies every row by every *column*, which
+# is why the keys are transposed.
 
 # %%
 scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 
 # %% [markdown]
-# Look at the first row: 1, 4, 3 are the scores that you found with a pencil for *the*. The other two rows
-# belong to *cat* and *sleeps*. Scaling, softmax and mixing also work on all rows at once.
+# You know the first row: 1, 4, 3 are the scores that you found with a pencil for *the*. Scaling, softmax and
+# mixing treat all rows alike, too.
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
@@ -148,15 +170,23 @@ assert scores[0].tolist() == [1, 4, 3]
 torch.testing.assert_close(context[0], torch.tensor([1.10, 4.42, 0.85]), atol=0.005, rtol=0)
 theirs = F.scaled_dot_product_attention(query[None], key[None], value[None])[0]
 torch.testing.assert_close(context, theirs)
+slipped = (scores / math.sqrt(3)).softmax(dim=0).sum(-1)
+assert slipped.min() < 0.9 and slipped.max() > 1.2
 print("row 0 is lesson 03's context, and all rows agree with PyTorch's operator: yes")
 notebook.picture("self_attention_filling")
 
 # %% [markdown]
-# That's the whole layer, and it is equation (1) of Vaswani et al. (2017):
+# That's the whole layer, equation (1) of Vaswani et al. (2017):
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# ### Your turn (4 min)
+# Mind the `dim=-1`. With `dim=0` the softmax would run along columns, and PyTorch wouldn't complain.
+
+# %%
+exercises.quiz("shapes_in_the_paper")
+
+# %% [markdown]
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
 exercises.heading("scaled_scores")
@@ -172,53 +202,19 @@ def scaled_scores(query, key):
 exercises.check("scaled_scores", scaled_scores)
 
 # %% [markdown]
-# Here's an easy mistake to make. A softmax needs to be told which dimension to run along. We wrote `dim=-1`,
-# which means along each row. What if you write `dim=0` by mistake?
-
-# %%
-exercises.predict("softmax_along_columns")
-
-# %% tags=["hide-input"]
-try:
-    slipped = (scores / math.sqrt(3)).softmax(dim=0)
-    row_sums = [round(s, 2) for s in slipped.sum(-1).tolist()]
-    happened = "same" if torch.allclose(slipped, weights) else "silent"
-except RuntimeError:
-    happened = "error"
-exercises.reveal("softmax_along_columns", measured=happened)
-print("row sums with dim=0:", row_sums)
-assert happened == "silent" and min(row_sums) < 0.9 and max(row_sums) > 1.2
-notebook.tell(
-    """There's no error message. Now each *column* sums to 1, so the weights of some words add up to more than
-    1 and those of others to less. A model with this mistake still trains, only worse, so you might never
-    notice. That's why the checks in this lesson tell you when the softmax runs along the wrong dimension."""
-)
-
-# %% [markdown]
-# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words
-# as *columns*, so everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with
-# a softmax over rows.
-
-# %% [markdown]
-# **Pencil (2 min).** In the paper an embedding has 512 numbers and a head's query has 64. Write down all the
-# shapes for a sentence of two words, from $X$ to the output, before you answer.
-
-# %%
-exercises.quiz("shapes_in_the_paper")
-
-# %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
-# We haven't explained the square root yet. Let's leave it out and see what goes wrong. We draw random queries
-# and keys, compute the scores, and apply a softmax. With 4 entries per vector nothing strange happens: among
-# sixteen keys, the strongest one gets 43% of the weight on average. Now do the same with 512 entries, drawn
-# from exactly the same distribution.
+# Back to model B, whose queries and keys have 512 entries. Before any training they are random, and random vectors
+# are easy to make: draw a query and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector
+# the weights come out nicely spread, and the strongest key gets 43% on average. Now draw 512 entries from the
+# very same distribution.
 
 # %%
 exercises.predict("share_of_the_strongest")
 
 
 # %% tags=["hide-input"]
+# the measurement: click to see it
 def strongest(d_k, scale, draws=2000, n_keys=16):
     """Average share of the strongest key, and how much it can still be moved."""
     notebook.set_seed(1)
@@ -249,6 +245,8 @@ plots.mark_guess(axes, 512, exercises.guess("share_of_the_strongest"), side="lef
 assert abs(raw[4][0] - 0.43) < 0.02 and raw[512][0] > 0.85
 assert max(s[0] for s in scaled.values()) - min(s[0] for s in scaled.values()) < 0.06
 assert raw[512][1] < 0.35 * scaled[512][1]
+variances = {d: (lambda p: (p[0] * p[1]).sum(-1).var())(torch.randn(2, 20_000, d)) for d in widths}
+assert all(abs(v / d - 1) < 0.1 for d, v in variances.items())
 display(
     notebook.figure(
         axes,
@@ -257,14 +255,13 @@ display(
         width=560,
     )
 )
-notebook.tell("""Without the division, one key takes practically all the weight.""")
+notebook.tell(
+    """Model B starts out like that: nearly all its weight is on one card, and usually a wrong one."""
+)
 
 # %% [markdown]
-# The reason is the size of the scores. Each score is a sum of $d$ products. If the entries are independent
-# with mean 0 and variance 1, then each product has mean 0 too, and its variance is the mean of $q^2 k^2$, which is
-# $1 \cdot 1 = 1$. Variances of independent terms add up, because a product that's above average says nothing
-# about the next one. So the score has variance $d$ and is typically about $\sqrt d$ away from zero, which we can
-# measure:
+# Longer vectors make larger scores. A score is a sum of $d$ products, and when the entries are independent with
+# mean 0 and variance 1, each product has variance 1 as well. Variances of independent terms add up:
 
 # %%
 for d_k in (4, 64, 512):
@@ -272,80 +269,83 @@ for d_k in (4, 64, 512):
     print(f"d = {d_k:>3}   variance of q·k: {(q * k).sum(-1).var():.3g}")
 
 # %% [markdown]
-# At $d = 512$ a typical score is about 23 away from zero, and a softmax over numbers like 23 and −18 gives
-# practically nothing to the second. Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
+# With variance $d$, a typical score lies about $\sqrt d$ away from zero, 22.6 at $d = 512$. A softmax over numbers
+# like 23 and −18 is as good as decided. And a decided softmax can't be argued with. Nudge a losing
+# score, and its weight stays at zero; nudge the winning one, and its weight stays at 1. No change means no
+# gradient, and without a gradient model B has nothing to learn from. Such a softmax is called **saturated**.
+# Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
 #
-# Why is it a problem if one key takes all the weight? Because then the model can hardly learn. Once a weight
-# is nearly 1, nudging the scores changes almost nothing, which is another way of saying that the gradient
-# through the softmax is nearly zero. Such a softmax is called **saturated**.
-#
-# You can watch it happen in a single draw: one query and sixteen keys per width. Each bar is the weight of one key.
-# Below the bars is the gradient of the strongest weight, that is, how much it changes when we nudge its score.
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-draws = {d: (torch.randn(d) @ torch.randn(16, d).T).double() for d in (4, 64, 512)}  # q·k
-powers = {"not divided": 0, "divided by √d": 0.5}
-tops, gradients = {}, {}
-_, grid = pyplot.subplots(2, 3, figsize=(9.6, 5.4), sharey=True)
-for row, (how, power) in zip(grid, powers.items(), strict=True):
-    for ax, (d, drawn) in zip(row, draws.items(), strict=True):
-        shares = (drawn / d**power).softmax(-1)
-        best = shares.argmax().item()
-        tops[how, d] = top = shares[best].item()
-        gradients[how, d] = gradient = top * (1 - top)
-        ax.bar(range(16), shares, color=plots.PURPLE)
-        ax.set(xticks=[], yticks=[0, 0.5, 1], ylim=(0, 1.2), title=f"d = {d}, {how}")
-        ax.text(best, top + 0.03, f"{top:.2f}", ha="center", fontsize=plots.SMALLEST_TEXT)
-        ax.set_xlabel(f"gradient {gradient:.{2 if gradient > 0.005 else 9}f}")
-    row[0].set_ylabel("weight")
-by_width = (draws[512] / 512).softmax(-1).max()
-assert tops["not divided", 512] > 0.999 and round(100 * tops["divided by √d", 512]) == 27
-assert 0 < gradients["not divided", 512] < 1e-7 and gradients["divided by √d", 512] > 0.15
-assert round(100 * by_width.item()) == 7
-notebook.figure(
-    ax,
-    alt="Six bar charts of sixteen weights. Not divided, the strongest of them is 0.60 at d = 4, 0.63 at 64 and "
-    "1.00 at 512, where no other bar can be seen and the gradient is 0.000000005. Divided by the square "
-    "root of d, the same scores give 0.34, 0.18 and 0.27, all keys keep some weight, and the gradient at 512 is 0.20.",
-    width=860,
-)
-
-# %% [markdown]
-# In the last column, both charts start from the same scores. Undivided, they leave practically no gradient to learn
-# from. Divided by $\sqrt{512}$, they still prefer the same key, but it gets 27% of the weight and the gradient is 0.20.
-#
-# Why not divide by $d$ itself? That would be too much, because the variance would shrink to $1/d$. At $d = 512$ all
-# scores would be close to zero, so the softmax could hardly tell the keys apart. In this draw the strongest key would
-# get 7%, where an even share is 6%.
-#
-# With the paper's heads, which are 64 wide, saturation would be less severe than at 512. And it's a problem only at the start of training, when the entries are still independent. Later, training can make the weights as sharp as it needs
-# them to be. Try it on random vectors below. Pull their ends to make them longer, and watch the scores spread and the gradient shrink. Then drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag the dot again.
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-variances = {d: (lambda p: (p[0] * p[1]).sum(-1).var())(torch.randn(2, 20_000, d)) for d in widths}
-assert all(abs(v / d - 1) < 0.1 for d, v in variances.items())
-ScaleExplorer()
+# Try it on random vectors. Pull their ends to make them longer, and watch the scores spread and the gradient
+# shrink. Drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag it again.
 
 # %%
-exercises.quiz("why_root_d_k")
+ScaleExplorer()
+
+# %% [markdown]
+# Now mend model B with your own scores.
+
+# %%
+score = exercises.mine("scaled_scores")  # yours, once it has passed
+# score = divided_by(1)  # the switch: take away the "#", and the square root is gone
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+mended = exam(score, 80)
+display(
+    notebook.figure(
+        draw_losses({"with these scores": mended, "model B": model_b}),
+        alt="Loss against training steps: model B as before, and a model whose scores the function above computes.",
+        width=640,
+    )
+)
+print(exercises.whose("scaled_scores", did="scored"))
+
+# %% [markdown]
+# One more question about B. A gradient that is nearly zero isn't zero. What happens if we are patient and train
+# model B, undivided as it was, for 500 steps?
+
+# %%
+exercises.predict("a_patient_model_b")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+# the training: click to see it
+patient = exam(divided_by(1), 500)
+too_small = exam(divided_by(WIDTH), 160)
+last = patient[-50:].mean().item()
+exercises.reveal(
+    "a_patient_model_b", measured="late" if last < 0.5 else "stuck" if last > 2 else "half"
+)
+runs = {"model A": model_a, "model B": patient, "divided by 512": too_small}
+assert last < 0.5 and patient[100:120].mean() > 1 and 0.3 < too_small[90:110].mean() < 1.5
+display(
+    notebook.figure(
+        draw_losses(runs, scale="log"),
+        alt="Loss against training steps, on a logarithmic axis. Model A is near zero after 80 "
+        "steps, with scores divided by 512 after 160. Model B gets there only after about 500.",
+        width=640,
+    )
+)
+notebook.tell(
+    """B passes after all, several times later than A: here and there two scores come close enough to let some
+    gradient through. Dividing by 512 overdoes it, because then all cards start out with almost equal weights. And
+    the trouble can return. In large models queries and keys grow during training until the scores are huge
+    again, which is why some models normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
+)
 
 # %% [markdown]
 # ## 3. Who is allowed to attend to whom?
 #
-# A model that learns to write is trained to predict each next word. During training it's given the whole
-# sentence, so it could simply look at the word it's supposed to predict. To prevent that, a
-# word is **allowed to attend** only to itself and to earlier words. It may look at itself because what it has to
-# predict is the *next* word: at *cat* the model has read *the cat* and must say *sleeps*. We write this down as a
-# matrix of booleans, query by key, where `True` means allowed. It's called a **causal mask**.
+# A model that writes is trained to predict each next word of a sentence that it can see in full. It could simply
+# copy the answer from one place further on. To prevent that, a word is **allowed to attend** only to itself and to
+# earlier words. Itself is fine, because the word to predict is the *next* one: at *cat* the model has read *the
+# cat* and must say *sleeps*. As a matrix of booleans, query by key, this is the **causal mask**. `True` means
+# allowed.
 
 # %%
 causal = masks.causal_mask(4)
 print(causal.int())
 
 # %% [markdown]
-# ### Your turn (4 min)
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
 exercises.heading("causal_mask")
@@ -361,12 +361,15 @@ def causal_mask(length):
 exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
-# Where does the mask go? One idea is to compute the weights as always and set the forbidden ones to zero
-# afterwards, so that no word gets the value of a later word. Let's test it: we change the *last* of four words
-# and look at which of the outputs change. If the future is hidden, the first three outputs stay the same.
+# Where does the mask go? The obvious place is at the end: compute the weights as always, then set the forbidden
+# ones to zero. To test it, change the *last* of four words and see which outputs move. If the future is hidden, the
+# first three don't.
 
 
 # %%
+causal = exercises.mine("causal_mask")(4)
+
+
 def zeroed_after(x):
     weights = (x @ x.T).softmax(-1)
     return (weights * causal) @ x  # forbidden weights become 0
@@ -377,6 +380,7 @@ exercises.predict("which_outputs_move")
 
 
 # %% tags=["hide-input"]
+# the test: click to see it
 def moved(attend):
     notebook.set_seed(0)
     x = torch.randn(4, 8)
@@ -393,14 +397,13 @@ exercises.reveal(
 print("outputs that moved:", leaking.tolist())
 assert leaking.all()
 notebook.tell(
-    """All of them change, so information leaks from the future although every forbidden weight is zero. It
-    leaks through the softmax's **denominator**, which still sums over all words. That's also why the
-    remaining weights no longer sum to 1."""
+    """The future leaks, although every forbidden weight is zero. It leaks through the **denominator** of the
+    softmax, which still sums over all words, so that what remains no longer sums to 1."""
 )
 
 # %% [markdown]
-# So what should we do instead? The mask has to act *before* the softmax. If we set a forbidden score to
-# $-\infty$, it becomes $e^{-\infty} = 0$, so it adds nothing to the denominator either.
+# The mask has to act *before* the softmax. A forbidden score of $-\infty$ becomes $e^{-\infty} = 0$ and adds
+# nothing to the denominator either.
 
 
 # %%
@@ -409,17 +412,245 @@ def hidden_before(x):
     return scores.softmax(-1) @ x
 
 
-# %% tags=["hide-input"]
 print("outputs that moved:", moved(hidden_before).tolist())
+
+# %% tags=["hide-input"]
 assert moved(hidden_before).tolist() == [False, False, False, True]
 
 # %% [markdown]
-# You can run this little test on any model: change a word, and see which outputs change.
+# There's a second reason to hide words. Sentences in a batch rarely have the same length, and the shorter ones are
+# filled up with `<pad>`, which no word should attend to. A **padding mask** takes care of it, and a logical *and*
+# joins it to the causal one.
+
+# %%
+token_ids = torch.tensor([[5, 8, 6, 7], [9, 4, 0, 0]])  # (B=2, S=4), the id of <pad> is 0
+padding = masks.padding_mask(token_ids, pad_id=0)  # (B, 1, 1, S)
+both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
+print(both[1, 0].int())
+
+# %% [markdown]
+# The two dimensions of size 1 stand for heads (lesson 06) and queries, which all skip the same padded keys.
 #
-# ### Your turn: find the bug (4 min)
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("padding_mask")
+
+
+# %%
+def padding_mask(token_ids, pad_id):
+    """(B, S) -> (B, 1, 1, S) bool, True = allowed to attend"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("padding_mask", padding_mask)
+
+# %% [markdown]
+# ### Your turn (9 min)
 #
-# Somebody wrote the function below and is pleased that the training loss is so low. It has two mistakes.
-# The print-out shows the weights of four words.
+# Everything together, from an empty function: scores, square root, mask, softmax, mixture.
+
+# %% tags=["hide-input"]
+exercises.heading("scaled_dot_product_attention")
+
+
+# %%
+def scaled_dot_product_attention(query, key, value, mask=None):
+    """(..., T, K), (..., S, K), (..., S, D_v) -> context (..., T, D_v), weights (..., T, S)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
+
+# %% [markdown]
+# A trained model is a stricter examiner. The next cell puts your three functions into all nine attention layers of
+# the course's translator, which then reads twenty captions of different lengths. Two switches wait for you.
+
+
+# %% tags=["hide-input"]
+# two broken versions for the switches: click to see them
+def undivided(query, key, value, mask=None):
+    return attention.scaled_dot_product_attention(
+        query * math.sqrt(query.shape[-1]), key, value, mask
+    )
+
+
+def zeroed(query, key, value, mask=None):
+    weights = attention.scaled_dot_product_attention(query, key, value)[1] * mask
+    return weights @ value, weights
+
+
+# %%
+attend = exercises.mine("scaled_dot_product_attention")  # yours, once it has passed
+# attend = undivided  # the first switch: no square root
+# attend = zeroed  # the second: the mask acts after the softmax
+
+# %% tags=["hide-input"]
+# the translator on these functions: click to see how they are put in
+translator = load_translator()
+model, tokenizer = translator.model, translator.tokenizer
+hide_padding, hide_future = exercises.mine("padding_mask"), exercises.mine("causal_mask")
+src = translator.encode([french for french, _ in CAPTIONS])  # (B, S), padded
+rows = [tokenizer.encode(english, bos=True, eos=True) for _, english in CAPTIONS]
+tgt = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+given, wanted = tgt[:, :-1], tgt[:, 1:]
+mask_of = {layer.self_attention: hide_padding(src, PAD) for layer in model.encoder_layers}
+for layer in model.decoder_layers:
+    mask_of[layer.self_attention] = hide_padding(given, PAD) & hide_future(given.shape[1])
+    mask_of[layer.cross_attention] = hide_padding(src, PAD)
+
+
+@torch.inference_mode()
+def read_by(attend):
+    """Logits, loss per token and the decoder's weights, with this attention in every layer."""
+
+    def forward(layer, query, key, value, mask=None, need_weights=False, cache=None):
+        q, (k, v) = layer.project_query(query), layer.project_key_value(key, value)
+        mixed, weights = attend(q, k, v, mask_of[layer])
+        return layer.out_proj(layer.merge_heads(mixed)), weights
+
+    with attention.running(model, forward):
+        logits, maps = model(src, given), model.attention_maps(src, given)[1]
+    return logits, F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD), maps
+
+
+with torch.inference_mode():
+    expected = model(src, given)
+real = given != PAD
+found, loss, maps = read_by(attend)
+print(
+    f"loss {loss:.3f}, logits at most {(found - expected)[real].abs().max():.0e} from the translator's own"
+)
+print(exercises.whose("scaled_dot_product_attention", "causal_mask", "padding_mask", did="run"))
+english = [piece.strip("▁") for piece in tokenizer.tokens(given[2][real[2]].tolist())]
+n = len(english)
+display(
+    notebook.figure(
+        plots.attention_heatmap(
+            maps[2, 0, 0, :n, :n], english, english, title="decoder, layer 1, head 1"
+        ),
+        alt="Attention weights of a head of the translator's decoder, computed by the functions above.",
+        width=480,
+    )
+)
+tested = read_by(attention.scaled_dot_product_attention)
+torch.testing.assert_close(tested[0][real], expected[real], atol=1e-4, rtol=1e-4)
+assert read_by(undivided)[1] > 1.4 * tested[1] and 1.1 * tested[1] < read_by(zeroed)[1]
+assert (maps[:, 0].triu(1)[2] == 0).all()
+notebook.tell(
+    """The logits agree with the translator's own, up to rounding. Neither switch raises an error. Without the
+    square root the maps turn black and white and the loss rises by more than a half. With the mask at the wrong
+    end, the rows of the map no longer sum to 1, and the loss tells you that, too."""
+)
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
+for mask in (None, causal, padding, both):
+    ours, own_weights = attention.scaled_dot_product_attention(*many, mask)
+    torch.testing.assert_close(
+        ours, F.scaled_dot_product_attention(*many, attn_mask=mask), atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(own_weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
+
+# %% [markdown]
+# ## 4. What does it cost?
+#
+# The formula holds two matrix products, one for the scores and one for the mixture. PyTorch can count their
+# multiplications for us. Give the layer a longer text:
+
+# %%
+exercises.predict("twice_the_length")
+
+
+# %% tags=["hide-input"]
+# the count: click to see it
+def multiplications(function):
+    with FlopCounterMode(display=False) as counter:
+        function()
+    return counter.get_total_flops() / 2  # a multiplication and an addition count as two
+
+
+def attention_products(n, d=64):
+    x = torch.randn(n, d)
+    return multiplications(lambda: (x @ x.T) @ x)
+
+
+growth = attention_products(2048) / attention_products(1024)
+exercises.reveal("twice_the_length", measured={2: "two", 4: "four", 8: "eight"}[round(growth)])
+for n in (1024, 2048):
+    print(f"{n} words: {attention_products(n):,.0f} multiplications, {n * n:,} weights to store")
+assert growth == 4 and attention_products(1024) == 2 * 1024**2 * 64
+notebook.tell(
+    """All $n$ words meet all $n$ words, which makes $n^2$ dot products of $d$ multiplications, and mixing the
+    values costs as much again: $2 n^2 d$. Nobody notices with single sentences. With whole books it becomes the
+    main problem, and lesson 16's subject."""
+)
+
+# %% [markdown]
+# ### You are here
+#
+# Open the head that is highlighted, and you'll find this lesson's steps with the numbers of a trained model.
+
+# %% tags=["nbval-ignore-output"]
+model_map(translator.trace("Un chien noir court."), here="head", tour="04")
+
+# %% [markdown]
+# <details><summary><b>Fine print</b></summary>
+#
+# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words as
+# *columns*, and everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with a softmax
+# over rows. · The exam is one task at one width with one learning rate; the bands run from the best to the worst of five
+# runs. With the paper's heads, 64 wide, the effect is milder. · Independent entries with variance 1 are what a layer
+# has at the start of training. Nothing keeps them so later.
+#
+# </details>
+#
+# ### What to take away
+#
+# - Words are rows: $Q = X W_Q$, $K = X W_K$, $V = X W_V$. Row $i$ of every result belongs to word $i$.
+# - The softmax runs along each row, over the keys.
+# - Dividing by $\sqrt{d_k}$ keeps the size of the scores, and with it the gradient, independent of the width.
+# - A mask sets **scores** to $-\infty$ **before** the softmax. In this course `True` means allowed.
+# - To find a leak, change a word and see which outputs change.
+# - Attention costs about $2 n^2 d$ multiplications and $n^2$ weights.
+#
+# $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
+# \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
+#
+# One thing is still missing. Without a causal mask, a shuffled sentence gives shuffled outputs and nothing else
+# changes. **Lesson 05** adds the order.
+
+# %% [markdown]
+# # Practice
+#
+# About 25 minutes, the easiest first.
+
+# %%
+exercises.quiz("why_root_d_k")
+
+# %%
+exercises.quiz("where_the_mask_goes")
+
+# %% [markdown]
+# Choose a mask, pick a query, and watch its row.
+
+# %%
+MaskBuilder()
+
+# %%
+exercises.quiz("order_of_the_steps")
+
+# %%
+exercises.quiz("how_many_scores")
+
+# %% [markdown]
+# ### Find the bug
+#
+# The function below runs without an error, and its author is pleased that the training loss is so low. The
+# print-out shows the weights of four words.
 
 # %% tags=["hide-input"]
 exercises.heading("suspiciously_good")
@@ -442,184 +673,17 @@ print(suspiciously_good(*exercises_input)[1].round(decimals=2))
 # %% tags=["hide-input"]
 exercises.check("suspiciously_good", suspiciously_good)
 
-# %% [markdown]
-# There's a second reason to hide words. Sentences in a batch rarely have the same length, so the shorter ones
-# are filled up with `<pad>`, and no word should attend to padding. A **padding mask** prevents that. We
-# combine the two masks with a logical *and*.
-
-# %%
-token_ids = torch.tensor([[5, 8, 6, 7], [9, 4, 0, 0]])  # (B=2, S=4), the id of <pad> is 0
-padding = masks.padding_mask(token_ids, pad_id=0)  # (B, 1, 1, S)
-both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
-print(both[1, 0].int())
-
-# %% [markdown]
-# The two dimensions of size 1 are for heads and queries. Every head and every query has to skip the same padded
-# keys, so broadcasting can repeat the mask. Choose a mask below, pick a query, and see what happens to its row.
-
-# %%
-MaskBuilder()
-
-# %% [markdown]
-# ### Your turn (10 min)
-#
-# Now put everything together, starting from an empty function: scores, square root, mask, softmax, mixture.
-
-# %% tags=["hide-input"]
-exercises.heading("scaled_dot_product_attention")
-
-
-# %%
-def scaled_dot_product_attention(query, key, value, mask=None):
-    """(..., T, K), (..., S, K), (..., S, D_v) -> context (..., T, D_v), weights (..., T, S)"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
-
-# %% [markdown]
-# The course's own version, which all later lessons import, is short enough to read:
-
-# %%
-notebook.show_source(attention.scaled_dot_product_attention)
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
-for mask in (None, causal, padding, both):
-    ours, own_weights = attention.scaled_dot_product_attention(*many, mask)
-    torch.testing.assert_close(
-        ours, F.scaled_dot_product_attention(*many, attn_mask=mask), atol=1e-12, rtol=0
-    )
-    torch.testing.assert_close(own_weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
-print("equal to PyTorch's without a mask, with a causal one, a padding one, and both")
-
-# %% [markdown]
-# ### Two interfaces in PyTorch
-#
-# PyTorch offers attention in two forms, `F.scaled_dot_product_attention` and `nn.MultiheadAttention`. Let's give
-# our causal mask to the second one.
-
-# %%
-layer = torch.nn.MultiheadAttention(8, 1, batch_first=True)
-four_words = torch.randn(1, 4, 8)
-
-# %%
-exercises.predict("the_other_interface")
-
-# %% tags=["hide-input"]
-with torch.no_grad():
-    _, by_layer = layer(four_words, four_words, four_words, attn_mask=causal)
-    _, with_not = layer(four_words, four_words, four_words, attn_mask=~causal)
-exercises.reveal(
-    "the_other_interface",
-    measured="reversed" if by_layer.isnan().any() and not with_not.isnan().any() else "same",
-)
-print("weights with our mask:\n", by_layer[0].round(decimals=2))
-print("weights with its opposite:\n", with_not[0].round(decimals=2))
-assert (with_not[0][~causal] == 0).all() and by_layer[0, 3].isnan().all()
-assert (by_layer[0].nan_to_num()[causal] == 0).all()
-notebook.tell(
-    """`nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention`
-    and of this course. So here every word attends only to later words, and the last word, which has none,
-    gets `nan`. The `nan` at least shows that something is wrong. To avoid such mistakes, this course
-    defines in a single file, `helpers/transformer/masks.py`, what `True` means."""
-)
-
-# %% [markdown]
-# ## 4. What does it cost?
-#
-# There are two matrix products in the formula, one for the scores and one for the mixture. What do they cost if we
-# give the same layer a longer text? PyTorch can count the multiplications for us.
-
-# %%
-exercises.predict("twice_the_length")
-
-
-# %% tags=["hide-input"]
-def multiplications(function):
-    with FlopCounterMode(display=False) as counter:
-        function()
-    return counter.get_total_flops() / 2  # a multiplication and an addition count as two
-
-
-def attention_products(n, d=64):
-    x = torch.randn(n, d)
-    return multiplications(lambda: (x @ x.T) @ x)
-
-
-growth = attention_products(2048) / attention_products(1024)
-exercises.reveal("twice_the_length", measured={2: "two", 4: "four", 8: "eight"}[round(growth)])
-for n in (1024, 2048):
-    print(f"{n} words: {attention_products(n):,.0f} multiplications, {n * n:,} weights to store")
-assert growth == 4
-notebook.tell(
-    """Twice the length costs four times the multiplications, and four times the memory for the weights."""
-)
-
-# %% [markdown]
-# Each of the $n$ words is compared with all $n$ words. That's $n^2$ dot products of $d$ multiplications each, and
-# mixing the values costs the same again, so $2 n^2 d$ in total. For single sentences nobody notices this cost, but for whole books it becomes the main problem. *Going
-# deeper* below compares attention with a recurrent layer, on paper and on your machine.
-
-# %%
-exercises.quiz("how_many_scores")
-
-# %% [markdown]
-# ### You are here
-#
-# This time a single head is highlighted. Open it, and you'll find the three products of this lesson with the
-# numbers of a trained model: $Q K^\top$, the softmax, and the mixture of the values.
-
-# %% tags=["nbval-ignore-output"]
-model_map(load_translator().trace("Un chien noir court."), here="head", tour="04")
-
-# %% [markdown]
-# ### What to take away
-#
-# - Words are rows: $Q = X W_Q$, $K = X W_K$, $V = X W_V$. Row $i$ of every result belongs to word $i$.
-# - The softmax runs along each row, over the keys.
-# - Dividing by $\sqrt{d_k}$ keeps the size of the scores, and so the gradient, independent of the width.
-# - A mask sets **scores** to $-\infty$ **before** the softmax. In this course `True` means allowed.
-# - To find a leak, change a word and see which outputs change.
-# - Attention costs about $2 n^2 d$ multiplications and $n^2$ weights.
-#
-# $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
-# \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
-#
-# One thing is still missing. If you shuffle the words, the outputs are shuffled in the same way and otherwise
-# unchanged. **Lesson 05** adds the order.
-
-# %% [markdown]
-# # Practice
-#
-# About 35 minutes, the easiest first.
-
-# %%
-exercises.quiz("where_the_mask_goes")
-
-# %%
-exercises.quiz("order_of_the_steps")
-
-# %% tags=["hide-input"]
-exercises.heading("padding_mask")
-
-
-# %%
-def padding_mask(token_ids, pad_id):
-    """(B, S) -> (B, 1, 1, S) bool, True = allowed to attend"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("padding_mask", padding_mask)
-
 # %%
 exercises.quiz("cheaper_than_recurrence")
 
 # %%
 exercises.quiz("empty_row")
+
+# %% [markdown]
+# For comparison, here's the course's own version, which all later lessons import:
+
+# %%
+notebook.show_source(attention.scaled_dot_product_attention)
 
 # %% [markdown]
 # To discuss in pairs:
@@ -635,9 +699,32 @@ exercises.quiz("why_not_zero_afterwards")
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
+# ## Two interfaces in PyTorch
+#
+# PyTorch offers attention as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second one our
+# causal mask, and then its opposite.
+
+# %%
+layer = nn.MultiheadAttention(8, 1, batch_first=True)
+four_words = torch.randn(1, 4, 8)
+with torch.no_grad():
+    _, by_layer = layer(four_words, four_words, four_words, attn_mask=causal)
+    _, with_not = layer(four_words, four_words, four_words, attn_mask=~causal)
+print("weights with our mask:\n", by_layer[0].round(decimals=2))
+print("weights with its opposite:\n", with_not[0].round(decimals=2))
+
+# %% tags=["hide-input"]
+assert (with_not[0][~causal] == 0).all() and by_layer[0, 3].isnan().all()
+assert (by_layer[0].nan_to_num()[causal] == 0).all()
+
+# %% [markdown]
+# `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention` and of this
+# course. With our mask every word attends only to later words, and the last word, which has none, gets `nan`.
+# What `True` means is defined in one file of this course, `helpers/transformer/masks.py`.
+#
 # ## A word that isn't allowed to attend to anything
 #
-# This can happen without any bug, for instance when a batch contains a sentence that is nothing but padding.
+# It can happen without any bug, for instance when a batch contains a sentence that is nothing but padding.
 # Then every score in a row is $-\infty$, and the softmax divides 0 by 0. There are three common ways of
 # handling it.
 
@@ -659,26 +746,37 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 
 # %% [markdown]
 # A plain $-\infty$ gives `nan`, which spoils every weight of the model at the next training step. The popular
-# $-10^9$ hides the problem: the row becomes uniform, so the word gets the average of all the words it isn't
-# allowed to attend to. The course's function gives a row of zeros, and so does PyTorch's fused operator. A
-# position that isn't allowed to attend to anything gets a zero vector, and a zero gradient.
+# $-10^9$ hides the problem: the row becomes uniform, and the word gets the average of all the words it isn't
+# allowed to attend to. The course's function, like PyTorch's fused operator (one that computes all steps in a
+# single pass), returns a row of zeros with a zero gradient.
 #
 # ## Attention against recurrence
 #
-# A recurrent layer takes $n$ steps with a product of about $d^2$ multiplications each, $n d^2$ in all.
-# Attention's $2 n^2 d$ is smaller only as long as $n < d/2$.
+# Which of the two needs fewer multiplications? It depends on which recurrent layer you mean. Per step, a plain one
+# multiplies its input and its state by a matrix of $d \times d$. A GRU does so three times and an LSTM four
+# times, once per gate. Attention multiplies $X$ by three matrices and its result by a fourth, and has the two
+# products of section 4 on top.
 
 # %%
-d = 64
-for n in (16, 64, 256, 1024):
-    ratio = attention_products(n, d) / (n * d * d)
-    print(f"n = {n:>4}, d = {d}: attention needs {ratio:.3g} times the multiplications")
+d, step = 64, torch.randn(1, 64)
+one_step = multiplications(lambda: step @ torch.randn(64, 64)) * 2  # input and state
+for n in (16, 64, 128, 1024):
+    attending = 4 * multiplications(lambda n=n: torch.randn(n, d) @ torch.randn(d, d))
+    attending += attention_products(n, d)
+    gates = {"plain": 1, "GRU": 3, "LSTM": 4}
+    times = ", ".join(f"{attending / (n * one_step * g):.2g} ({name})" for name, g in gates.items())
+    print(f"n = {n:>4}: attention needs so many times the multiplications: {times}")
+
+# %% tags=["hide-input"]
+for n, gates in ((64, 3), (128, 4)):  # the lengths at which they are equal, n = d and n = 2d
+    assert 4 * n * d * d + attention_products(n, d) == n * one_step * gates
+assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 
 # %% [markdown]
-# This leaves out the products with the input: one $n d^2$ for the recurrent layer, three for attention's $Q$,
-# $K$ and $V$. If you count those, attention never needs fewer multiplications than a plain recurrent layer.
-# But attention is still faster, because a recurrent layer has to wait for its previous step, while attention
-# is a few large products. Here are the times on this machine.
+# Attention needs fewer multiplications than a GRU up to $n = d$ words and fewer than an LSTM up to $n = 2d$. A plain
+# recurrent layer always needs fewer. (The paper's table compares $n^2 d$ with $n d^2$, without constants and
+# projections.) What counts in practice is another thing: a recurrent layer has to wait for its previous step,
+# while attention is a few large products. Here are the times on this machine.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -727,7 +825,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In practice attention stays faster than the loop until sequences are far longer than $n = d/2$. The last
+# In this run attention stays faster than the loop until sequences are far longer than $d$. The last
 # part of attention's curve can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits
 # into the processor's cache.
 #
@@ -738,41 +836,41 @@ notebook.figure(
 #
 # ## Which part saturates?
 #
-# The output is *linear* in the values: double them, and it doubles. So gradients that arrive through the
-# values never vanish. Only the path through the scores passes through the softmax, so only that path can
-# saturate.
+# Gradients reach a layer of attention on two paths. One leads through the scores and the softmax, and it is the one
+# that dries up. The other leads to the values. The output is *linear* in them, and the gradient of each value is
+# scaled by its weight:
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])
 for factor in (1, 10):
     jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), factor * scores)
     print(f"scores × {factor:>2}: largest derivative of a weight {jacobian.abs().max():.2g}")
+    v = torch.ones(3, 1, requires_grad=True)
+    ((factor * scores).softmax(-1) @ v).sum().backward()
+    print("             what reaches the three values:", v.grad.flatten())
 
 # %% tags=["hide-input"]
 assert jacobian.abs().max() < 1e-3
-v = torch.randn(3, 4, requires_grad=True)
-((factor * scores).softmax(-1) @ v).sum().backward()
-torch.testing.assert_close(v.grad.sum(0), torch.ones(4))  # the weights sum to 1, saturated or not
+assert v.grad[0] > 0.999 and v.grad[1:].max() < 1e-3
 
 # %% [markdown]
+# A saturated softmax doesn't starve the values altogether, but it feeds only one of them. The winner receives all
+# the gradient, and the values that lost receive practically none.
+#
 # ## Myth or fact?
 #
-# **"Scores are divided by $\sqrt{d_{model}}$."** A myth. They're divided by $\sqrt{d_k}$, where $d_k$ is the
-# width of the vectors that are compared. In the paper that's $\sqrt{64}$, in a model of width 512.
+# **"Scores are divided by $\sqrt{d_{model}}$."** They're divided by $\sqrt{d_k}$, where $d_k$ is the width of the
+# vectors that are compared. In the paper that's $\sqrt{64}$, in a model of width 512.
 #
-# **"A softmax never has a vanishing gradient."** A myth, as the cell above shows.
-#
-# **"Masking sets weights to minus infinity, or to zero afterwards."** A myth. Masking sets the *scores* to
-# $-\infty$. Section 3 shows what leaks otherwise.
-#
-# **"Attention is cheaper than recurrence."** Not in multiplications, as we just counted. Its advantages
-# are a path of length one between any two words, and no waiting for the previous step in training.
+# **"Attention is cheaper than recurrence."** Not in general, as we just counted. Its advantages are a path of
+# length one between any two words, and no waiting for the previous step in training.
 
 # %% [markdown]
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762, sections 3.2.1 and 4.
-# - Brown et al. (2020), "Language Models are Few-Shot Learners", arXiv:2005.14165, table 2.1 (GPT-3).
+# - Henry, Dachapally, Pawar, Chen (2020), "Query-Key Normalization for Transformers", arXiv:2010.04245.
+# - Dehghani et al. (2023), "Scaling Vision Transformers to 22 Billion Parameters", arXiv:2302.05442, section 2.
 # - Dao, Fu, Ermon, Rudra, Ré (2022), "FlashAttention: Fast and Memory-Efficient Exact Attention with
 #   IO-Awareness", arXiv:2205.14135.
 # - Milakov, Gimelshein (2018), "Online normalizer calculation for softmax", arXiv:1805.02867.

@@ -92,7 +92,7 @@ QUESTIONS = [
             ),
             wrong(
                 "It always needs fewer multiplications.",
-                "Not so: leaving out the products with the weight matrices, it's about 2n²d against nd², which is more once n exceeds d/2.",
+                "Not so: counting all products with matrices, a plain recurrent layer always needs fewer, and a GRU needs fewer once n exceeds d.",
             ),
             wrong(
                 "Its attention weights need memory in proportion to the length.",
@@ -166,43 +166,6 @@ QUESTIONS = [
 
 PREDICTIONS = [
     Prediction(
-        "loop_against_matrix",
-        "The same attention over 128 words, once as lesson 03's loop in Python and once as matrix products. By what factor is the matrix form faster?",
-        options={
-            "ten": (
-                "about 10 times",
-                "That's a typical gain from rewriting the loop in a faster language. Here the loop disappears altogether.",
-            ),
-            "hundred": (
-                "about 100 times",
-                "Each of the 16,384 small calls from Python costs far more than the multiplications in it, and the matrix form avoids nearly all of them.",
-            ),
-            "thousand": (
-                "about 1,000 times",
-                "Each of the 16,384 small calls from Python costs far more than the multiplications in it, and the matrix form needs only a handful of calls.",
-            ),
-        },
-        explain="The exact number depends on the machine, and the number below is from yours.",
-    ),
-    Prediction(
-        "softmax_along_columns",
-        "`(scores / math.sqrt(3)).softmax(dim=0)`: what happens?",
-        options={
-            "error": (
-                "an error, because the shapes don't fit",
-                "A softmax never changes the shape, so the shapes still fit.",
-            ),
-            "silent": (
-                "no error, but the rows no longer sum to 1",
-                "Yes, and that's why the mistake is easy to miss.",
-            ),
-            "same": (
-                "the same weights, because every pair of words is compared either way",
-                "The pairs are the same. The difference is in what competes for the weight: all keys for one query, or all queries for one key.",
-            ),
-        },
-    ),
-    Prediction(
         "share_of_the_strongest",
         "Without the division, at 512 entries per vector: on average, what share of the weight does the strongest of the sixteen keys get?",
         slider=True,
@@ -210,47 +173,54 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.06,
-        too_low="The scores are sums of 512 products, so they are much larger than at 4 entries, and a softmax turns a lead of a few points into nearly everything.",
-        too_high="Nearly. Now and then two keys have almost the same score and share the weight.",
+        explain="The scores are sums of 512 products, much larger than at 4 entries, and a softmax turns a lead of a few points into nearly everything.",
+        too_low="A lead that is small beside the scores themselves can still be large for a softmax.",
+        too_high="Now and then two keys have almost the same score and share the weight.",
         ask_why=True,
+        recall="why_root_d_k",
+    ),
+    Prediction(
+        "a_patient_model_b",
+        "Model B, undivided, trains for 500 steps. Where does its loss end, when guessing costs 2.3?",
+        options={
+            "stuck": (
+                "above 2, not far from where guessing leaves it",
+                "A gradient of exactly zero would leave it there.",
+            ),
+            "half": (
+                "between 0.5 and 2, with about half of it learned",
+                "That is where it is after 200 or 300 steps, on its way down.",
+            ),
+            "late": (
+                "below 0.5, with most of the cards read rightly",
+                "It needs several times as many steps as model A.",
+            ),
+        },
+        explain="Saturation makes learning slow rather than impossible: whenever two scores come close, some gradient gets through.",
+        ask_why=True,
+        recall="why_root_d_k",
     ),
     Prediction(
         "which_outputs_move",
         "The last of four words changes, and forbidden weights are set to zero *after* the "
         "softmax. Which of the first three outputs change?",
         options={
-            "none": (
-                "none of them: a weight of zero passes nothing on",
-                "It's true that a weight of zero passes nothing on. But the other weights of the row were computed with the last word in the denominator.",
+            "all": (
+                "all three of them",
+                "Even the first, which stands furthest away.",
             ),
             "third": (
-                "only the third, which is next to the changed word",
-                "Distance plays no role in attention: every row has the last word in its denominator.",
+                "only the third of them",
+                "Distance plays no part in attention.",
             ),
-            "all": (
-                "all three",
-                "Yes: the last word is in the denominator of every row.",
+            "none": (
+                "none of the three",
+                "It's true that a weight of zero passes nothing on.",
             ),
         },
+        explain="The last word is in the denominator of every row, so it changes the weights that remain.",
         ask_why=True,
-    ),
-    Prediction(
-        "the_other_interface",
-        "What will `nn.MultiheadAttention` do with our mask?",
-        options={
-            "same": (
-                "hide the future, as here",
-                "It would if both interfaces read `True` in the same way.",
-            ),
-            "reversed": (
-                "hide the present and the past",
-                "Yes: there, `True` means that a position is *not* allowed.",
-            ),
-            "error": (
-                "refuse a boolean mask",
-                "It accepts booleans, but reads them the other way round.",
-            ),
-        },
+        recall="where_the_mask_goes",
     ),
     Prediction(
         "twice_the_length",
@@ -258,17 +228,17 @@ PREDICTIONS = [
         options={
             "two": (
                 "twice as many",
-                "There are twice as many queries, but each of them is also compared with twice "
-                "as many keys.",
+                "There are twice as many queries, but that isn't all that doubles.",
             ),
             "four": (
                 "four times as many",
-                "Yes: twice as many queries, each with twice as many keys.",
+                "Both sides of the comparison double.",
             ),
             "eight": (
                 "eight times as many",
-                "Queries and keys double. The width of each vector stays as it is.",
+                "Queries and keys double, but the width of each vector stays as it is.",
             ),
         },
+        explain="Twice as many queries, each compared with twice as many keys, make four times the work.",
     ),
 ]

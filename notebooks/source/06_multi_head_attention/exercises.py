@@ -361,9 +361,8 @@ EXERCISES = [
     Exercise(
         name="mixed_up_heads",
         title="find the bug: mixed-up heads",
-        task="Several heads attend, and their contexts are put side by side. Read the print-out "
-             "below the function, then fix the two mistakes: one in how the heads are merged, "
-             "one in how the scores are scaled.",
+        task="Several heads attend, and their contexts are put side by side. There are two "
+             "mistakes. The print-out below the function shows one of them. Find both and fix them.",
         minutes=4, difficulty=3, importance=5,
         reference=mixed_up_heads,
         draw=_draw_bug,
