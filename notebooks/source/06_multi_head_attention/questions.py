@@ -141,7 +141,7 @@ PREDICTIONS = [
         "MiniLM has 72 heads, and in each of them *it* has one row of weights over the sentence. How many of these rows put at least a third of their weight on *animal* and at least a third on *tired*?",
         options={
             "none": (
-                "none of the 72 rows",
+                "not one of the 72 rows",
                 "A row could split its weight between the two words, but here each row prefers one of them.",
             ),
             "one": (
@@ -242,15 +242,15 @@ PREDICTIONS = [
         "We chose the best of the 72 heads by its accuracy with the first eight reasons, that is, by how often it favours the right noun. What happens to its accuracy with the eight others?",
         options={
             "same": (
-                "it stays within two points of before",
+                "it stays within two points",
                 "That would be so if we had chosen the head on other data.",
             ),
             "falls": (
-                "it falls but stays above one half",
+                "it falls, but stays well above one half",
                 "A head that was chosen on some data looks worse on other data.",
             ),
             "chance": (
-                "it falls to one half or below that",
+                "it falls to one half or below",
                 "It isn't only luck: the head keeps a part of its lead.",
             ),
         },

@@ -229,8 +229,9 @@ torch.testing.assert_close(weights, (q @ k.mT / math.sqrt(4)).softmax(-1))
 assert not equal
 
 # %% [markdown]
-# **16 · "The softmax gradient never vanishes."** It does when the scores are large, which is why they're
-# scaled. [Lesson 04](04_self_attention_matrices.ipynb#Which-part-saturates?) prints the gradient.
+# **16 · "The softmax gradient never vanishes."** It nearly does once one score is far above the others, and the
+# larger the scores, the likelier that is. That's why they're scaled.
+# [Lesson 04](04_self_attention_matrices.ipynb#Which-part-saturates?) prints the gradient.
 #
 # **17 · "Masking sets weights to minus infinity, or to zero afterwards."** *Scores* are set to −∞ *before* the
 # softmax. If you set weights to zero afterwards, the future leaks in through the denominator, as
@@ -244,10 +245,10 @@ assert not equal
 # uniform. [Lesson 04](04_self_attention_matrices.ipynb#A-word-that-isn't-allowed-to-attend-to-anything) runs
 # three versions.
 #
-# **20 · "Attention is cheaper than recurrence."** Attention is faster, because no position has to wait for
-# another. But it needs fewer multiplications only for $n < d/2$, and only if you don't count the products
-# with the input. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts
-# and times both.
+# **20 · "Attention is cheaper than recurrence."** Cheaper than which recurrent layer? Counting all products with
+# matrices, attention needs fewer multiplications than an LSTM up to $n = 2d$ words and fewer than a GRU up to
+# $n = d$, but a plain recurrent layer always needs fewer still. Attention is *faster* because no position has to
+# wait for another. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts and times.
 #
 # **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
 # *keys*, once per query. Some authors write words as columns. Then everything is transposed, the softmax runs
@@ -268,8 +269,9 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 # %% [markdown]
 # ## Lesson 05: Positional encoding
 #
-# **22 · "Positions are concatenated, or read off the batch axis."** They're added, along the sequence, so the
-# width doesn't change and every sentence of a batch gets the same positions. Lesson 05 tries the
+# **22 · "Positions are concatenated, or read off the batch axis."** In the Transformer of 2017, in BERT and in GPT-2
+# they're added, along the sequence, so the width doesn't change and every sentence of a batch gets the same positions.
+# (Most newer models add nothing and rotate queries and keys.) Lesson 05 tries the
 # alternatives, [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?) and [the other
 # axis](05_positional_encoding.ipynb#Along-which-dimension?).
 #
@@ -277,7 +279,9 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 # [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
 #
 # **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall* from fast to slow, and
-# each frequency is a fixed multiple of the one before. Overtones would be 1, 2, 3, 4 times a base frequency.
+# each frequency is a fixed multiple of the one before. Overtones would be 1, 2, 3, 4 times a base frequency. (Don't
+# trust every picture of them: [lesson 05](05_positional_encoding.ipynb#A-figure-that-contradicts-its-formula) checks a
+# famous one against the formula beside it.)
 
 # %%
 d_model = 512
@@ -335,8 +339,9 @@ print("entries that matter to the first head:", int((x.grad != 0).sum()), "of 8"
 assert (x.grad != 0).all()
 
 # %% [markdown]
-# **28 · "The heads' outputs are concatenated, and that's it", "the heads are added".** They're concatenated
-# and *then* mixed by $W_O$. Without $W_O$, a head's output could reach only its own entries of the vector. We
+# **28 · "The heads' outputs are concatenated, and that's it."** They're concatenated and *then* mixed by $W_O$, which
+# comes to the same as projecting each head by its own rows of $W_O$ and adding up: "the heads are added" is right,
+# if you add *after* that projection. Without $W_O$, a head's output could reach only its own entries of the vector. We
 # change the output of the first of two heads, and see which of the eight entries of the layer's output
 # change.
 
