@@ -181,143 +181,136 @@ PREDICTIONS = [
         "bold_or_careful",
         "A gives the right token 0.6 five times. B gives it 0.9 four times and 0.01 once. Which model has the lower cross-entropy?",
         options={
-            "careful": (
-                "model A",
-                "The logarithm makes B's single miss very expensive.",
-            ),
             "bold": (
-                "model B, which gives the right tokens more probability on average",
-                "Its average probability is higher, 0.72 against 0.6. But we average logarithms, and −log 0.01 is huge.",
+                "model B, by more than 0.05",
+                "Its average probability is higher, 0.72 against 0.6. But we average logarithms.",
             ),
+            "careful": ("model A, by more than 0.05", "Yes, by half a nat."),
             "equal": (
-                "they are equal to within 0.05",
+                "neither, by more than 0.05",
                 "It would be a strange coincidence. Compare −log 0.01 with the sum of A's five losses.",
             ),
         },
+        explain="−log 0.01 is 4.6, and A's five losses of −log 0.6 add up to only 2.6. B's single miss is that expensive.",
         ask_why=True,
     ),
     Prediction(
-        "a_tenth_of_a_nat",
-        "Compare the probabilities that the two models give to the right sentence of 40 tokens. How many times as high is the new model's?",
-        options={
-            "little": (
-                "about 1.1 times",
-                "That's the factor for one token. The probabilities of 40 tokens are multiplied.",
-            ),
-            "five": (
-                "about 5 times",
-                "That's what you get by adding 40 tenths to 1. But factors multiply, and 1.1 to the power of 40 is far more than that.",
-            ),
-            "fifty": (
-                "about 50 times",
-                "Yes: 40 times 0.1 nats are 4 nats, and e to the power of 4 is about 55.",
-            ),
-        },
-        recall="perplexity_and_loss",
-    ),
-    Prediction(
         "first_loss_of_a_transformer",
-        "log V is 4.98 and the unigram entropy is 4.13. What was the loss of the untrained Transformer, at the first step of a correct run?",
+        "log V is 5.0 and the unigram entropy is 4.1. What was the loss of the untrained Transformer, at the first step of a correct run?",
         options={
-            "below": (
-                "near the unigram entropy, because of its random weights",
-                "Random weights can't know which words are frequent.",
+            "above": (
+                "more than 6",
+                "Yes, and a loss above log V says that wrong words get high probabilities.",
             ),
             "at": (
-                "near log V, because it hasn't learned anything",
-                "That's true of a model that gives every word the same probability. But an "
-                "untrained model can also give a wrong word a high probability.",
+                "4.5 to 5.5",
+                "That's true of a model that gives every word about the same probability, but random weights can also be sure of a wrong word.",
             ),
-            "above": (
-                "at least 1 nat above log V",
-                "The loss can only be above log V if the model gives high probabilities to wrong "
-                "words.",
+            "below": (
+                "less than 4.5",
+                "For that, the random weights would have to know which words are frequent.",
             ),
         },
+        explain="This Transformer starts out sure of one word, the one that it has just read, and that's hardly ever the right one. Being sure and wrong costs more than knowing nothing.",
         ask_why=True,
         recall="landmark_log_v",
     ),
     Prediction(
-        "step_of_the_unigram",
-        "At about which of the 1,900 steps does the curve of the Transformer fall below the unigram entropy?",
-        options={
-            "20": ("about step 20", "Frequencies are the easiest thing to learn in a text."),
-            "200": (
-                "about step 200",
-                "Frequencies are easier than that: every batch of some 80 sentences shows nearly all of them at once.",
-            ),
-            "1000": (
-                "about step 1,000",
-                "That would leave half of the training for everything else. Frequencies are far easier to learn than that.",
-            ),
-        },
-    ),
-    Prediction(
         "harm_of_counting_padding",
-        "One model counted padding in its training loss, and the other didn't. We measure both on real words. How does the first compare with the second?",
+        "One model counted padding in its training loss, and the other didn't. We measure both on real words. How far is the first behind the second?",
         options={
-            "worse": (
-                "far worse, by more than 0.5 nats",
-                "Section 3 does suggest that. But once padding is learned, it hardly contributes "
-                "to the gradient.",
-            ),
             "a bit": (
-                "somewhat worse, by 0.15 to 0.5 nats",
-                "That's a good guess: in such a short run, you'd expect the model to lose time "
-                "learning the padding. But the model has learned the padding after a few steps.",
+                "by 0.15 to 0.5 nats",
+                "In such a short run, you'd expect the model to lose time learning the padding. But it has learned the padding after a few steps.",
             ),
-            "same": (
-                "about the same, within 0.15 nats",
-                "Yes. Once padding is learned, it hardly contributes to the gradient.",
+            "same": ("by less than 0.15 nats", "Yes, if it's behind at all."),
+            "worse": (
+                "by more than 0.5 nats",
+                "The log was wrong by more than that. But a wrong report doesn't make a wrong gradient.",
             ),
         },
+        explain="Once padding is learned, it hardly contributes to the gradient. What's left of the gradient comes from the real words, and Adam makes up for its size.",
         ask_why=True,
     ),
     Prediction(
         "gradients_never_cleared",
         "Nobody clears the gradients. What does the loss of the tiny Transformer do in 60 steps of Adam?",
         options={
-            "same": (
-                "it falls to nearly zero as before, because Adam divides by the gradient's size",
-                "Adam makes up for the size of the gradient, but not for its direction, which is mostly that of old gradients.",
-            ),
             "stuck": (
-                "it falls at first, then stays far above the other run's",
-                "Yes, because each step follows the sum of all gradients so far.",
+                "it falls at first, then swings far above zero",
+                "Yes, with each of three seeds.",
+            ),
+            "same": (
+                "it falls to nearly zero, as the other run's does",
+                "Adam makes up for the size of the gradient, but not for its direction.",
             ),
             "nan": (
-                "the gradients grow until the loss is NaN",
-                "They do grow. But Adam divides by their size, so the steps stay finite.",
+                "it falls at first, then rises until it's NaN",
+                "The sums of gradients do grow. But Adam divides by their size, so the steps stay finite.",
             ),
         },
+        explain="Each step follows the sum of all gradients so far, and most of those belong to weights that the model no longer has.",
         ask_why=True,
         recall="order_of_training_step",
+    ),
+    Prediction(
+        "a_tenth_of_a_nat",
+        "A new model's loss is 0.1 nats per token lower. Take the right text, 100 tokens long: how many times as probable is it under the new model?",
+        options={
+            "little": (
+                "about 1.1 times",
+                "That's the factor for one token. The probabilities of 100 tokens are multiplied.",
+            ),
+            "eleven": (
+                "about 11 times",
+                "That's what you get by adding 100 tenths to 1. But factors multiply.",
+            ),
+            "many": ("about 22,000 times", "Yes: 100 times 0.1 nats are 10 nats."),
+        },
+        explain="The differences add up to 10 nats, and e to the power of 10 is about 22,000.",
+        recall="perplexity_and_loss",
     ),
     Prediction(
         "floor_of_smoothing",
         "ε = 0.1 and 37,000 tokens: what's the loss of a model that matches the smoothed target "
         "perfectly?",
         options={
-            "zero": (
-                "0",
-                "For that, all the probability would have to be on one word. But the smoothed "
-                "target asks for some probability on every word.",
+            "high": ("about 1.4", "Yes, more than a nat with nothing left to learn."),
+            "third": (
+                "about 0.4",
+                "With six words it's about that. With more words each share of ε gets smaller, and its logarithm larger.",
             ),
             "tenth": (
                 "about 0.1",
                 "That's −log 0.9, which is only the right word's part. Together, the other words "
                 "get only 0.1 of the target, but each of them costs many nats.",
             ),
-            "third": (
-                "about 0.4",
-                "That's the value with six words. With more words each share of ε gets smaller, and its logarithm larger.",
-            ),
-            "high": (
-                "about 1.4",
-                "Yes. A tenth of the weight is on words with a target of about 0.0000027 each, and −log of that is 12.8.",
+            "zero": (
+                "about 0.0",
+                "For that, all the probability would have to be on one word. But the smoothed "
+                "target asks for some probability on every word.",
             ),
         },
+        explain="A tenth of the target is on words with a probability of 0.0000027 each, and −log of that is 12.8. This is the target's own entropy, and no prediction can cost less. Never compare a loss with smoothing to one without. The paper found that smoothing made the perplexity worse and BLEU better.",
         recall="smoothed_target",
+    ),
+    Prediction(
+        "longest_epoch",
+        "Which of the three models needed the most time for an epoch of training, on one CPU core?",
+        options={
+            "gru": (
+                "the plain GRU",
+                "It computes one word after the other. But each of its steps is small.",
+            ),
+            "transformer": ("the Transformer", "Yes, although it has no loop over words."),
+            "additive": (
+                "the GRU with attention",
+                "A good guess. Attention doubles the GRU's time. But the Transformer has far "
+                "more to multiply.",
+            ),
+        },
+        explain="The Transformer has the most parameters, and a single core can't compute many positions at once.",
+        ask_why=True,
     ),
     Prediction(
         "rate_at_the_end",
@@ -330,27 +323,5 @@ PREDICTIONS = [
         too_low="After the warm-up it falls as one over the square root of the step, which is much slower than 1/step or an exponential.",
         too_high="There are 25 times as many steps, and the rate falls with the square root of that.",
         recall="shape_of_the_rate",
-    ),
-    Prediction(
-        "longest_epoch",
-        "Which of the three models needed the most time for an epoch of training, on one CPU core?",
-        options={
-            "gru": (
-                "the GRU, which computes one word after the other",
-                "It does, but each of its steps is small, and a single core couldn't have "
-                "computed them in parallel anyway.",
-            ),
-            "additive": (
-                "the GRU with attention, which has the loop and the attention",
-                "A good guess. Attention doubles the GRU's time. But the Transformer has far "
-                "more to multiply.",
-            ),
-            "transformer": (
-                "the Transformer",
-                "Yes. It has the most parameters, and on a single core, having no loop doesn't "
-                "help much.",
-            ),
-        },
-        ask_why=True,
     ),
 ]
