@@ -4,7 +4,7 @@
 # You're about to look inside a model that translates French photo captions into English. It's a
 # **Transformer**, the kind of model behind today's chatbots and translators, but small enough for us to look
 # at every part. Nothing in the picture below is drawn by hand: every colour is a number that the model has
-# learned, or one that it has just computed for this sentence. This page takes about 30 minutes.
+# learned, or one that it has just computed for this sentence. This page takes about 25 minutes.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the
 # tour**. Leave it whenever you like, and click on anything that looks interesting. To see the model read a
@@ -23,6 +23,7 @@ translator = load_translator()
 model_map(translator.trace("Un chien noir court dans la neige avec un bâton."), tour="00")
 
 # %% tags=["hide-input"]
+# What the rest of the page needs.
 from collections import Counter
 
 from IPython.display import display
@@ -33,9 +34,8 @@ from helpers.text.tokenization import BOS
 from helpers.widgets.attention_view import attention_view
 
 # %% [markdown] tags=["notes"]
-# **About 30 minutes**: 9 for the map and its tour, 4 for where the numbers are, 6 for the missing *a* and the
-# *red coat*, 8 for the four odd sentences, 3 for how a lesson works and the installation. The find-the-bug
-# exercise takes ten minutes more and can be done at home.
+# **About 25 minutes**: 6 for the map and its tour, 9 for where it looks, with the first exercise, 8 for the three odd
+# sentences, 2 for how a lesson works and the installation.
 #
 # Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
@@ -43,35 +43,38 @@ from helpers.widgets.attention_view import attention_view
 #
 # Take a vote on each prediction before you run the cell after it. In the attention map, people tend to read
 # rows and columns the wrong way round, so say explicitly that each row is a written token that attends to the
-# columns. The four odd sentences work best as a game: a point for every right vote, and the last round is a
+# columns. The odd sentences work best as a game: a point for every right vote, and the last round is a
 # sentence from the class.
 
 # %% [markdown]
 # ## What did you just see?
 #
 # The layers of a Transformer have two main parts. In **attention**, each token collects information from other
-# tokens: where its *query* matches another token's *key*, it gets a large share of that token's *value*. A
+# tokens: where its *query* matches another token's *key*, it takes a large share of that token's *value*. A
 # small **feed-forward** network then works on what each token has collected. At every ⊕ on the map, the result
 # of a part is added to the vector that went into it.
 #
-# The upper half of the map, the **encoder**, reads. The lower half, the **decoder**, writes. Some models need
-# only one of them: in lesson 12 you'll meet an encoder that works alone, and in lesson 14 a decoder that writes
-# stories. Transformers were invented for translation, but since then the same stack of
-# layers has been trained on program code, on pictures cut into patches, on speech and on proteins, so it's
-# worth understanding properly.
-
-# %%
-exercises.predict("share_of_attention")
+# The upper half of the map, the **encoder**, reads; the lower half, the **decoder**, writes. Some models need
+# only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes
+# stories. Transformers were invented for translation. Since then the same stack of
+# layers has learned program code, pictures cut into patches, speech and proteins.
+#
+# In 2017 the paper that introduced it was called *Attention Is All You Need*. So how many of our model's learned
+# numbers are in attention?
 
 # %% tags=["hide-input"]
+# Count the learned numbers by kind.
 numbers = Counter()
 for name, parameter in translator.model.named_parameters():
     kinds = ("attention", "feed_forward", "embedding")
     numbers[next((kind for kind in kinds if kind in name), "norms")] += parameter.numel()
-share = numbers["attention"] / numbers.total()
-exercises.reveal("share_of_attention", measured=round(100 * share, 1))
-print("  ".join(f"{kind.replace('_', '-')} {n:,}" for kind, n in numbers.most_common()))
+share = {kind: f"{n / numbers.total():.0%}" for kind, n in numbers.items()}
 assert [round(100 * n / numbers.total()) for _, n in numbers.most_common(3)] == [48, 32, 21]
+notebook.tell(
+    f"""About half: {share["attention"]} of {numbers.total() / 1e6:.0f} million. The feed-forward networks have
+    {share["feed_forward"]} and the vectors of the tokens {share["embedding"]}. In most larger Transformers, feed-forward has
+    more than attention."""
+)
 
 # %% [markdown]
 # ## Where does it look?
@@ -83,25 +86,23 @@ sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# In French it's *manteau rouge*, literally "coat red", and in English it's *red coat*. So the model can't
-# just go from left to right and translate word by word. Each time it chooses a word, it gives a weight to
-# every French word, and the weights sum to 1.
+# In French it's *manteau rouge*, literally "coat red". The model can't simply go from left to right. Each time it
+# writes a word, it gives a **weight** to every French word, and these weights sum to 1.
 
 # %%
-exercises.predict("where_it_looks_for_a")
+exercises.predict("where_it_looks_for_red")
 
 # %% tags=["hide-input"]
+# The weights of the last layer.
 weights, written, read = translator.attend(sentence).maps["cross"]  # (layers, heads, T, S)
 last = weights[-1].mean(0)  # (T, S): the last layer, averaged over its heads
 words = {token.strip("▁"): i for i, token in enumerate(written)}
 source = {token.strip("▁"): i for i, token in enumerate(read)}
+exercises.reveal("where_it_looks_for_red", measured=read[last[words["red"]].argmax()].strip("▁"))
 before_red = words["red"] - 1  # the row of the "a" in "a red coat"
-exercises.reveal("where_it_looks_for_a", measured=read[last[before_red].argmax()].strip("▁"))
 on_words = {word: round(100 * float(last[before_red, i])) for word, i in source.items()}
 assert [on_words[word] for word in ("Une", "rouge", "en")] == [36, 30, 21]
 assert on_words["manteau"] < 2 and last[words["red"], source["rouge"]] > 0.9
-each = [read[i].strip("▁") for i in weights[-1, :, before_red].argmax(-1)]  # per head
-assert each == ["Une", "en", "rouge", "Une"]
 cut_into = [len(translator.tokenizer.encode(word)) for word in ("chien", "framboise")]
 assert cut_into == [1, 4] and len(translator.tokenizer) == 4000
 assert read[last[words["coat"]].argmax()].strip("▁") == "manteau"
@@ -114,20 +115,46 @@ display(
     )
 )
 notebook.tell(
-    """This is an **attention map**, drawn as a heatmap. Each **row** is a *token* that the model wrote, and each
-    **column** is a token that it read. A token is a word or a piece of a rare word, and `▁` marks where a word
-    begins. The darker a cell, the more weight that row gave to that column. You can see *red* and *coat* cross
-    over.
-
-    Here a row has the name of the token that is **written** at this step, for instance *red*. On the big map at
-    the top, the same row has the name of the last token that the decoder has **read**, which is the *a* before
-    *red*."""
+    """This is an **attention map**. Each **row** is a *token* that the model wrote, each
+    **column** one that it read; a token is a word or a piece of a rare word, and `▁` marks where a word
+    begins. The darker a cell, the more weight that row gave to that column. *red* and *coat* cross
+    over. Now find the *a* before *red*. French has no article there, and the row has no obvious place to go: it spreads over
+    *Une*, *rouge* and *en*."""
 )
 
 # %% [markdown]
-# The heatmap above is an average over four heads, and each head has a heatmap of its own. Hover over a word
-# below, change the layer and the head, and find a head in which most words *don't* attend to their translation.
-# Here too, rows are named after the tokens the model writes.
+# ### Your turn: find the bug
+#
+# Which French token does each English one look at most? `argmax` finds the *position* of the largest number, along one
+# dimension of a table. The function below looks along the wrong one. Run it as it is, read what the check says, and mend it.
+
+# %% tags=["hide-input"]
+exercises.heading("alignment_from_weights")
+
+
+# %%
+def alignment_from_weights(weights):
+    """weights (T, S), a row per written token -> (T,), a position in the source for each row"""
+    return weights.argmax(dim=0)
+
+
+exercises.check("alignment_from_weights", alignment_from_weights)
+
+# %%
+looked_at = exercises.mine("alignment_from_weights")(last)  # (T,)
+print("  ".join(f"{token} → {read[i]}" for token, i in zip(written, looked_at, strict=True)))
+print(exercises.whose("alignment_from_weights", did="linked"))
+
+# %% tags=["hide-input"]
+# red looks at rouge, coat at manteau.
+assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coat"]]] == "▁manteau"
+
+# %% [markdown]
+# Those are the links that the model made while it was writing, and nobody ever told it which word translates which.
+#
+# The map above is an average. Each attention layer looks four times side by side, each time with numbers of its own, and
+# each of the four is called a **head**. Change the layer and the head below, and find a head in which most words
+# *don't* look at their translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
@@ -145,43 +172,6 @@ notebook.tell(
 attention_view(translator.attend(sentence), tab="cross", layer=2)
 
 # %% [markdown]
-# ## How a lesson works
-#
-# **Predict.** Before a result that matters, the lesson asks what you expect, as it has just done twice. Lock
-# in an answer, even if it's a guess, because you'll remember the result better once you've committed to one.
-# The cell after the question then shows the measured result next to yours.
-#
-# **Your turn.** Every few minutes there's a small piece of code to write, and a check that tells you not only
-# *whether* it's right but *what* went wrong. Here's one to try.
-#
-# ### Your turn: find the bug
-#
-# Each row of `scores` belongs to one sentence and has one score per word. The function below is supposed to
-# turn each row into weights that sum to 1, and to give no weight to the words where `mask` is `False`. It does
-# neither.
-
-
-# %%
-def attention_context(scores, values, mask=None):
-    """scores (B, S), values (B, S, D_v) -> context (B, D_v), weights (B, S)"""
-    weights = scores.exp()
-    weights = weights / weights.sum(dim=0)
-    return torch.einsum("bs,bsd->bd", weights, values), weights
-
-
-exercises.check("attention_context", attention_context)
-
-# %% [markdown]
-# You don't have to understand it yet, because it's an exercise from lesson 02. One hint in advance: `sum` drops
-# the dimension that it sums over, unless you add `keepdim=True`. If you're stuck,
-# `exercises.hint("attention_context")` gives one hint at a time, and
-# `exercises.solution("attention_context")` shows the tested code. You can skip any exercise, and the lesson
-# then continues with the course's own version. Your answers are saved, and `exercises.progress()` shows what
-# you've done.
-#
-# Each lesson has a **core** of 40 to 50 minutes, a **practice** part to do at home, and a part called **Going
-# deeper** that nothing later depends on.
-#
 # ## Can you trick it?
 #
 # Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
@@ -193,12 +183,13 @@ yours = "Deux hommes mangent une pizza dans la rue."
 print(translator.translate(yours))
 
 # %% [markdown]
-# Here are four odd sentences. Can you guess what the model will make of them?
+# Here are three odd sentences. Can you guess what the model will make of them?
 
 # %%
 exercises.predict("a_word_is_missing")
 
 # %% tags=["hide-input"]
+# The sentence without its dog.
 odd = "Un court dans la neige avec un bâton."
 found = translator.translate(odd)
 people = {"man", "woman", "person", "boy", "girl", "child", "skier"}
@@ -215,6 +206,7 @@ assert likeliest[0].token == "▁dog" and likeliest[0].probability < 0.25
 exercises.predict("a_pizza_that_eats")
 
 # %% tags=["hide-input"]
+# A pizza that eats.
 odd = "La pizza mange le chien."
 found = translator.translate(odd)
 eats, _, eaten = found.partition("eating")
@@ -229,6 +221,7 @@ assert found == "The pizza is eating the dog."
 exercises.predict("a_man_who_does_not_eat")
 
 # %% tags=["hide-input"]
+# A man who doesn't eat.
 odd = "L'homme ne mange pas de pizza."
 found = translator.translate(odd)
 negated = any(word in found for word in ("not", "n't", "no "))
@@ -243,38 +236,39 @@ with torch.inference_mode():
 words = {word: shares[translator.tokenizer.encode(word)[0]] for word in ("eating", "not")}
 print("after The man is:", "  ".join(f"{word} {share:.2%}" for word, share in words.items()))
 assert found == "The man is eating pizza." and words["eating"] > 0.9 and words["not"] < 0.001
-
-# %%
-exercises.predict("a_word_that_does_not_exist")
-
-# %% tags=["hide-input"]
-odd = "Une femme mange un blorf."
-found = translator.translate(odd)
-food = found.removeprefix("A woman is eating a ").strip(".")
-exercises.reveal(
-    "a_word_that_does_not_exist",
-    measured="copied" if food == "blorf" else "invented" if "bl" in food else "known",
-)
-print(odd, "->", found)
-steps = translator.trace(odd).candidates[6:9]
-for so_far, step in zip(("bl", "blor", "blorf"), steps, strict=True):
-    print(f"after {so_far}:", "  ".join(f"{c.token} {c.probability:.0%}" for c in step[:4]))
-assert food == "blorforf"
-assert (step[0].token, step[1].token) == ("or", ".")
-assert step[0].probability > 0.6 and step[1].probability < 0.1
 notebook.tell(
-    """Where a sentence leaves a gap, or asks for a word that captions hardly ever use, the captions win; otherwise
-    the model follows the sentence, however strange it is. An unknown word gets help from neither.
-
-    You've just met four topics of this course: how a decoder guesses the next word (lesson 08), how positions
-    keep the order (lesson 05), what a model learns from its data (lesson 09), and where its pieces come from
-    (lesson 11)."""
+    """Where a sentence leaves a gap, or asks for a word that captions hardly ever use, the captions win. Otherwise
+    the model follows the sentence, however strange it is. Why it does so is what lessons 05 (positions), 08 (choosing the next
+    word) and 09 (what a model learns from its data) are about."""
 )
 
 # %% [markdown]
+# ## How a lesson works
+#
+# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess: you
+# remember a result better once you've committed to one.
+#
+# **Your turn.** A few times per lesson there's code to write, with a check that says not only *whether* it's right but *what*
+# went wrong. Stuck? `exercises.hint("alignment_from_weights")` gives one hint at a time, and
+# `exercises.solution("alignment_from_weights")` shows the tested code. You can skip any exercise; the lesson
+# then goes on with the course's version.
+#
+# **Yours.** What you write goes into a file, `my_transformer.py`, once it passes. By lesson 10 that file is a Transformer.
+# Its parts light up here as you write them, and `exercises.progress()` shows all that you've done:
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
+# %% [markdown]
+# Each lesson has a **core** of at most 50 minutes, a **practice** part for home, and a part called **Going
+# deeper** that nothing later depends on.
+#
 # ## The course
 #
-# <details><summary>The 24 lessons and the question that each one answers</summary>
+# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95 and 18. Lessons 15
+# (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time.
+#
+# <details><summary>The lessons and the question that each one answers</summary>
 #
 # | | Lesson | The question it answers |
 # |---|---|---|
@@ -305,10 +299,10 @@ notebook.tell(
 #
 # </details>
 #
-# By lesson 10 you'll have written the attention, the layers, the decoding and the loss yourself. The
-# tokenizer, the data and the training loop come with the course. You need to know some Python and to have met
+# You need to know some Python and to have met
 # matrices and gradients. You don't need a graphics card, and after the installation you don't need an
-# internet connection. If you know recurrent networks well, you can skim lesson 01.
+# internet connection. The tokenizer and the data come with the course. If you know recurrent networks well, you can
+# skim lesson 01.
 #
 # ## Notation
 #

@@ -27,11 +27,6 @@ def general_scores(query, keys, w):
     return (keys @ (query @ w)[:, :, None]).squeeze(-1)
 
 
-def alignment_from_weights(weights):
-    """Find the source word with the most weight for every target word: (..., T, S) -> (..., T)."""
-    return weights.argmax(dim=-1)
-
-
 def _general(query, keys, w):
     asked = query @ w
     scores = (asked[:, None] * keys).sum(-1)
@@ -74,13 +69,6 @@ def _draw_general(generator):
     ]
 
 
-def _draw_weights(generator):
-    def shares(*shape):
-        return (2 * torch.randn(shape, generator=generator)).softmax(-1)
-
-    return [(shares(2, 3),), (shares(4, 6),), (shares(2, 5, 7),)]
-
-
 def _additive_by_concatenation(query, keys, w_query, w_key, v):
     repeated = query[:, None].expand(-1, keys.shape[1], -1)
     both = torch.cat([repeated, keys], dim=-1) @ torch.cat([w_query, w_key])
@@ -111,12 +99,6 @@ def _context_by_exp(scores, values, mask=None):
 def _general_by_loops(query, keys, w):
     rows = [[q @ w @ key for key in states] for q, states in zip(query, keys, strict=True)]
     return torch.stack([torch.stack(row) for row in rows])
-
-
-def _alignment_by_loops(weights):
-    rows = weights.reshape(-1, weights.shape[-1]).tolist()
-    best = [row.index(max(row)) for row in rows]
-    return torch.tensor(best).reshape(weights.shape[:-1])
 
 
 SOFTMAX_TOO_EARLY = (
@@ -277,41 +259,6 @@ EXERCISES = [
         ],
         pytorch="`(keys @ q[:, :, None]).squeeze(-1)` multiplies (B, S, D) with (B, D, 1) and drops the last dimension again.",
         look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",
-    ),
-    Exercise(
-        name="alignment_from_weights",
-        title="which source word each target word attends to",
-        task="For every target word return the position of the source word with the most weight. The rows of the weights are target words.",
-        minutes=3, difficulty=1, importance=2,
-        reference=alignment_from_weights,
-        draw=_draw_weights,
-        mistakes=[
-            Mistake("over the target words", "argmax(dim=-1)", "argmax(dim=-2)",
-                    "This finds, for every source word, the target word that attends to it most. Rows are target words, so the search runs along a row: dim=-1."),
-            Mistake("weight instead of position", "argmax", "amax",
-                    "This is how much weight the best word has. The exercise asks for its position: argmax."),
-            Mistake("a dimension of size 1 kept", "dim=-1", "dim=-1, keepdim=True",
-                    "The shape is (..., T, 1). One position per target word is (..., T), so leave out keepdim."),
-            Mistake("least instead of most", "argmax(dim=-1)", "argmin(dim=-1)",
-                    "This is the word with the least weight. Use argmax."),
-            Mistake("counted from 1", "return", "result + 1",
-                    "The positions are counted from 1. Here, as everywhere in Python, they start at 0."),
-            Mistake("average position", "return", "(weights * torch.arange(weights.shape[-1])).sum(-1)",
-                    "This is the average position. A word that attends to the first and to the last source word would be aligned with the middle, which it doesn't attend to."),
-            Mistake("one position for everything", "dim=-1", "",
-                    "argmax() without a dimension searches the whole table and gives one number. Ask for one per row: dim=-1."),
-            Mistake("a table of ones", "return", "(weights == weights.amax(-1, keepdim=True)).long()",
-                    "This marks the best word in each row with a 1. The exercise asks for its position, one number per row."),
-            Mistake("axis counted from the front", "dim=-1", "dim=1",
-                    "dim=1 is the source in a single table only; in a batch it's the target. The last dimension is dim=-1."),
-        ],
-        also_right=[
-            _alignment_by_loops,
-            lambda w: w.sort(dim=-1, descending=True).indices[..., 0],
-            lambda w: w.topk(1).indices.squeeze(-1),
-        ],
-        hints=["Take one row. At which position is the largest number?", "weights.argmax(dim=-1)"],
-        look_at="Taking the largest weight discards the others. Where two words share the weight, as with French “ne … pas” for “not”, the alignment shows only one of them.",
     ),
 ]
 # fmt: on

@@ -446,6 +446,9 @@ for n, least in seconds.items():
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
 # %% [markdown]
 # ### What to take away
 #
@@ -473,19 +476,6 @@ model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
 # %%
 exercises.quiz("what_the_score_needs")
-
-# %% tags=["hide-input"]
-exercises.heading("alignment_from_weights")
-
-
-# %%
-def alignment_from_weights(weights):
-    """(..., T, S) -> (..., T), for each target word the position with the largest weight"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("alignment_from_weights", alignment_from_weights)
 
 # %%
 exercises.quiz("still_sequential")
