@@ -60,11 +60,10 @@ def set_up(seed=0):
     installation.demand_packages()
     from helpers.machine import memory
 
-    with memory.nothing_collected():
+    with memory.collector_paused():
         import torch
 
         from helpers import plots
-    memory.leave_the_compiler_out()
     memory.give_back_after_cells()
     set_seed(seed)
     if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > MOST_THREADS:

@@ -23,7 +23,7 @@ from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
-PROGRESS = ("progress.json", ".progress.json")  # today's name and the first edition's
+PROGRESS = "progress.json"
 
 
 def learners_copy(notebook):
@@ -165,11 +165,8 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
 
 def _take_progress_along(folder):
     """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
-    if not any((folder / name).exists() for name in PROGRESS):
-        for old in (NOTEBOOKS / name for name in PROGRESS):
-            if old.exists():
-                shutil.copy2(old, folder / PROGRESS[0])
-                return
+    if (NOTEBOOKS / PROGRESS).exists() and not (folder / PROGRESS).exists():
+        shutil.copy2(NOTEBOOKS / PROGRESS, folder / PROGRESS)
 
 
 def _read(path):

@@ -25,7 +25,7 @@ def main():
 
     from helpers.machine import memory
 
-    with memory.nothing_collected():
+    with memory.collector_paused():
         from helpers import exercises, notebook
         from teaching.wire import Wire
 

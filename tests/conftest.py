@@ -16,14 +16,15 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Faults of the check itself come out; learners are spared them.
 os.environ["COURSE_STRICT"] = "1"
 # Notebooks that the tests run mustn't show what somebody on this machine has answered.
-os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp(prefix="course-progress-")
+NOBODYS = tempfile.TemporaryDirectory(prefix="course-progress-")
+os.environ["COURSE_PROGRESS"] = NOBODYS.name
 
 import numpy
 import pytest
 
 from helpers.machine import memory
 
-with memory.nothing_collected():  # a third of the import
+with memory.collector_paused():  # a third of the import
     import torch
 from xdist.scheduler import LoadFileScheduling
 
@@ -37,6 +38,11 @@ def pytest_collection_modifyitems(items):
         if mark and not _at_hand(*mark.args):
             item.add_marker(pytest.mark.skip(reason="COURSE_DATA does not hold what it needs"))
     items.sort(key=lambda item: -seconds(_notebook(item)))  # stable: cells keep their order
+
+
+def pytest_unconfigure():
+    """Leave nothing in the temporary folder; a worker's process ends without such a word."""
+    NOBODYS.cleanup()
 
 
 def pytest_collection_finish():

@@ -3,6 +3,7 @@
 import ast
 import functools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -387,3 +388,26 @@ def test_the_walk_finds_what_is_missing(code, complaint):
 )
 def test_the_walk_is_content_with_numpydoc_and_with_what_a_signature_says(code):
     assert list(undocumented(ast.parse(code))) == []
+
+
+# What would change a library, or a module of ours, behind its back.
+PATCHES = re.compile(
+    r"unittest\.mock|object\.__setattr__|sys\.modules\[[^]]*\] *=[^=]|\._trait_values"
+    r"|torch\.(?:\w+\.)*_[a-z]|torch\.testing, \"_"
+)
+
+
+def test_nothing_is_patched_behind_anybodys_back():
+    found = {label(path): PATCHES.findall(path.read_text(encoding="utf-8")) for path in HELPERS}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_test_run_leaves_no_folder_behind(tmp_path, workers):
+    arguments = ["-q", "-n", workers, "-p", "no:cacheprovider", "tests/test_masks.py"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, f"--basetemp={tmp_path / 'own'}"],
+        cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, check=True,
+    )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("course-")] == []

@@ -237,10 +237,9 @@ def test_a_damaged_copy_is_not_overwritten(sources, tmp_path):
     assert (mine / "42_lesson.ipynb").read_text(encoding="utf-8") == "{half a file"
 
 
-@pytest.mark.parametrize("name", [".progress.json", "progress.json"])
-def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, monkeypatch, name):
+def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, monkeypatch):
     monkeypatch.setattr(copies, "NOTEBOOKS", tmp_path)
-    (tmp_path / name).write_text("1", encoding="utf-8")
+    (tmp_path / "progress.json").write_text("1", encoding="utf-8")
     mine = tmp_path / "mine"
     copies.bring_up_to_date(mine, sources)
     assert (mine / "progress.json").read_text(encoding="utf-8") == "1"

@@ -1,59 +1,15 @@
 """What keeps a kernel small: nothing is imported in vain, and freed memory goes back."""
 
 import gc
-import json
-import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
-import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.machine import memory
 
 ROOT = Path(__file__).resolve().parent.parent
-# In a process of its own: what another test has imported stays imported.
-WORK = """
-import json, sys, torch
-from torch.utils.flop_counter import FlopCounterMode
-from helpers.machine import memory
-if {lean}:
-    memory.leave_the_compiler_out()
-x = torch.ones(3, 3)
-torch.testing.assert_close(x, x.clone())
-with FlopCounterMode(display=False) as counter:
-    x @ x
-imported = sorted({{"sympy", "torch._dynamo"}} & set(sys.modules))
-print(json.dumps([counter.get_total_flops(), imported]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("lean", "imported"), [(True, []), (False, ["sympy", "torch._dynamo"])])
-def test_comparing_and_counting_do_without_the_compiler(lean, imported):
-    done = subprocess.run(
-        [sys.executable, "-c", WORK.format(lean=lean)], cwd=ROOT, capture_output=True, check=True
-    )
-    assert json.loads(done.stdout) == [54, imported]
-
-
-def test_comparing_and_counting_still_tell_what_differs():
-    memory.leave_the_compiler_out()
-    with pytest.raises(AssertionError, match="not close"):
-        torch.testing.assert_close(torch.ones(2), torch.zeros(2))
-    layer = torch.nn.Linear(4, 5)
-    with FlopCounterMode(display=False) as counter:
-        layer(torch.ones(2, 4)).sum().backward()
-    assert counter.get_total_flops() == 2 * (2 * 2 * 4 * 5)  # forward, and the weight's gradient
-
-
-def test_a_version_with_other_names_is_left_alone(monkeypatch):
-    monkeypatch.delattr(torch.testing, "_comparison")
-    monkeypatch.delattr("torch.utils.flop_counter._FlopCounterMode")
-    memory.leave_the_compiler_out()
-    assert not hasattr(torch.testing, "_comparison")
 
 
 @pytest.fixture
@@ -66,7 +22,7 @@ def before_torch(monkeypatch):
 @pytest.mark.usefixtures("before_torch")
 def test_no_garbage_is_looked_for_while_pytorch_is_imported():
     n_before = gc.get_freeze_count()
-    with memory.nothing_collected():
+    with memory.collector_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
     assert gc.get_freeze_count() > n_before
@@ -74,7 +30,7 @@ def test_no_garbage_is_looked_for_while_pytorch_is_imported():
 
 def test_afterwards_garbage_is_looked_for_as_ever():
     n_before = gc.get_freeze_count()
-    with memory.nothing_collected():
+    with memory.collector_paused():
         assert gc.isenabled()
     assert gc.get_freeze_count() == n_before
 
@@ -83,7 +39,7 @@ def test_afterwards_garbage_is_looked_for_as_ever():
 def test_whoever_has_turned_collecting_off_keeps_it_off():
     gc.disable()
     try:
-        with memory.nothing_collected():
+        with memory.collector_paused():
             pass
         assert not gc.isenabled()
     finally:

@@ -197,23 +197,6 @@ def test_other_weights_share_nothing(copied, tmp_path, monkeypatch):
     assert not any(parameter.any() for parameter in load_translator(copied).model.parameters())
 
 
-def test_a_file_from_the_first_edition_still_loads(translator, tmp_path):
-    path = tmp_path / "mine.safetensors"
-    translator.save(path)
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for name in [name for name in state if ".query_proj." in name]:
-        parts = [state.pop(name.replace("query", part)) for part in ("query", "key", "value")]
-        state[name.replace("query_proj", "qkv_proj")] = torch.cat(parts)
-    save_file(state, path, metadata)
-    checksums.main([str(tmp_path)])
-    for one, other in zip(
-        load_translator(path).model.parameters(), translator.model.parameters(), strict=True
-    ):
-        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)  # stored in 16 bits
-
-
 def test_checksums_forget_files_that_are_gone_and_keep_the_others(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")

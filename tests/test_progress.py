@@ -167,13 +167,6 @@ def test_a_file_of_the_first_edition_is_still_read(tmp_path):
     assert not list(tmp_path.glob("*damaged*"))
 
 
-def test_a_file_under_its_old_name_is_found_and_renamed(tmp_path):
-    solve()
-    (tmp_path / progress.FILE).rename(tmp_path / progress.OLD_FILE)
-    assert progress.load()["exercises"]["causal_mask"]["state"] == "done"
-    assert not (tmp_path / progress.OLD_FILE).exists()
-
-
 def test_no_code_and_no_time_is_kept(tmp_path):
     solve()
     exercises.check("padding_mask", lambda ids, pad: ids)

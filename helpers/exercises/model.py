@@ -8,7 +8,7 @@ from helpers.exercises import content, lessons
 from helpers.exercises.edits import made_wrong
 
 
-@dataclass(frozen=True)
+@dataclass
 class Mistake:
     """A known way to go wrong: an edit of the solution, or a function where the structure differs.
 
@@ -38,8 +38,7 @@ class Mistake:
 
     def __post_init__(self):
         if callable(self.old) and not self.why:  # Mistake(name, function, why)
-            object.__setattr__(self, "why", self.new)
-            object.__setattr__(self, "new", "")
+            self.why, self.new = self.new, ""
 
     @property
     def changes(self):

@@ -22,7 +22,6 @@ from helpers.exercises import content, sending
 from helpers.machine.atomic_writes import whole_file
 
 FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
-OLD_FILE = ".progress.json"  # the first edition's name
 KINDS = ("exercises", "questions", "predictions", "warm_ups")
 STATES = ("done", "attempted")
 PATIENCE = 30.0  # seconds to wait for other notebooks, which hold the lock for milliseconds
@@ -38,11 +37,7 @@ def folder():
 
 
 def _path():
-    here = folder()
-    if (here / OLD_FILE).exists() and not (here / FILE).exists():
-        with contextlib.suppress(OSError):
-            os.replace(here / OLD_FILE, here / FILE)
-    return (here / FILE).resolve()  # a link stays a link: what it points to is written
+    return (folder() / FILE).resolve()  # a link stays a link: what it points to is written
 
 
 def load():

@@ -73,6 +73,7 @@ class Quiz(StaticFallback, widgets.VBox):
 
     def __init__(self, question):
         self.question = question
+        self.after_keeping = []  # functions (right), called once an answer is kept
         # A fixed order for each question: stable outputs, and the right one is not always first.
         self.random = random.Random(question.name)
         self.said = widgets.HTML()
@@ -113,7 +114,10 @@ class Quiz(StaticFallback, widgets.VBox):
 
     def keep(self, right):
         """Keep with the progress whether the answer was right; returns what went wrong, or ""."""
-        return record("questions", self.question.name, right)
+        complaint = record("questions", self.question.name, right)
+        for tell in self.after_keeping:
+            tell(right)
+        return complaint
 
     def mark(self):
         """Mark the answer that is given, and say why."""

@@ -148,14 +148,12 @@ class WarmUp(StaticFallback, widgets.VBox):
         place = quiz.children.index(quiz.button)
         quiz.children = [*quiz.children[:place], quiz.sure, *quiz.children[place:]]
         quiz.layout.margin = "10px 0 6px"
-        kept = quiz.keep
-        quiz.keep = lambda right: self._keep(quiz, right, kept)
+        quiz.after_keeping.append(lambda right: self._keep(quiz, right))
         return quiz
 
-    def _keep(self, quiz, right, keep):
+    def _keep(self, quiz, right):
         """Keep an answer; only the first one shows what came from memory."""
         name = quiz.question.name
-        complaint = keep(right)
         if name not in self.answered:
             self.answered.append(name)
             recalled = {"recalled": "right" if right else "wrong"}
@@ -164,7 +162,6 @@ class WarmUp(StaticFallback, widgets.VBox):
             update("questions", name, lambda entry: _without_confidence(entry) | recalled)
             progress = {"asked": list(self.asked), "answered": list(self.answered)}
             update("warm_ups", self.key, lambda _: progress)
-        return complaint
 
 
 def _without_confidence(entry):

@@ -311,7 +311,6 @@ def _read(path, tokenizer_path):
     with safe_open(path, "pt") as file:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-    tensors = _with_separate_projections(tensors)
     config = TransformerConfig(**json.loads(metadata["config"]))
     model = Transformer(config)
     missing, unexpected = model.load_state_dict(tensors, strict=False)
@@ -324,15 +323,3 @@ def _read(path, tokenizer_path):
             f"its tokenizer has {len(tokenizer)} pieces, its embedding {config.src_vocab_size}"
         )
     return Translator(model, tokenizer, metadata["alphabet"], json.loads(metadata["card"]))
-
-
-def _with_separate_projections(tensors):
-    """Rename the tensors of a file from the first edition, where W_Q, W_K, W_V were one matrix."""
-    renamed = {}
-    for name, tensor in tensors.items():
-        if ".qkv_proj." in name:
-            for part, third in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                renamed[name.replace("qkv_proj", f"{part}_proj")] = third
-        else:
-            renamed[name] = tensor
-    return renamed

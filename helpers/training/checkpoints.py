@@ -100,7 +100,7 @@ class Checkpoint:
 def _demand_all_parts(state):
     lacking = sorted(PARTS - set(state))
     if lacking:
-        raise ValueError(f"it lacks {', '.join(lacking)}; an older edition may have written it")
+        raise ValueError(f"it lacks {', '.join(lacking)}")
 
 
 def _demand_same_shapes(found, wanted):

@@ -121,6 +121,23 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             if not self._held and self._stale:
                 self._redraw()
 
+    @contextmanager
+    def _elsewhere(self):
+        """Hold the state `still` inside a with block, unless another was chosen; draw nothing."""
+        traits, numbers, stale = self.traits(state=True), self.numbers, self._stale
+        own = {name: getattr(self, name) for name in self.still}
+        fresh = all(value == traits[name].default(self) for name, value in own.items())
+        self._held += 1
+        with self.hold_sync():
+            try:
+                for name, value in self.still.items() if fresh else ():
+                    setattr(self, name, value)
+                yield
+            finally:
+                for name, value in own.items():
+                    setattr(self, name, value)
+                self._held, self._stale, self.numbers = self._held - 1, stale, numbers
+
     def take(self, changes):
         """Change the state as a hand does: numbers are kept within their limits.
 
@@ -151,17 +168,10 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
 
     def static_html(self):
         """Return the picture for pages without a kernel, in a state worth looking at."""
-        before = dict(self._trait_values), self.numbers
-        traits = self.traits(state=True)
-        if all(getattr(self, name) == traits[name].default(self) for name in self.still):
-            self._trait_values.update(self.still)
-        try:
+        with self._elsewhere():
             self.numbers = self.compute()
             alt = self.describe()
             drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
-        finally:
-            self._trait_values.update({name: before[0][name] for name in self.still})
-            self.numbers = before[1]
         encoded = base64.b64encode(drawing.encode()).decode("ascii")
         return (
             f'<img alt="{html.escape(alt)}" style="max-width: 100%" '

@@ -9,7 +9,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 DEFINE = """
 import os, tempfile
-os.environ["COURSE_PROGRESS"] = tempfile.mkdtemp()
+folder = tempfile.TemporaryDirectory()
+os.environ["COURSE_PROGRESS"] = folder.name
 from helpers import exercises
 from helpers.exercises import content
 from helpers.exercises.content import Prediction
