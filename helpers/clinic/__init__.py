@@ -1,0 +1,177 @@
+"""Examine a Transformer without an answer key, and see where it is ill.
+
+    from clinic import examine
+
+    report = examine(model, kind="decoder", vocab_size=97, pad_id=0, max_len=64)
+    report                       # findings, and what depends on what
+    report.assert_healthy()      # in a test
+
+The clinic asks by behaviour. It changes one token and looks which outputs move; follows the change
+through the modules to the first one whose output depends on what it mustn't; then runs that module
+alone, on inputs made for it. It needs nothing but PyTorch: copy this folder into your project.
+
+B batch, T target length, S source length, D width, H heads, K width of a head, V vocabulary.
+"""
+
+import copy
+import inspect
+import time
+
+import torch
+from torch import nn
+
+from .dependence import (
+    probe_future,
+    probe_order,
+    probe_padding,
+    probe_past,
+    probe_sentences,
+    probe_source,
+)
+from .examination import Examination
+from .inside import probe_heads, probe_norms, probe_scale, probe_softmax
+from .masks import probe_mask, probe_nan
+from .report import FINDINGS, Finding, Report
+from .training import (
+    probe_cache, probe_dropout, probe_gradient, probe_loss, probe_output, probe_sharing, probe_training,
+)  # fmt: skip
+from .watching import as_it_was
+
+__all__ = ["FINDINGS", "PROBES", "Finding", "Report", "examine"]
+
+KINDS = ("encoder-decoder", "decoder", "encoder", "vision", "attention")
+PROBES = {
+    "nan": probe_nan,
+    "dropout": probe_dropout, "gradient": probe_gradient, "norms": probe_norms, "heads": probe_heads,
+    "softmax": probe_softmax, "mask": probe_mask, "sentences": probe_sentences, "source": probe_source, "future": probe_future,
+    "past": probe_past, "padding": probe_padding, "order": probe_order, "scale": probe_scale,
+    "training": probe_training, "sharing": probe_sharing, "output": probe_output, "loss": probe_loss,
+    "cache": probe_cache,
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ what one calls
+
+
+def examine(
+    model, kind, *, vocab_size=None, pad_id=None, max_len=None, call=None, loss=None, cached=None,
+    causal=True, window=None, prefix=0, positions=True, scaled=True, shared_layers=False,
+    batch_first=True, image_size=None, patch_size=None, n_channels=3,
+    d_model=None, n_heads=None, mask_means="may look",
+):  # fmt: skip
+    """Examine a model; it is given back as it was: weights, mode, random state.
+
+    Parameters
+    ----------
+    model : nn.Module
+    kind : {"encoder-decoder", "decoder", "encoder", "vision", "attention"}
+        (src_ids, tgt_ids) -> logits (B, T, V); (ids) -> logits; (ids) or (ids, mask) -> (B, T, D) or
+        (B, classes); (pictures) -> (B, patches, D) or (B, classes); (query, key, value, mask) -> (B, T, D).
+    vocab_size, pad_id, max_len : int, default=None
+        Token ids lie below `vocab_size`; without `pad_id` padding isn't examined; at most `max_len`
+        tokens a sentence.
+    call : function (model, *inputs) -> output, default=None
+        How to call the model, if not as above; Hugging Face's are known.
+    loss : function (model, *ids) -> scalar Tensor, default=None
+        The training function, to examine its targets.
+    cached : function (model, *ids) -> logits (B, T, V), default=None
+        Decoding one token at a time with a cache.
+    causal : bool, default=True
+        Whether a decoder's outputs may depend on earlier tokens only.
+    window : int, default=None
+        How many tokens back a layer may look, itself included, if it isn't all of them.
+    prefix : int, default=0
+        How many tokens at the start may all see each other.
+    positions, scaled : bool, default=True
+        Whether order should matter, and scores be divided by √K.
+    shared_layers : bool, default=False
+        Whether layers share their weights on purpose.
+    batch_first : bool, default=True
+    image_size, patch_size, n_channels : int
+        For "vision": square pictures, in pixels.
+    d_model, n_heads : int
+        For "attention".
+    mask_means : {"may look", "may not look", "added"}, default="may look"
+        For "attention": what True stands for, or that 0 and −∞ are added to the scores.
+
+    Returns
+    -------
+    report : Report
+
+    Raises
+    ------
+    ValueError
+        If the model can't be called so; the message says what to pass.
+    """
+    options = {name: value for name, value in locals().items() if name not in ("model", "kind")}
+    start = time.perf_counter()
+    check_options(model, kind, options)
+    if any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters()):
+        model = copy.deepcopy(model).float()  # in low precision, small dependences are rounded away
+    with as_it_was(model):
+        options["calls_to_try"] = [call] if call else callers(model, kind, options)
+        e = Examination(model, kind, options | {"known": call is None})
+        model.eval()
+        for module, _ in e.strays:
+            module.eval()
+        e.prepare()
+        for name, probe in PROBES.items():
+            if name == "dropout" and not e.nan:
+                e.look()
+            if not e.nan:
+                probe(e)
+    e.report.seconds = time.perf_counter() - start
+    return e.report
+
+
+def check_options(model, kind, options):
+    """Say what is missing or wrong before anything runs."""
+    if kind not in KINDS:
+        raise ValueError(f"kind has to be one of {', '.join(KINDS)}; got {kind!r}.")
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"expected an nn.Module, got {type(model).__name__}.")
+    needed = {"vision": ("image_size", "patch_size"), "attention": ("d_model",)}.get(
+        kind, ("vocab_size",)
+    )
+    missing = [name for name in needed if options[name] is None]
+    if missing:
+        raise ValueError(f"kind={kind!r} needs {' and '.join(missing)}.")
+    if kind == "vision":
+        options["vocab_size"] = 64  # as many different patches are drawn
+
+
+def callers(model, kind, options):
+    """Return the ways in which a model of this kind may want to be called, the likeliest first."""
+    names = list(inspect.signature(model.forward).parameters)
+    pad_id = options["pad_id"]
+
+    def real(ids):
+        return torch.ones_like(ids) if pad_id is None else (ids != pad_id).long()
+
+    def both(ids):
+        return real(ids).bool()[:, None, :] & torch.ones(ids.shape[1], ids.shape[1]).tril().bool()
+
+    if kind == "attention":
+        return [lambda m, q, k, v, mask: m(q, k, v) if mask is None else m(q, k, v, mask),
+                lambda m, q, k, v, mask: m(q, k, v, None if mask is None else mask)]  # fmt: skip
+    if "pixel_values" in names:
+        return [lambda m, x: m(pixel_values=x)]
+    if "input_ids" in names and "attention_mask" in names:
+        extra = {"use_cache": False} if "use_cache" in names or hasattr(model, "generate") else {}
+        if kind == "encoder-decoder":
+            return [
+                lambda m, s, t: m(input_ids=s, attention_mask=real(s), decoder_input_ids=t, **extra)
+            ]
+        return [lambda m, ids: m(input_ids=ids, attention_mask=real(ids), **extra)]
+    plain = [lambda m, *inputs: m(*inputs)]
+    if kind == "encoder" and len(names) > 1 and "mask" in names[1]:
+        return [lambda m, ids: m(ids, real(ids).bool()), lambda m, ids: m(ids, real(ids).bool()[:, None, None]),
+                lambda m, ids: m(ids, real(ids)), *plain]  # fmt: skip
+    if kind == "encoder-decoder" and len(names) == 4 and all("mask" in name for name in names[2:]):
+        return [*plain, lambda m, s, t: m(s, t, real(s).bool()[:, None], both(t)),
+                lambda m, s, t: m(s, t, real(s).bool()[:, None, None], both(t)[:, None])]  # fmt: skip
+    return (
+        [lambda m, ids: m(ids, targets=ids), *plain]
+        if kind == "decoder" and "targets" in names
+        else plain
+    )

@@ -1,0 +1,346 @@
+"""Probes of what happens inside one module: norms, heads, softmax, scale."""
+
+import math
+
+import torch
+from torch import nn
+
+from .report import MOVED, picture
+from .watching import LEAVES, RESHAPES, along, axes_of, editing, is_attention, tensors
+
+
+def probe_norms(e):
+    """A norm works on each vector alone: change one position, and no other may move."""
+    parents = {id(call.parent) for call in e.calls.values()}
+    for call in e.calls.values():
+        seen = averaged(e, call)
+        if seen is not None:
+            e.explained.add(call.path)
+            blame_norm(e, call, torch.ones(e.rows, e.rows), seen)
+            return
+        if id(call) in parents or isinstance(call.module, LEAVES):
+            continue
+        n = next(
+            (n for n in e.lengths if call.output is not None and along(call.output, n) is not None),
+            None,
+        )
+        if (
+            n is None
+            or call.output.dim() < 3
+            or any(is_attention(op, {e.t, e.s}) for op in call.ops)
+        ):
+            continue
+        seen = e.local(call, n)
+        if seen is None or seen.shape[0] != seen.shape[1]:
+            continue
+        strangers = (seen > MOVED) & ~torch.eye(n, dtype=torch.bool)
+        if strangers.any() and norm_like(e, call):
+            e.explained.add(call.path)
+            blame_norm(e, call, seen)
+            return
+
+
+def averaged(e, call):
+    """Return the line of a call's own that takes a mean over positions and keeps the axis, or None."""
+    for op in call.ops:
+        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(op.args[0], torch.Tensor):
+            continue
+        x, n = op.args[0], len(op.args[1]) if op.name == "layer_norm" else 0
+        laid = [a for a in range(1, x.dim()) if x.shape[a] in e.lengths] if x.dim() == 3 else []
+        axes = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
+        axes = [axes] if isinstance(axes, int) else axes if isinstance(axes, list | tuple) else []
+        kept = isinstance(op.result, torch.Tensor) and op.result.dim() == x.dim()
+        if n > 1 or laid and kept and n == 0 and any(a % x.dim() in laid for a in axes):
+            return op.line
+    return None
+
+
+def blame_norm(e, call, seen, line=None):
+    """Report a norm that mixes positions."""
+    e.find(
+        "norm over the wrong axis", call.path,
+        "Its mean and variance are taken over positions too, so every position moves every other one.",
+        f"change one position (column), these outputs (rows) move:\n{picture(seen, torch.eye(len(seen)).bool())}",
+        ("normalise over the last axis only: x.mean(-1, keepdim=True), nn.LayerNorm(d_model)",),
+        line or e.line(call, "mean", "layer_norm", "var", "std", "batch_norm", "instance_norm"),
+    )  # fmt: skip
+
+
+def norm_like(e, call):
+    """Tell whether a module forgets the scale of its input, as norms do."""
+    try:
+        base = e.replay(call)
+        scaled = e.replay(call, lambda _, x: 5 * x if x.is_floating_point() and x.dim() > 2 else x)
+    except Exception:  # a module that can't be run alone
+        return False
+    return bool((base - scaled).abs().max() < 0.05 * base.abs().max())
+
+
+def next_neighbour(sizes):
+    """Return an edit after which each query attends to exactly one key, the one after its own."""
+
+    def edit(weights):
+        axes = axes_of(weights.shape, sizes)
+        if axes is None:
+            return weights
+        n_queries, n_keys = (weights.shape[a] for a in axes)
+        one = torch.zeros(n_queries, n_keys)
+        one[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = 1
+        shape = [1] * weights.dim()
+        shape[axes[0]], shape[axes[1]] = n_queries, n_keys
+        return one.view(shape).expand(weights.shape).to(weights)
+
+    return edit
+
+
+def probe_heads(e):
+    """Let each query attend to one key alone; then each output may depend on that position alone."""
+    for call, ops in e.attentions:
+        op = ops[-1]
+        if op.name == "multi_head_attention_forward" or call.path in e.explained:
+            continue
+        axes = axes_of(op.result.shape, {e.t, e.s, *e.lengths_()})
+        sizes = weights_shape(op, axes)
+        if sizes is None:
+            continue
+        n_queries, n_keys = sizes
+        seen = e.local(call, n_keys, change=editing(next_neighbour({n_queries, n_keys})))
+        if seen is None or seen.shape != (n_queries, n_keys):
+            e.unsure(f"the heads of {call.path or 'the model'}: it can't be run alone")
+            continue
+        aim = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+        aim[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = True
+        own = torch.eye(n_queries, n_keys, dtype=torch.bool)
+        seen = seen > MOVED
+        if (
+            n_queries == n_keys
+            and (seen & ~(aim.T | own)).sum() == 0
+            and (seen & aim.T & ~own).any()
+        ):
+            op.turned = True  # keys in rows, queries in columns: as right as the other way
+        elif (seen & ~(aim | own)).any() and not any(
+            "conv" in o.name or "roll" in o.name for o in e.ops_of(call)
+        ):
+            e.explained.add(call.path)
+            blame_heads(e, call, seen, aim, own)
+
+
+def weights_shape(op, axes):
+    """Return the numbers of queries and keys of an attention, or None."""
+    if op.name == "scaled_dot_product_attention":
+        query, key = (
+            op.args[i] if i < len(op.args) else op.kwargs[n] for i, n in ((0, "query"), (1, "key"))
+        )
+        return query.shape[-2], key.shape[-2]
+    return None if axes is None else (op.result.shape[axes[0]], op.result.shape[axes[1]])
+
+
+def blame_heads(e, call, seen, aim, own):
+    """Report scrambled heads, and whether it is splitting or merging that lacks its transpose."""
+    ops = e.ops_of(call)
+    at = next(
+        i for i, op in enumerate(ops) if op.name in ("softmax", "scaled_dot_product_attention")
+    )
+    names = [op.name for op in ops]
+    turns = {"transpose", "permute", "swapaxes", "movedim", "einsum", "mT", "moveaxis"}
+    merges = [i for i in range(at, len(ops)) if names[i] in RESHAPES]
+    merged_well = any(turns & set(names[at:i]) for i in merges)
+    splits = [i for i in range(at) if names[i] in RESHAPES]
+    merge = "merge heads with x.transpose(1, 2).reshape(B, T, D): (B, H, T, K) needs the transpose first"
+    split = "split heads with x.view(B, T, H, K).transpose(1, 2), not with x.view(B, H, T, K)"
+    line = ops[(splits if merged_well and splits else merges or splits or [at])[0]].line
+    e.find(
+        "heads scrambled", call.path,
+        "The numbers of different positions are mixed when the heads are split or put together.",
+        "each query attends to its right-hand neighbour only, yet outputs (rows) depend on:\n"
+        + picture(seen.float(), aim | own),
+        (split, merge) if merged_well else (merge, split), line,
+    )  # fmt: skip
+
+
+def probe_softmax(e):
+    """The weights of each query have to sum to 1 over the keys."""
+    for call, ops in e.attentions:
+        op = ops[-1]
+        axes = axes_of(op.result.shape, e.lengths_()) if op.name == "softmax" else None
+        if axes is None:
+            continue
+        query, key = axes[::-1] if getattr(op, "turned", False) else axes
+        weights = op.result.double()
+        if one_each(weights.sum(key)):
+            continue
+        if not one_each(weights.sum(query)):
+            query = next((a for a in range(1, weights.dim()) if one_each(weights.sum(a))), None)
+        if query is not None:
+            e.explained.add(call.path)
+            e.find(
+                "softmax over queries", call.path,
+                "The softmax doesn't run over the keys: the weights of one query don't sum to 1.",
+                f"sums over the keys from {weights.sum(key).min():.2f} to {weights.sum(key).max():.2f}; "
+                f"over axis {query} of {tuple(weights.shape)} all 1",
+                (f"softmax(dim={key - weights.dim()}) instead of dim={query - weights.dim()}",), op.line,
+            )  # fmt: skip
+            return
+
+
+def one_each(sums):
+    """Tell whether sums are 1, or 0 where nothing may be looked at."""
+    return bool(((sums - 1).abs() < 1e-3).logical_or(sums.abs() < 1e-3).all())
+
+
+def probe_scale(e):
+    """Scores have to be divided by √K before the softmax, unless the weights were made for it."""
+    if not e.scaled:
+        return
+    for call, ops in e.attentions:
+        found = scale_of(e, call, ops[-1])
+        if found is None:
+            continue
+        factor, width, compensated, line = found
+        right = width**-0.5
+        wide = call.output.shape[-1] ** -0.5
+        causes = {
+            "no factor": (
+                abs(factor - 1) < 1e-3,
+                "divide the scores by math.sqrt(K), K the width of one head",
+            ),
+            "the width of the model": (
+                abs(factor / wide - 1) < 0.01,
+                "K is the width of one head, D // H, not D",
+            ),
+            "K instead of √K": (
+                abs(factor * width - 1) < 0.01 and width > 1,
+                "divide by math.sqrt(K), not by K",
+            ),
+            "multiplied": (abs(factor * right - 1) < 0.01, "divide by √K instead of multiplying"),
+        }
+        cause = next((name for name, (is_so, _) in causes.items() if is_so), None)
+        if abs(factor / right - 1) < 0.01 or cause is None or width == 1 or compensated:
+            continue
+        if cause == "no factor" and e.is_fresh() is False:
+            e.unsure(
+                f"{call.path}: no 1/√K before the softmax; trained weights may make up for it, as T5's do"
+            )
+            continue
+        e.find(
+            "not scaled", call.path, f"The scores aren't divided by √K ({cause}).",
+            f"K = {width}, so a factor of {right:.3g} is expected; it is {factor:.3g}",
+            (causes[cause][1], "if it's meant to be so: scaled=False"), line,
+        )  # fmt: skip
+        return
+
+
+def scale_of(e, call, op):
+    """Find the factor between query · key and the softmax, in what the call did.
+
+    Returns
+    -------
+    factor, width, compensated, line : float, int, bool, str
+        Or None if it can't be told. `compensated`: the queries were made √K times smaller than the
+        keys, as T5's weights are at the start.
+    """
+    if op.name == "multi_head_attention_forward":
+        return None
+    if op.name == "scaled_dot_product_attention":
+        query, key = (
+            op.args[i] if i < len(op.args) else op.kwargs[n] for i, n in ((0, "query"), (1, "key"))
+        )
+        scale = op.kwargs.get("scale")
+        factor, line, at = query.shape[-1] ** -0.5 if scale is None else float(scale), op.line, None
+        if scale is None:
+            return None
+    else:
+        ops = e.ops_of(call)
+        end = next(i for i, o in enumerate(ops) if o is op)
+        products = [i for i in range(end) if is_product(ops[i], op.result)]
+        if not products:
+            return None
+        at = products[-1]
+        query, key = (x for x in tensors(ops[at].args) if x.dim() > 1)
+        sizes = {query.numel(), key.numel(), op.result.numel()}
+        factors = [scalar_factor(o, sizes) for o in ops[:end]]
+        if any(f is None for f in factors):
+            return None
+        factor, line = math.prod(factors), ops[at].line
+    width = contracted(ops[at]) if at is not None else query.shape[-1]
+    if not width:
+        return None
+    ratio = (query.float().std() / key.float().std()).item()
+    return factor, width, ratio < min(0.7, 1.5 * width**-0.5), line
+
+
+def is_product(op, scores):
+    """Tell whether a function multiplied queries with keys into these scores."""
+    known = op.name in ("matmul", "bmm", "einsum", "baddbmm") and isinstance(
+        op.result, torch.Tensor
+    )
+    operands = [x for x in tensors(op.args) if x.dim() > 1]
+    return known and op.result.numel() == scores.numel() and len(operands) == 2
+
+
+def contracted(op):
+    """Return over how many numbers a product sums."""
+    first, second = (x for x in tensors(op.args) if x.dim() > 1)
+    if op.name != "einsum":
+        return first.shape[-1]
+    equation = next((a for a in op.args if isinstance(a, str)), "").replace(" ", "")
+    if "->" not in equation or "..." in equation:
+        return 0
+    left, right = equation.split("->")
+    letters = dict(zip(left.split(",")[0], first.shape, strict=True))
+    return math.prod(size for letter, size in letters.items() if letter not in right)
+
+
+def scalar_factor(op, sizes):
+    """Return the number by which a function scaled queries, keys or scores; 1 if it didn't.
+
+    None if the number is learned, so that it can't be told.
+    """
+    if op.name not in ("mul", "div", "mul_", "div_", "multiply", "divide", "true_divide"):
+        return 1.0
+    if (
+        len(op.args) < 2
+        or not isinstance(op.result, torch.Tensor)
+        or op.result.numel() not in sizes
+    ):
+        return 1.0
+    single = [x for x in op.args[:2] if not isinstance(x, torch.Tensor) or x.numel() == 1]
+    if len(single) != 1:
+        return 1.0
+    if isinstance(single[0], nn.Parameter):
+        return None
+    number = float(single[0])
+    if not 0 < abs(number) < 1e3:
+        return 1.0  # the fill of a mask
+    return 1 / number if op.name.startswith(("div", "true")) else number
+
+
+def after_softmax(e, call, blocked):
+    """Tell whether weights on blocked cells are made by the softmax and thrown away after it."""
+    for outer, ops in e.attentions:
+        if not (outer.inside(call) or call.inside(outer)) or ops[-1].name != "softmax":
+            continue
+        weights = ops[-1].result
+        if weights.shape[-2:] != blocked.shape or not (weights * blocked).max() > 1e-6:
+            continue
+
+        def add(w):
+            return w + blocked.to(w) if w.shape[-2:] == blocked.shape else w
+
+        try:
+            base = e.replay(outer, change=editing(lambda w: w))
+            edited = e.replay(outer, change=editing(add))
+        except Exception:  # a module that can't be run alone
+            continue
+        return torch.equal(base, edited)
+    return False
+
+
+def blame_after(e, call, drawn):
+    """Report a mask that comes too late."""
+    e.find(
+        "mask after softmax", call.path,
+        "Hidden weights are set to 0 after the softmax, but its denominator has already counted them.",
+        drawn, ("fill the scores with float('-inf') before the softmax",
+                "or divide the masked weights by their sum again"), e.line(call, "softmax"),
+    )  # fmt: skip

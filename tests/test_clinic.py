@@ -1,0 +1,276 @@
+"""The clinic names what is ill and where, leaves the healthy alone, and gives every model back."""
+
+import copy
+import random
+import time
+
+import healthy
+import put_aside
+import pytest
+import torch
+from torch import nn
+
+from helpers import clinic
+from helpers.clinic import examine
+from helpers.models import patients, ward
+
+EVERYBODY = [
+    *((patients, patient) for patient in patients.PATIENTS.values()),
+    *((put_aside, patient) for patient in put_aside.PATIENTS.values()),
+]
+SMALL = 2.0  # seconds of one quiet core for a small model, counted as processor time
+
+
+def said_of(house, patient):
+    model, options = house.admit(patient.name)
+    return examine(model, **options)
+
+
+def edited_lines(patient):
+    return {line.strip() for _, new in patient.edits for line in new.splitlines()}
+
+
+@pytest.mark.parametrize(("house", "patient"), EVERYBODY, ids=[p.name for _, p in EVERYBODY])
+def test_a_bug_is_named_first_and_its_place_is_right(house, patient):
+    first = said_of(house, patient).findings[0]
+    assert first.name == patient.finding
+    assert first.where == patient.where or any(line and line in first.line for line in edited_lines(patient))
+    assert first.what and first.evidence and first.likely
+
+
+def test_the_line_itself_is_quoted_where_the_line_is_wrong():
+    for name in ("columns", "heads", "evaluation", "output"):
+        patient = patients.PATIENTS[name]
+        (finding,) = said_of(patients, patient).findings
+        text = finding.line.split("  ", 1)[1]
+        assert any(text in new or new.strip() in text for _, new in patient.edits), finding.line
+
+
+def test_at_least_24_reports_and_every_name_is_known():
+    assert len(EVERYBODY) >= 24
+    assert len({patient.report for _, patient in EVERYBODY}) == len(EVERYBODY)
+    assert {patient.finding for _, patient in EVERYBODY} | {"past ignored"} == set(clinic.FINDINGS)
+
+
+def healthy_models():
+    torch.manual_seed(0)
+    for kind, build in (("encoder", ward.Reader), ("decoder", ward.Writer), ("encoder-decoder", ward.Translator)):
+        yield build.__name__, lambda build=build, kind=kind: (build(), {"kind": kind, **healthy.TEXT})
+    for name, kind in put_aside.KINDS.items():
+        options = {"kind": kind, "vocab_size": 61, "pad_id": 1, "max_len": 40}
+        yield name, lambda name=name, options=options: (
+            patients.run_source(put_aside.WARD, "put_aside_ward.py")[name](), options)  # fmt: skip
+    for norm_first in (False, True):
+        for batch_first in (False, True):
+            yield f"nn.Transformer {norm_first} {batch_first}", lambda n=norm_first, b=batch_first: (
+                healthy.PyTorchTranslator(n, b), {"kind": "encoder-decoder", "batch_first": b, **healthy.TEXT})  # fmt: skip
+    for part, options in healthy.UNUSUAL.items():
+        yield part, lambda part=part, options=options: (
+            healthy.Unusual(part), {"kind": "decoder", **options, **healthy.TEXT})  # fmt: skip
+    for name in healthy.HUGGING_FACE:
+        yield name, lambda name=name: healthy.hugging_face(name)
+
+
+RIGHT = dict(healthy_models())
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_nothing_is_found_in_a_right_model(name):
+    torch.manual_seed(0)
+    model, options = RIGHT[name]()
+    report = examine(model, **options)
+    assert report.findings == []
+
+
+def shaken(model, seed=1):
+    """Make weights that look trained: no gain is 1 any more, no bias 0."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1 + 0.3 * torch.randn_like(parameter)).add_(0.05 * torch.randn_like(parameter))
+    return model
+
+
+@pytest.mark.parametrize("name", ["Writer", "TinyBert", "GPT-2", "T5", "BART", "ViT", "alibi"])
+def test_nothing_is_found_in_a_right_model_that_has_learned(name):
+    model, options = RIGHT[name]()
+    assert examine(shaken(model), **options).findings == []
+
+
+def test_designs_that_are_right_only_if_asked_for_are_found_otherwise():
+    for part, finding in (("window", "past ignored"), ("prefix", "sees the future"), ("shared", "layers shared"),
+                          ("no positions", "order unseen")):  # fmt: skip
+        report = examine(healthy.Unusual(part), "decoder", **healthy.TEXT)
+        assert [f.name for f in report.findings] == [finding]
+
+
+@pytest.mark.parametrize("name", [name for name in clinic.PROBES if name not in ("mask", "nan")])
+def test_each_probe_is_needed(name, monkeypatch):
+    monkeypatch.setitem(clinic.PROBES, name, lambda e: None)
+    for house, patient in EVERYBODY:
+        probes = NEEDED.get(patient.finding, ())
+        if name not in probes:
+            continue
+        findings = said_of(house, patient).findings
+        if not findings or findings[0].name != patient.finding:
+            return
+    if name == "past":
+        report = examine(healthy.Unusual("window"), "decoder", **healthy.TEXT)
+        assert report.findings == []
+        return
+    pytest.fail(f"no patient is missed without the probe {name!r}")
+
+
+# Which probes can be the reason that a bug is found; the others needn't be tried.
+NEEDED = {
+    "sees the future": ("future",), "padding counts": ("padding",), "sentences mixed": ("sentences",),
+    "source ignored": ("source",), "source misaligned": ("source",), "order unseen": ("order",),
+    "heads scrambled": ("heads",), "softmax over queries": ("softmax",), "mask inverted": ("future",),
+    "norm over the wrong axis": ("norms",), "dropout in evaluation": ("dropout",), "not scaled": ("scale",),
+    "layers shared": ("sharing",), "no gradient": ("gradient",), "loss at the start": ("output",),
+    "targets not shifted": ("loss",), "cache disagrees": ("cache",),
+    "training differs from inference": ("training",),
+}  # fmt: skip
+
+
+# ---- one layer of attention
+
+
+def pytorch_attention(layer, query, key, value, mask):
+    return layer(query, key, value, attn_mask=mask)[0]
+
+
+def test_attention_layers_are_examined_by_themselves():
+    sizes = {"kind": "attention", "d_model": 32, "n_heads": 4}
+    assert examine(ward.Attention(32, 4, 0.1), **sizes).healthy
+    layer = nn.MultiheadAttention(32, 4, batch_first=True)
+    assert examine(layer, call=pytorch_attention, mask_means="may not look", **sizes).healthy
+    (finding,) = examine(layer, call=pytorch_attention, **sizes).findings
+    assert finding.name == "mask inverted"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "finding"),
+    [
+        ("x.transpose(1, 2).reshape", "x.reshape", "heads scrambled"),
+        ("~mask", "mask", "mask inverted"),
+        ("if mask is not None", "if False", "sees the future"),
+        ("dim=-1)", "dim=-2)", "softmax over queries"),
+        ("        scores = scores / math.sqrt(q.shape[-1])\n", "", "not scaled"),
+        ("self.split(self.w_key(key))", "self.split(self.w_key(key)).detach()", "no gradient"),
+        ("dim=-1)", "dim=0)", "sentences mixed"),
+    ],
+)
+def test_an_attention_layer_with_a_mistake(old, new, finding):
+    text = patients.WARD.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    layer = patients.run_source(text.replace(old, new), "layer.py")["Attention"](32, 4, 0.1)
+    report = examine(layer, "attention", d_model=32, n_heads=4)
+    assert report.findings[0].name == finding
+
+
+# ---- what ends in NaN
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "old", "new", "finding"),
+    [
+        (ward.Reader, "encoder", "(ids != 0)[:, None", "(ids == 0)[:, None", "mask inverted"),
+        (ward.Writer, "decoder", "causal = torch.tril(torch.ones(length, length)).bool()\n        x = self.embedding(ids)",
+         "causal = torch.tril(torch.ones(length, length), -1).bool()\n        x = self.embedding(ids)", "past ignored"),
+        (ward.Writer, "decoder", "dim=-1)", "dim=1)", "softmax over queries"),
+    ],
+)  # fmt: skip
+def test_a_model_that_gives_nan_is_told_why(model, kind, old, new, finding):
+    text = patients.WARD.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    ill = patients.run_source(text.replace(old, new), "nan.py")[model.__name__]()
+    assert [f.name for f in examine(ill, kind, **healthy.TEXT).findings] == [finding]
+
+
+# ---- manners
+
+
+class Moody(ward.Writer):
+    """Writes into its own weights, buffers and attributes whenever it runs, and may raise."""
+
+    def __init__(self, raises=False):
+        super().__init__()
+        self.register_buffer("runs", torch.zeros(1))
+        self.raises, self.note = raises, "untouched"
+
+    def forward(self, ids):
+        self.runs += 1
+        self.note = "touched"
+        with torch.no_grad():
+            self.output.bias.add_(0.001)
+        if self.raises and not self.training and ids.shape[1] > 3:
+            raise RuntimeError("not today")
+        return super().forward(ids)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_model_is_given_back_as_it_was(raises):
+    model = Moody(raises)
+    model.layers[1].eval()  # a mixture of modes
+    model.output.bias.grad = torch.ones_like(model.output.bias)
+    before = copy.deepcopy(model.state_dict())
+    modes = [module.training for module in model.modules()]
+    torch.manual_seed(7)
+    random.seed(7)
+    drawn = torch.get_rng_state(), random.getstate()
+    if raises:
+        with pytest.raises(ValueError, match="not today"):
+            examine(model, "decoder", **healthy.TEXT)
+    else:
+        examine(model, "decoder", **healthy.TEXT)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert [module.training for module in model.modules()] == modes
+    assert torch.equal(torch.get_rng_state(), drawn[0]) and random.getstate() == drawn[1]
+    assert model.note == "untouched" and model.output.bias.grad.eq(1).all()
+    assert torch.is_grad_enabled() and torch.backends.mha.get_fastpath_enabled()
+    assert not model._forward_hooks and not any(m._forward_hooks for m in model.modules())
+
+
+def test_a_report_can_be_read_and_used_in_a_test():
+    report = said_of(patients, patients.PATIENTS["no mask"])
+    assert "■ × ×" in repr(report) and "layers.0.self_attention" in repr(report)
+    assert report._repr_html_().count("<svg") == 2
+    with pytest.raises(AssertionError, match="sees the future"):
+        report.assert_healthy()
+    examine(ward.Writer(), "decoder", **healthy.TEXT).assert_healthy()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "poem"}, "kind has to be one of"),
+        ({"kind": "decoder"}, "needs vocab_size"),
+        ({"kind": "encoder-decoder", "vocab_size": 50}, "couldn't be run .* call="),
+    ],
+)
+def test_errors_say_what_to_do(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        examine(ward.Writer(), **arguments)
+
+
+def test_a_small_model_takes_less_than_two_seconds():
+    model = ward.Writer()
+    examine(model, "decoder", **healthy.TEXT)
+    start = time.process_time()
+    examine(model, "decoder", **healthy.TEXT)
+    assert time.process_time() - start < SMALL
+
+
+def test_the_healthy_ward_trains():
+    torch.manual_seed(0)
+    model, ids = ward.Writer(dropout=0.0), torch.randint(1, 50, (16, 12))
+    optimiser = torch.optim.Adam(model.parameters(), 3e-3)
+    losses = []
+    for _ in range(60):
+        loss = ward.training_loss(model, ids)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
