@@ -15,9 +15,7 @@ class PyTorchTranslator(nn.Module):
         super().__init__()
         self.src, self.tgt = nn.Embedding(50, 24), nn.Embedding(50, 24)
         self.where = nn.Embedding(64, 24)
-        self.body = nn.Transformer(
-            24, 4, 2, 2, 48, batch_first=batch_first, norm_first=norm_first
-        )
+        self.body = nn.Transformer(24, 4, 2, 2, 48, batch_first=batch_first, norm_first=norm_first)
         self.out = nn.Linear(24, 50)
         self.batch_first = batch_first
 
@@ -47,7 +45,9 @@ class Unusual(nn.Module):
         n = 1 if part == "shared" else depth
         self.qkv = nn.ModuleList([make(width + 2 * groups * (width // heads)) for _ in range(n)])
         self.o = nn.ModuleList([make(width) for _ in range(n)])
-        self.mlp = nn.ModuleList([nn.Sequential(make(48), nn.GELU(), nn.Linear(48, width)) for _ in range(n)])
+        self.mlp = nn.ModuleList(
+            [nn.Sequential(make(48), nn.GELU(), nn.Linear(48, width)) for _ in range(n)]
+        )
         self.norm = nn.ModuleList([nn.LayerNorm(width) for _ in range(depth)])
         self.blocks = nn.ModuleList([Body(self, i % n) for i in range(n)])
         self.depth = depth
@@ -119,8 +119,9 @@ class Body(nn.Module):
     def linear(self, q, k, v, t):
         q, k = F.elu(q) + 1, F.elu(k) + 1
         states = torch.einsum("bhtk,bhtv->bhtkv", k, v).cumsum(2)
-        return torch.einsum("bhtk,bhtkv->bhtv", q, states) / (
-            torch.einsum("bhtk,bhtk->bht", q, k.cumsum(2))[..., None]
+        return (
+            torch.einsum("bhtk,bhtkv->bhtv", q, states)
+            / (torch.einsum("bhtk,bhtk->bht", q, k.cumsum(2))[..., None])
         )
 
     def late_mask(self, q, k, v, t):
@@ -129,7 +130,8 @@ class Body(nn.Module):
 
 
 UNUSUAL = {
-    "usual": {}, "grouped": {}, "parallel": {}, "alibi": {}, "columns": {}, "linear": {}, "late mask": {},
+    "usual": {}, "grouped": {}, "parallel": {}, "alibi": {}, "columns": {}, "linear": {},
+    "late mask": {},
     "window": {"window": 4}, "prefix": {"prefix": 4}, "shared": {"shared_layers": True},
     "no positions": {"positions": False},
 }  # fmt: skip
@@ -141,25 +143,38 @@ def hugging_face(name):
     import transformers as t
 
     common = {"vocab_size": 50, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    small = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+    }
     two = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
            "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
-           "max_position_embeddings": 64, "decoder_start_token_id": 1, "forced_eos_token_id": None}  # fmt: skip
+           "max_position_embeddings": 64, "decoder_start_token_id": 1,
+           "forced_eos_token_id": None}  # fmt: skip
+    width = {"max_position_embeddings": 64}
+    gpt = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    opt = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 48,
+           "word_embed_proj_dim": 32}  # fmt: skip
+    distil = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
+    t5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+          "decoder_start_token_id": 0}  # fmt: skip
+    two_groups = {"num_key_value_heads": 2}
     makers = {
-        "GPT-2": lambda: (t.GPT2LMHeadModel(t.GPT2Config(**common, n_embd=32, n_layer=2, n_head=4, n_positions=64)), "decoder"),
-        "OPT": lambda: (t.OPTForCausalLM(t.OPTConfig(**common, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-                                                     ffn_dim=48, word_embed_proj_dim=32, max_position_embeddings=64)), "decoder"),
-        "Llama": lambda: (t.LlamaForCausalLM(t.LlamaConfig(**common, **small, num_key_value_heads=2, max_position_embeddings=64)), "decoder"),
-        "BERT": lambda: (t.BertModel(t.BertConfig(**common, **small, max_position_embeddings=64)), "encoder"),
-        "DistilBERT": lambda: (t.DistilBertModel(t.DistilBertConfig(**common, dim=32, n_layers=2, n_heads=4, hidden_dim=48)), "encoder"),
-        "BART": lambda: (t.BartForConditionalGeneration(t.BartConfig(**common, **two)), "encoder-decoder"),
-        "Marian": lambda: (t.MarianMTModel(t.MarianConfig(**common, **two)), "encoder-decoder"),
-        "T5": lambda: (t.T5ForConditionalGeneration(t.T5Config(**{**common, "decoder_start_token_id": 0}, d_model=32, d_kv=8,
-                                                               d_ff=48, num_layers=2, num_heads=4)), "encoder-decoder"),
-        "ViT": lambda: (t.ViTModel(t.ViTConfig(**small, image_size=16, patch_size=4)), "vision"),
+        "GPT-2": ("decoder", t.GPT2LMHeadModel, t.GPT2Config, gpt),
+        "OPT": ("decoder", t.OPTForCausalLM, t.OPTConfig, opt | width),
+        "Llama": ("decoder", t.LlamaForCausalLM, t.LlamaConfig, small | width | two_groups),
+        "BERT": ("encoder", t.BertModel, t.BertConfig, small | width),
+        "DistilBERT": ("encoder", t.DistilBertModel, t.DistilBertConfig, distil),
+        "BART": ("encoder-decoder", t.BartForConditionalGeneration, t.BartConfig, two),
+        "Marian": ("encoder-decoder", t.MarianMTModel, t.MarianConfig, two),
+        "T5": ("encoder-decoder", t.T5ForConditionalGeneration, t.T5Config, t5),
+        "ViT": ("vision", t.ViTModel, t.ViTConfig, small | {"image_size": 16, "patch_size": 4}),
     }  # fmt: skip
     torch.manual_seed(0)
-    model, kind = makers[name]()
+    kind, model, config, sizes = makers[name]
+    model = model(config(**({} if kind == "vision" else common), **sizes))
     options = {"image_size": 16, "patch_size": 4} if kind == "vision" else TEXT
     return model, {"kind": kind, **options}
 

@@ -11,7 +11,7 @@ from helpers.models.patients import GITHUB, Patient, run_source, source_of
 
 WARD = Path(__file__).with_name("put_aside_ward.py").read_text(encoding="utf-8")
 KINDS = {"TinyBert": "encoder", "TinyGPT": "decoder", "Seq2Seq": "encoder-decoder"}
-NO_MASK = "bias = torch.full((t, t), float(\"-inf\")).triu(1) if past is None else None"
+NO_MASK = 'bias = torch.full((t, t), float("-inf")).triu(1) if past is None else None'
 
 PATIENTS = {
     patient.name: patient
@@ -54,8 +54,10 @@ PATIENTS = {
         Patient(
             "plain list", "TinyGPT", "no gradient", "blocks", "",
             GITHUB + "maruya24/pytorch_robotics_transformer/issues/3",
-            (("nn.ModuleList([Block(width, heads, p) for _ in range(depth)])\n        self.ln_f = Norm(width)\n        self.head",
-              "[Block(width, heads, p) for _ in range(depth)]\n        self.ln_f = Norm(width)\n        self.head"),),
+            (("nn.ModuleList([Block(width, heads, p) for _ in range(depth)])\n        self.ln_f "
+              "= Norm(width)\n        self.head",
+              "[Block(width, heads, p) for _ in range(depth)]\n        self.ln_f = Norm(width)\n "
+              "       self.head"),),
         ),
         Patient(
             "down the sentence", "TinyBert", "norm over the wrong axis", "blocks.0.ln1", "",

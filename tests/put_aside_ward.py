@@ -1,4 +1,4 @@
-"""Healthy models in another hand than `helpers.models.ward`: what the put-aside patients are made from.
+"""Healthy models in another hand than `helpers.models.ward`, for the put-aside patients.
 
 Pre-norm, one matrix for queries, keys and values, heads folded into the batch, an additive mask,
 a cache; einsum for cross-attention; PyTorch's own encoder.
@@ -56,7 +56,9 @@ class Block(nn.Module):
         super().__init__()
         self.ln1, self.ln2 = Norm(width), Norm(width)
         self.attn = FoldedAttention(width, heads, p)
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)
+        )
 
     def forward(self, x, bias=None, past=None):
         x = x + self.attn(self.ln1(x), bias, past)
@@ -146,7 +148,9 @@ class DecoderBlock(nn.Module):
         self.masked = EinsumAttention(width, heads)
         self.cross = EinsumAttention(width, heads)
         self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(3)])
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)
+        )
 
     def forward(self, x, memory, causal, real):
         x = self.norms[0](x + self.masked(x, x, causal))
@@ -167,9 +171,7 @@ class Seq2Seq(nn.Module):
     def forward(self, src, tgt):
         s, t = src.shape[1], tgt.shape[1]
         pad = src == 1
-        memory = self.encoder(
-            self.src(src) + self.where(torch.arange(s)), src_key_padding_mask=pad
-        )
+        memory = self.encoder(self.src(src) + self.where(torch.arange(s)), src_key_padding_mask=pad)
         causal = torch.ones(t, t).tril()[None, None]
         real = (~pad)[:, None, None, :]
         x = self.tgt(tgt) + self.where(torch.arange(t))

@@ -1,8 +1,13 @@
 """The clinic names what is ill and where, leaves the healthy alone, and gives every model back."""
 
+import ast
 import copy
 import random
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import healthy
 import put_aside
@@ -34,8 +39,12 @@ def edited_lines(patient):
 def test_a_bug_is_named_first_and_its_place_is_right(house, patient):
     first = said_of(house, patient).findings[0]
     assert first.name == patient.finding
-    assert first.where == patient.where or any(line and line in first.line for line in edited_lines(patient))
-    assert first.what and first.evidence and first.likely
+    assert first.where == patient.where or any(
+        line and line in first.line for line in edited_lines(patient)
+    )
+    assert first.what
+    assert first.evidence
+    assert first.likely
 
 
 def test_the_line_itself_is_quoted_where_the_line_is_wrong():
@@ -54,16 +63,24 @@ def test_at_least_24_reports_and_every_name_is_known():
 
 def healthy_models():
     torch.manual_seed(0)
-    for kind, build in (("encoder", ward.Reader), ("decoder", ward.Writer), ("encoder-decoder", ward.Translator)):
-        yield build.__name__, lambda build=build, kind=kind: (build(), {"kind": kind, **healthy.TEXT})
+    for kind, build in (
+        ("encoder", ward.Reader),
+        ("decoder", ward.Writer),
+        ("encoder-decoder", ward.Translator),
+    ):
+        yield (
+            build.__name__,
+            lambda build=build, kind=kind: (build(), {"kind": kind, **healthy.TEXT}),
+        )
     for name, kind in put_aside.KINDS.items():
         options = {"kind": kind, "vocab_size": 61, "pad_id": 1, "max_len": 40}
         yield name, lambda name=name, options=options: (
             patients.run_source(put_aside.WARD, "put_aside_ward.py")[name](), options)  # fmt: skip
     for norm_first in (False, True):
         for batch_first in (False, True):
-            yield f"nn.Transformer {norm_first} {batch_first}", lambda n=norm_first, b=batch_first: (
-                healthy.PyTorchTranslator(n, b), {"kind": "encoder-decoder", "batch_first": b, **healthy.TEXT})  # fmt: skip
+            options = {"kind": "encoder-decoder", "batch_first": batch_first, **healthy.TEXT}
+            yield f"nn.Transformer {norm_first} {batch_first}", lambda n=norm_first, o=options: (
+                healthy.PyTorchTranslator(n, o["batch_first"]), o)  # fmt: skip
     for part, options in healthy.UNUSUAL.items():
         yield part, lambda part=part, options=options: (
             healthy.Unusual(part), {"kind": "decoder", **options, **healthy.TEXT})  # fmt: skip
@@ -87,7 +104,9 @@ def shaken(model, seed=1):
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.mul_(1 + 0.3 * torch.randn_like(parameter)).add_(0.05 * torch.randn_like(parameter))
+            parameter.mul_(1 + 0.3 * torch.randn_like(parameter)).add_(
+                0.05 * torch.randn_like(parameter)
+            )
     return model
 
 
@@ -98,8 +117,9 @@ def test_nothing_is_found_in_a_right_model_that_has_learned(name):
 
 
 def test_designs_that_are_right_only_if_asked_for_are_found_otherwise():
-    for part, finding in (("window", "past ignored"), ("prefix", "sees the future"), ("shared", "layers shared"),
-                          ("no positions", "order unseen")):  # fmt: skip
+    expected = {"window": "past ignored", "prefix": "sees the future", "shared": "layers shared",
+                "no positions": "order unseen"}  # fmt: skip
+    for part, finding in expected.items():
         report = examine(healthy.Unusual(part), "decoder", **healthy.TEXT)
         assert [f.name for f in report.findings] == [finding]
 
@@ -123,14 +143,25 @@ def test_each_probe_is_needed(name, monkeypatch):
 
 # Which probes can be the reason that a bug is found; the others needn't be tried.
 NEEDED = {
-    "sees the future": ("future",), "padding counts": ("padding",), "sentences mixed": ("sentences",),
-    "source ignored": ("source",), "source misaligned": ("source",), "order unseen": ("order",),
-    "heads scrambled": ("heads",), "softmax over queries": ("softmax",), "mask inverted": ("future",),
-    "norm over the wrong axis": ("norms",), "dropout in evaluation": ("dropout",), "not scaled": ("scale",),
-    "layers shared": ("sharing",), "no gradient": ("gradient",), "loss at the start": ("output",),
-    "targets not shifted": ("loss",), "cache disagrees": ("cache",),
+    "sees the future": ("future",),
+    "padding counts": ("padding",),
+    "sentences mixed": ("sentences",),
+    "source ignored": ("source",),
+    "source misaligned": ("source",),
+    "order unseen": ("order",),
+    "heads scrambled": ("heads",),
+    "softmax over queries": ("softmax",),
+    "mask inverted": ("future",),
+    "norm over the wrong axis": ("norms",),
+    "dropout in evaluation": ("dropout",),
+    "not scaled": ("scale",),
+    "layers shared": ("sharing",),
+    "no gradient": ("gradient",),
+    "loss at the start": ("output",),
+    "targets not shifted": ("loss",),
+    "cache disagrees": ("cache",),
     "training differs from inference": ("training",),
-}  # fmt: skip
+}
 
 
 # ---- one layer of attention
@@ -176,8 +207,10 @@ def test_an_attention_layer_with_a_mistake(old, new, finding):
     ("model", "kind", "old", "new", "finding"),
     [
         (ward.Reader, "encoder", "(ids != 0)[:, None", "(ids == 0)[:, None", "mask inverted"),
-        (ward.Writer, "decoder", "causal = torch.tril(torch.ones(length, length)).bool()\n        x = self.embedding(ids)",
-         "causal = torch.tril(torch.ones(length, length), -1).bool()\n        x = self.embedding(ids)", "past ignored"),
+        (ward.Writer, "decoder", "causal = torch.tril(torch.ones(length, length)).bool()\n       "
+                                 " x = self.embedding(ids)",
+         "causal = torch.tril(torch.ones(length, length), -1).bool()\n        x = "
+         "self.embedding(ids)", "past ignored"),
         (ward.Writer, "decoder", "dim=-1)", "dim=1)", "softmax over queries"),
     ],
 )  # fmt: skip
@@ -226,15 +259,20 @@ def test_a_model_is_given_back_as_it_was(raises):
         examine(model, "decoder", **healthy.TEXT)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert [module.training for module in model.modules()] == modes
-    assert torch.equal(torch.get_rng_state(), drawn[0]) and random.getstate() == drawn[1]
-    assert model.note == "untouched" and model.output.bias.grad.eq(1).all()
-    assert torch.is_grad_enabled() and torch.backends.mha.get_fastpath_enabled()
-    assert not model._forward_hooks and not any(m._forward_hooks for m in model.modules())
+    assert torch.equal(torch.get_rng_state(), drawn[0])
+    assert random.getstate() == drawn[1]
+    assert model.note == "untouched"
+    assert model.output.bias.grad.eq(1).all()
+    assert torch.is_grad_enabled()
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert not model._forward_hooks
+    assert not any(m._forward_hooks for m in model.modules())
 
 
 def test_a_report_can_be_read_and_used_in_a_test():
     report = said_of(patients, patients.PATIENTS["no mask"])
-    assert "■ × ×" in repr(report) and "layers.0.self_attention" in repr(report)
+    assert "■ × ×" in repr(report)
+    assert "layers.0.self_attention" in repr(report)
     assert report._repr_html_().count("<svg") == 2
     with pytest.raises(AssertionError, match="sees the future"):
         report.assert_healthy()
@@ -252,6 +290,31 @@ def test_a_report_can_be_read_and_used_in_a_test():
 def test_errors_say_what_to_do(arguments, message):
     with pytest.raises(ValueError, match=message):
         examine(ward.Writer(), **arguments)
+
+
+def test_the_clinic_needs_torch_alone_and_can_be_copied(tmp_path):
+    folder = Path(clinic.__file__).parent
+    shutil.copytree(folder, tmp_path / "clinic", ignore=shutil.ignore_patterns("__pycache__"))
+    script = (
+        "import sys, torch, clinic; layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)\n"
+        "call = lambda m, q, k, v, mask: m(q, k, v)[0]\n"
+        "print(clinic.examine(layer, 'attention', d_model=8, n_heads=2, "
+        "call=call).findings[0].name)\n"
+        "assert 'helpers' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "sees the future", done.stderr
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
+                names = (
+                    [node.module]
+                    if isinstance(node, ast.ImportFrom)
+                    else [a.name for a in node.names]
+                )
+                assert {name.split(".")[0] for name in names} <= {"torch", *sys.stdlib_module_names}
 
 
 def test_a_small_model_takes_less_than_two_seconds():

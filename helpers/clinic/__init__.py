@@ -33,7 +33,13 @@ from .inside import probe_heads, probe_norms, probe_scale, probe_softmax
 from .masks import probe_mask, probe_nan
 from .report import FINDINGS, Finding, Report
 from .training import (
-    probe_cache, probe_dropout, probe_gradient, probe_loss, probe_output, probe_sharing, probe_training,
+    probe_cache,
+    probe_dropout,
+    probe_gradient,
+    probe_loss,
+    probe_output,
+    probe_sharing,
+    probe_training,
 )  # fmt: skip
 from .watching import as_it_was
 
@@ -42,12 +48,25 @@ __all__ = ["FINDINGS", "PROBES", "Finding", "Report", "examine"]
 KINDS = ("encoder-decoder", "decoder", "encoder", "vision", "attention")
 PROBES = {
     "nan": probe_nan,
-    "dropout": probe_dropout, "gradient": probe_gradient, "norms": probe_norms, "heads": probe_heads,
-    "softmax": probe_softmax, "mask": probe_mask, "sentences": probe_sentences, "source": probe_source, "future": probe_future,
-    "past": probe_past, "padding": probe_padding, "order": probe_order, "scale": probe_scale,
-    "training": probe_training, "sharing": probe_sharing, "output": probe_output, "loss": probe_loss,
+    "dropout": probe_dropout,
+    "gradient": probe_gradient,
+    "norms": probe_norms,
+    "heads": probe_heads,
+    "softmax": probe_softmax,
+    "mask": probe_mask,
+    "sentences": probe_sentences,
+    "source": probe_source,
+    "future": probe_future,
+    "past": probe_past,
+    "padding": probe_padding,
+    "order": probe_order,
+    "scale": probe_scale,
+    "training": probe_training,
+    "sharing": probe_sharing,
+    "output": probe_output,
+    "loss": probe_loss,
     "cache": probe_cache,
-}  # fmt: skip
+}
 
 
 # ------------------------------------------------------------------------------ what one calls
@@ -65,8 +84,8 @@ def examine(
     ----------
     model : nn.Module
     kind : {"encoder-decoder", "decoder", "encoder", "vision", "attention"}
-        (src_ids, tgt_ids) -> logits (B, T, V); (ids) -> logits; (ids) or (ids, mask) -> (B, T, D) or
-        (B, classes); (pictures) -> (B, patches, D) or (B, classes); (query, key, value, mask) -> (B, T, D).
+        (src_ids, tgt_ids) -> logits (B, T, V); (ids) -> logits; (ids) or (ids, mask) -> (B, T, D)
+        or (B, classes); (pictures) -> the same; (query, key, value, mask) -> (B, T, D).
     vocab_size, pad_id, max_len : int, default=None
         Token ids lie below `vocab_size`; without `pad_id` padding isn't examined; at most `max_len`
         tokens a sentence.
@@ -125,7 +144,7 @@ def examine(
 
 
 def check_options(model, kind, options):
-    """Say what is missing or wrong before anything runs."""
+    """Say which of the arguments of `examine` (model, kind, options) is missing or wrong."""
     if kind not in KINDS:
         raise ValueError(f"kind has to be one of {', '.join(KINDS)}; got {kind!r}.")
     if not isinstance(model, nn.Module):
@@ -141,7 +160,7 @@ def check_options(model, kind, options):
 
 
 def callers(model, kind, options):
-    """Return the ways in which a model of this kind may want to be called, the likeliest first."""
+    """Return the ways in which a model of this kind may want to be called, by its `options`."""
     names = list(inspect.signature(model.forward).parameters)
     pad_id = options["pad_id"]
 
@@ -165,11 +184,13 @@ def callers(model, kind, options):
         return [lambda m, ids: m(input_ids=ids, attention_mask=real(ids), **extra)]
     plain = [lambda m, *inputs: m(*inputs)]
     if kind == "encoder" and len(names) > 1 and "mask" in names[1]:
-        return [lambda m, ids: m(ids, real(ids).bool()), lambda m, ids: m(ids, real(ids).bool()[:, None, None]),
+        return [lambda m, ids: m(ids, real(ids).bool()),
+                lambda m, ids: m(ids, real(ids).bool()[:, None, None]),
                 lambda m, ids: m(ids, real(ids)), *plain]  # fmt: skip
     if kind == "encoder-decoder" and len(names) == 4 and all("mask" in name for name in names[2:]):
         return [*plain, lambda m, s, t: m(s, t, real(s).bool()[:, None], both(t)),
-                lambda m, s, t: m(s, t, real(s).bool()[:, None, None], both(t)[:, None])]  # fmt: skip
+                lambda m, s, t: m(s, t, real(s).bool()[:, None, None], both(t)[:, None]),
+                ]  # fmt: skip
     return (
         [lambda m, ids: m(ids, targets=ids), *plain]
         if kind == "decoder" and "targets" in names

@@ -6,7 +6,16 @@ from torch import nn
 from .inside import after_softmax, blame_after, blame_norm
 from .report import MOVED, picture
 from .watching import (
-    ATTENDS, BATCH, DIFFERS, RESHAPES, along, change_between, differs, editing, forbidden_by, other_sentences,
+    ATTENDS,
+    BATCH,
+    DIFFERS,
+    RESHAPES,
+    along,
+    change_between,
+    differs,
+    editing,
+    forbidden_by,
+    other_sentences,
     three,
 )  # fmt: skip
 
@@ -74,8 +83,10 @@ def probe_future(e):
         shown = any(op.name in ("masked_fill", "masked_fill_", "where") for op in e.ops_of(call))
         causes = (
             f"the mask is {max(steps)} too wide: look at diagonal=" if wide
-            else "a mask is applied, but it doesn't hide the future: look at its values and its fill, float('-inf')"
-            if shown else "no causal mask is applied here: pass torch.tril(torch.ones(T, T)).bool()",
+            else "a mask is applied, but it doesn't hide the future: look at its values and its "
+                 "fill, float('-inf')"
+            if shown else "no causal mask is applied here: pass torch.tril(torch.ones(T, "
+                          "T)).bool()",
             "something else mixes positions: a mean, a norm, a reshape",
         )  # fmt: skip
         names = ("masked_fill", "masked_fill_", "where", "add", *ATTENDS)
@@ -109,7 +120,8 @@ def probe_past(e):
             continue
         call, local = next(
             ((c, m) for c, _ in e.attentions
-             if (m := e.local(c, must.shape[1])) is not None and m.shape == must.shape and (must & (m == 0)).any()),
+             if (m := e.local(c, must.shape[1])) is not None
+             and m.shape == must.shape and (must & (m == 0)).any()),
             (e.root(), e.whole[side][0]),
         )  # fmt: skip
         if e.excused(call):
@@ -119,9 +131,12 @@ def probe_past(e):
             "it looks at its own position only: is attention's output used at all?" if reach == 0
             else f"it looks back {reach} positions: if that is a window, pass window={reach + 1}"
         )  # fmt: skip
-        e.find("past ignored", call.path, "Some outputs don't depend on tokens that they should depend on.",
-               f"outputs (rows) that move with each token (columns):\n{picture(local, e.may(side))}",
-               (cause, "look at the mask that arrives, row by row"), e.line(call, *ATTENDS))  # fmt: skip
+        e.find("past ignored", call.path, "Some outputs don't depend on tokens that they should "
+                                          "depend on.",
+               f"outputs (rows) that move with each token "
+               f"(columns):\n{picture(local, e.may(side))}",
+               (cause, "look at the mask that arrives, row "
+                       "by row"), e.line(call, *ATTENDS))  # fmt: skip
 
 
 def probe_source(e):
@@ -137,7 +152,8 @@ def probe_source(e):
         e.explained.add(call.path or "?")
         e.find("source ignored", call.path, "No output depends on the source.",
                f"change any of the {e.s} source tokens: nothing moves",
-               ("keys and values of cross-attention have to come from the encoder: attend(x, memory, memory)",
+               ("keys and values of cross-attention have to come from the encoder: attend(x, "
+                "memory, memory)",
                 "the memory is computed and not passed on"), e.line(call, *ATTENDS))  # fmt: skip
         return
     for call, _ in e.attentions:
@@ -151,7 +167,8 @@ def probe_source(e):
         if local is None or not (local == 0).any() or e.excused(call):
             continue
         e.find("source misaligned", call.path, "Outputs depend on a part of the source only.",
-               f"outputs (rows) that move with each position of the memory (columns):\n{picture(local)}",
+               f"outputs (rows) that move with each position of the memory "
+               f"(columns):\n{picture(local)}",
                ("pass the source's padding mask to cross-attention, not the target's causal mask",
                 "queries come from the decoder, keys and values from the encoder"),
                e.line(call, *ATTENDS))  # fmt: skip
@@ -219,22 +236,30 @@ def blame_padding(e, call, real, root):
     if e.excused(call):
         return
     local = e.local(call, e.s)
-    evidence = f"real positions move by up to {root[0].max().item() if not isinstance(root, int) else 0:.2g} of the largest output"
+    most = 0 if isinstance(root, int) else root[0].max().item()
+    evidence = f"real positions move by up to {most:.2g} of the largest output"
     if local is not None and local.shape == (e.s, e.s):
         may = real.expand(e.s, e.s) | torch.eye(e.s, dtype=torch.bool)
-        evidence = f"outputs (rows) that move with each position (columns); the last are padding:\n{picture(local, may)}"
+        evidence = (
+            "outputs (rows) that move with each position (columns); the last are padding:\n"
+            + picture(local, may)
+        )
         others = ~torch.eye(e.s, dtype=torch.bool) & real & real[:, None]
         if not (local > MOVED)[others].any():
-            e.find("mask inverted", call.path, "Real words look at padding and not at each other.", evidence,
+            e.find("mask inverted", call.path, "Real words look at padding and not at each "
+                                               "other.", evidence,
                    ("the mask's True means the opposite here: ~mask",),
                    e.line(call, "masked_fill", "masked_fill_", "where", *ATTENDS))  # fmt: skip
             return
     if e.line(call, "softmax") and padded_after(e, call, real):
         blame_after(e, call, evidence)
         return
-    e.find("padding counts", call.path, "A real word's output depends on what stands in padding.", evidence,
-           ("no padding mask is applied here, or it doesn't arrive: (ids != pad_id)[:, None, None, :]",
-            "the mask is laid out for other rows: with heads folded into the batch, repeat_interleave it",
+    e.find("padding counts", call.path, "A real word's output depends on what stands in "
+                                        "padding.", evidence,
+           ("no padding mask is applied here, or it doesn't arrive: (ids != pad_id)[:, None, "
+            "None, :]",
+            "the mask is laid out for other rows: with heads folded into the batch, "
+            "repeat_interleave it",
             "something sums or averages over all positions"),
            e.line(call, *ATTENDS))  # fmt: skip
 
@@ -264,7 +289,8 @@ def compare_lengths(e, padded, short, n_real):
     rows = n_real if e.kind == "encoder" else alone.shape[1]
     apart = ((padded[:2, :rows] - alone[:, :rows]).abs().max() / padded.abs().max()).item()
     if apart > DIFFERS:
-        e.find("padding counts", "", "The same sentence comes out differently with and without padding.",
+        e.find("padding counts", "", "The same sentence comes out differently with and without "
+                                     "padding.",
                f"up to {apart:.2g} of the largest output",
                ("something sums or averages over all positions, padding too",
                 "positions are counted from the padded end"))  # fmt: skip
@@ -290,12 +316,14 @@ def probe_order(e):
         twice = {name: x[:1].expand(BATCH, -1).clone() for name, x in e.ids.items()}
         out = e.output(twice)
         by_row = bool((out[0] - out[1]).abs().max() > MOVED * out.abs().max())
-        causes = ("positions are read along the batch axis: x.shape[1], not x.shape[0]",) if by_row else (
+        causes = ("positions are read along the batch axis: x.shape[1], not "
+                  "x.shape[0]",) if by_row else (
             "no positions are added, or all tokens get the same one",
             "if there are none on purpose, pass positions=False")  # fmt: skip
         evidence = "the same sentence in two rows of a batch comes out differently" if by_row else (
             "swap two tokens: the outputs are the same numbers")  # fmt: skip
-        e.find("order unseen", call.path, f"The order of the {side}'s tokens makes no difference.", evidence,
+        e.find("order unseen", call.path, f"The order of the {side}'s tokens makes no "
+                                          f"difference.", evidence,
                causes, e.line(call, "add", "embedding", last=True))  # fmt: skip
         return
 

@@ -7,8 +7,18 @@ import torch
 
 from .report import Finding, Report
 from .watching import (
-    BATCH, Recorder, Watch, along, change_between, first_float, is_attention, plain,
-    rebuild, seed_all, three, unregistered,
+    BATCH,
+    Recorder,
+    Watch,
+    along,
+    change_between,
+    first_float,
+    is_attention,
+    plain,
+    rebuild,
+    seed_all,
+    three,
+    unregistered,
 )  # fmt: skip
 
 
@@ -66,12 +76,14 @@ class Examination:
             self.out = self.out[:, None]  # one vector per sentence
         if self.out.dim() != 3 or self.out.shape[0] != BATCH:
             raise ValueError(
-                f"expected an output of shape ({BATCH}, length, size), got {tuple(self.out.shape)}. "
+                f"expected an output of shape ({BATCH}, length, size), got "
+                f"{tuple(self.out.shape)}. "
                 "If the batch is the second axis, pass batch_first=False."
             )
         if self.kind not in ("encoder", "vision") and self.out.shape[1] != self.rows:
             raise ValueError(
-                f"expected one output per position, {self.rows}, got {self.out.shape[1]}. Let the model "
+                f"expected one output per position, {self.rows}, got {self.out.shape[1]}. Let "
+                f"the model "
                 "return all of them: call=lambda model, ids: model(ids, ids)[0], for instance"
             )
 
@@ -135,16 +147,12 @@ class Examination:
             out = self.forward(self.ids if ids is None else ids)
         return out[:, None] if out.dim() == 2 else out
 
-    def jolted(self, j):
-        """Return an attention layer's inputs with key and value j of the first sentence changed."""
-        changed = [x.clone() for x in self.vectors]
-        for x in changed[1:]:
-            x[0, j] = torch.randn(self.d_model, generator=torch.Generator().manual_seed(j)).to(x)
-        return changed
-
-    def output_of(self, vectors):
-        """Run an attention layer on other inputs, with the mask of the moment."""
-        kept, self.vectors = self.vectors, vectors
+    def jolt(self, j):
+        """Run an attention layer with key and value j of the first sentence changed."""
+        kept, noise = self.vectors, torch.Generator().manual_seed(j)
+        self.vectors = [kept[0], *(x.clone() for x in kept[1:])]
+        for x in self.vectors[1:]:
+            x[0, j] = torch.randn(self.d_model, generator=noise).to(x)
         try:
             return self.output()
         finally:
@@ -232,7 +240,7 @@ class Examination:
         return self.root()
 
     def again(self, side):
-        """Ask anew, with other tokens and in double precision: what is really independent stays so."""
+        """Ask anew, with other tokens and in double precision: independence has to stay."""
         seen = self.whole[side][0].clone()
         small = sum(p.numel() for p in self.model.parameters()) < 5e7
         model = self.model

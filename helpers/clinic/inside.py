@@ -41,9 +41,11 @@ def probe_norms(e):
 
 
 def averaged(e, call):
-    """Return the line of a call's own that takes a mean over positions and keeps the axis, or None."""
+    """Return the line of a call's own that takes a mean over positions, keeping them, or None."""
     for op in call.ops:
-        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(op.args[0], torch.Tensor):
+        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(
+            op.args[0], torch.Tensor
+        ):
             continue
         x, n = op.args[0], len(op.args[1]) if op.name == "layer_norm" else 0
         laid = [a for a in range(1, x.dim()) if x.shape[a] in e.lengths] if x.dim() == 3 else []
@@ -59,8 +61,10 @@ def blame_norm(e, call, seen, line=None):
     """Report a norm that mixes positions."""
     e.find(
         "norm over the wrong axis", call.path,
-        "Its mean and variance are taken over positions too, so every position moves every other one.",
-        f"change one position (column), these outputs (rows) move:\n{picture(seen, torch.eye(len(seen)).bool())}",
+        "Its mean and variance are taken over positions too, so every position moves every "
+        "other one.",
+        f"change one position (column), these outputs (rows) "
+        f"move:\n{picture(seen, torch.eye(len(seen)).bool())}",
         ("normalise over the last axis only: x.mean(-1, keepdim=True), nn.LayerNorm(d_model)",),
         line or e.line(call, "mean", "layer_norm", "var", "std", "batch_norm", "instance_norm"),
     )  # fmt: skip
@@ -94,7 +98,7 @@ def next_neighbour(sizes):
 
 
 def probe_heads(e):
-    """Let each query attend to one key alone; then each output may depend on that position alone."""
+    """Let each query attend to one key alone: each output may then depend on that one alone."""
     for call, ops in e.attentions:
         op = ops[-1]
         if op.name == "multi_head_attention_forward" or call.path in e.explained:
@@ -146,7 +150,7 @@ def blame_heads(e, call, seen, aim, own):
     merges = [i for i in range(at, len(ops)) if names[i] in RESHAPES]
     merged_well = any(turns & set(names[at:i]) for i in merges)
     splits = [i for i in range(at) if names[i] in RESHAPES]
-    merge = "merge heads with x.transpose(1, 2).reshape(B, T, D): (B, H, T, K) needs the transpose first"
+    merge = "merge heads (B, H, T, K) with x.transpose(1, 2).reshape(B, T, D), transpose first"
     split = "split heads with x.view(B, T, H, K).transpose(1, 2), not with x.view(B, H, T, K)"
     line = ops[(splits if merged_well and splits else merges or splits or [at])[0]].line
     e.find(
@@ -176,9 +180,11 @@ def probe_softmax(e):
             e.find(
                 "softmax over queries", call.path,
                 "The softmax doesn't run over the keys: the weights of one query don't sum to 1.",
-                f"sums over the keys from {weights.sum(key).min():.2f} to {weights.sum(key).max():.2f}; "
+                f"sums over the keys from {weights.sum(key).min():.2f} to "
+                f"{weights.sum(key).max():.2f}; "
                 f"over axis {query} of {tuple(weights.shape)} all 1",
-                (f"softmax(dim={key - weights.dim()}) instead of dim={query - weights.dim()}",), op.line,
+                (f"softmax(dim={key - weights.dim()}) instead of "
+                 f"dim={query - weights.dim()}",), op.line,
             )  # fmt: skip
             return
 
@@ -219,7 +225,8 @@ def probe_scale(e):
             continue
         if cause == "no factor" and e.is_fresh() is False:
             e.unsure(
-                f"{call.path}: no 1/√K before the softmax; trained weights may make up for it, as T5's do"
+                f"{call.path}: no 1/√K before the softmax; trained weights may make up for it, "
+                f"as T5's do"
             )
             continue
         e.find(
@@ -340,7 +347,8 @@ def blame_after(e, call, drawn):
     """Report a mask that comes too late."""
     e.find(
         "mask after softmax", call.path,
-        "Hidden weights are set to 0 after the softmax, but its denominator has already counted them.",
+        "Hidden weights are set to 0 after the softmax, but its denominator has already "
+        "counted them.",
         drawn, ("fill the scores with float('-inf') before the softmax",
                 "or divide the masked weights by their sum again"), e.line(call, "softmax"),
     )  # fmt: skip

@@ -2,13 +2,14 @@
 
 import torch
 
+from .examination import matrix
 from .inside import after_softmax, blame_after
 from .report import MOVED, picture
 from .watching import ATTENDS, change_between, other_sentences
 
 
 def masks_like(allowed, means):
-    """Write a bool matrix (T, S), True where a query may look, in the ways that layers ask for it."""
+    """Write a bool matrix (T, S), True where a query may look, in the ways that layers want it."""
     mask = allowed
     if means == "may not look":
         mask = ~allowed
@@ -26,49 +27,53 @@ def probe_mask(e):
         e.find("past ignored", "", "Without a mask, outputs depend on some of the values only.",
                f"outputs (rows) that move with each key and value (columns):\n{picture(free)}",
                ("look at how queries, keys and values are laid out",))  # fmt: skip
-    mixed = [e.output_of(e.jolted(j)) for j in range(e.s)]
-    if other_sentences([change_between(e.out, out, e.lengths) for out in mixed]):
+    if other_sentences([change_between(e.out, e.jolt(j), e.lengths) for j in range(e.s)]):
         e.explained.add("")
-        e.find("sentences mixed", "", "Change one sentence, and others of the batch come out changed.",
+        e.find("sentences mixed", "", "Change one sentence, and others of the batch move.",
                "the first sentence's keys and values were changed",
-               ("batch_first=True is missing", "a view or reshape took the batch for something else"))  # fmt: skip
+               ("batch_first=True is missing", "a view mistook the batch"))  # fmt: skip
+    if e.explained:
         return
     generator = torch.Generator().manual_seed(0)
     allowed = torch.rand(e.t, e.s, generator=generator) < 0.5
     allowed[torch.arange(e.t), torch.arange(e.t)] = True
+    run = masked_run(e, allowed)
+    if run is None:
+        e.unsure("the mask: none of (T, S), (1, 1, T, S), (B, T, S), (B, 1, T, S) was taken")
+        return
+    changes = [change_between(run.output, e.jolt(j), e.lengths) for j in range(e.s)]
+    seen, e.ids = matrix(changes, run.output, e.lengths), {}
+    if not torch.equal(seen > MOVED, allowed):
+        e.calls = run.calls
+        e.attentions = e.find_attentions()
+        blame_mask(e, seen, allowed)
+
+
+def masked_run(e, allowed):
+    """Run a layer with a mask, in the first layout that it takes; the mask stays in ``e.ids``."""
     for mask in masks_like(allowed, e.mask_means):
         try:
             e.ids = {"mask": mask.to(e.device)}
-            run = e.run(trace=True)
-            break
+            return e.run(trace=True)
         except Exception:  # another layout, then
             e.ids = {}
-    if not e.ids or e.explained:
-        e.ids = {}
-        if not e.explained:
-            e.unsure(
-                "the mask: the layer took none of (T, S), (1, 1, T, S), (B, T, S), (B, 1, T, S)"
-            )
-        return
-    seen = torch.stack(
-        [change_between(run.output, e.output_of(e.jolted(j)), e.lengths)[0] for j in range(e.s)], 1
-    )
-    moved, e.ids = seen > MOVED, {}
-    if torch.equal(moved, allowed):
-        return
+    return None
+
+
+def blame_mask(e, seen, allowed):
+    """Report what is wrong with how a layer uses its mask."""
     drawn = f"outputs (rows) that move with each key and value (columns):\n{picture(seen, allowed)}"
-    call = run.calls[next(reversed(run.calls))]
-    e.calls = run.calls
-    e.attentions = e.find_attentions()
-    line = e.line(call, "masked_fill", "masked_fill_", "where", *ATTENDS)
-    if torch.equal(moved, ~allowed):
+    line = e.line(e.root(), "masked_fill", "masked_fill_", "where", *ATTENDS)
+    if torch.equal(seen > MOVED, ~allowed):
         e.find("mask inverted", "", "It looks exactly where it may not.", drawn,
-               ("swap the mask: ~mask", 'or, if True means "may not look" here, mask_means="may not look"'), line)  # fmt: skip
-    elif after_softmax(e, call, ~allowed):
-        blame_after(e, call, drawn)
+               ("swap the mask: ~mask", 'or say what True means: mask_means="may not look"'),
+               line)  # fmt: skip
+    elif after_softmax(e, e.root(), ~allowed):
+        blame_after(e, e.root(), drawn)
     else:
         e.find("sees the future", "", "It looks where the mask doesn't let it.", drawn,
-               ("the mask isn't used, or filled with something else than float('-inf')",), line)  # fmt: skip
+               ("the mask isn't used, or is filled with something else than -inf",),
+               line)  # fmt: skip
 
 
 def probe_nan(e):
@@ -76,23 +81,30 @@ def probe_nan(e):
     if not e.out.isnan().any():
         return
     call = next(c for c in e.calls.values() if c.output is not None and c.output.isnan().any()
-                and not any(x.isnan().any() for x in c.inputs if x.is_floating_point()))  # fmt: skip
+                and not any(x.isnan().any() for x in c.inputs if x.is_floating_point())
+                )  # fmt: skip
     e.nan = True
     line = e.line(call, "masked_fill", "masked_fill_", "where", "add", *ATTENDS)
     padded = {side: x.clone() for side, x in e.ids.items()}
     if e.pad_id is not None and "source" in padded:
         padded["source"][:, -4:] = e.pad_id
         if not e.output(padded)[:, 0].isnan().any():
-            e.find("mask inverted", call.path, "Only padding may be looked at: without any, there are NaNs.",
-                   "NaN without padding, numbers with it", ("the mask's True means the opposite here: ~mask",), line)  # fmt: skip
+            e.find("mask inverted", call.path, "Only padding may be looked at: without any, "
+                                               "there are NaNs.",
+                   "NaN without padding, numbers with it", ("the mask's True means the opposite "
+                                                            "here: ~mask",), line)  # fmt: skip
             return
     wrong = next((op for op in e.ops_of(call) if op.name == "softmax" and op.result.isnan().any()
                   and not op.args[0].softmax(-1).isnan().any()), None)  # fmt: skip
     if wrong is not None:
-        e.find("softmax over queries", call.path, "The softmax doesn't run over the keys, and ends in NaN.",
-               f"over the last axis of {tuple(wrong.result.shape)} there would be no NaN", ("softmax(dim=-1)",), wrong.line)  # fmt: skip
+        e.find("softmax over queries", call.path, "The softmax doesn't run over the keys, and "
+                                                  "ends in NaN.",
+               f"over the last axis of {tuple(wrong.result.shape)} there would be "
+               f"no NaN", ("softmax(dim=-1)",), wrong.line)  # fmt: skip
         return
     rows = e.out[0].isnan().any(-1).nonzero().flatten().tolist()
-    e.find("past ignored", call.path, "Some positions may look at nothing, not even at themselves: NaN.",
+    e.find("past ignored", call.path, "Some positions may look at nothing, not even at "
+                                      "themselves: NaN.",
            f"outputs {rows} of {e.out.shape[1]} are NaN",
-           ("the causal mask has to keep its diagonal: tril(), not tril(-1)", "fill rows without any key with 0"), line)  # fmt: skip
+           ("the causal mask has to keep its diagonal: tril(), not "
+            "tril(-1)", "fill rows without any key with 0"), line)  # fmt: skip

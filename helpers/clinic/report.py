@@ -106,7 +106,7 @@ class Report:
 
 
 def cell(moved, may):
-    """Return the sign of one cell: ■ and · as expected, × forbidden, ○ missing."""
+    """Return the sign of a cell that `moved` and `may`: ■ and · as expected, × or ○ if not."""
     return ("■" if may else "×") if moved else ("○" if may else "·")
 
 
@@ -126,7 +126,7 @@ def picture(moved, may=None):
 
 
 def grid_html(moved, may, seen):
-    """Draw one matrix as SVG: what is expected, or what was seen with its faults in orange."""
+    """Draw one matrix as SVG: what `may` be, or if `seen`, what `moved`, with faults in orange."""
     may = torch.ones(moved.shape, dtype=torch.bool) if may is None else may
     colours = {"■": "#4a7ebb", "·": "#e6e6e6", "×": "#d9601a", "○": "#f5c9a3"}
     squares = []

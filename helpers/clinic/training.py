@@ -11,7 +11,18 @@ from torch.nn import functional as F
 from torch.nn.modules import module as every_module
 
 from .watching import (
-    ATTENDS, BATCH, DIFFERS, DROPOUTS, Recorder, Watch, along, differs, first_float, plain, seed_all, without_dropout,
+    ATTENDS,
+    BATCH,
+    DIFFERS,
+    DROPOUTS,
+    Recorder,
+    Watch,
+    along,
+    differs,
+    first_float,
+    plain,
+    seed_all,
+    without_dropout,
 )  # fmt: skip
 
 
@@ -64,10 +75,13 @@ def probe_training(e):
         e.unsure("training mode: something besides dropout is drawn at random there")
         return
     call = e.first_guilty(e.effect_of([first], quiet), lambda changes: any(
-        c is None or not isinstance(c, int) and bool((c > DIFFERS / 10).any()) for c in changes))  # fmt: skip
+        c is None or not isinstance(c, int) and bool((c > DIFFERS / 10).any())
+        for c in changes))  # fmt: skip
     e.find("training differs from inference", call.path,
            "With dropout off, training mode still computes something else than evaluation mode.",
-           f"up to {((a - b).abs().max() / a.abs().max()).item() if a.shape == b.shape else 1:.2g} of the largest output",
+           f"up to "
+           f"{((a - b).abs().max() / a.abs().max()).item() if a.shape == b.shape else 1:.2g} of "
+           f"the largest output",
            ("something asks self.training: a mask, a shortcut",
             "a batch norm: in training it uses the batch, padding included"),
            e.line(call, *ATTENDS, "batch_norm"))  # fmt: skip
@@ -103,7 +117,8 @@ def probe_gradient(e):
     if felt:
         steps = zip(*(name.split(".")[:-1] for name in felt), strict=False)
         where = ".".join(step[0] for step in itertools.takewhile(lambda s: len(set(s)) == 1, steps))
-        e.find("no gradient", where, "The output depends on these weights, but no gradient reaches them.",
+        e.find("no gradient", where, "The output depends on these weights, but no gradient "
+                                     "reaches them.",
                f"{len(felt)} of {len(named)} parameters, first {felt[0]}",
                ("detach(), .data, torch.no_grad() or numpy on the way",
                 "a new tensor is made from numbers: torch.tensor(x)"),
@@ -136,8 +151,10 @@ def probe_sharing(e):
         if parent is None or not linear or e.attends(call) or not e.attends(parent):
             continue
         if fed.setdefault(id(call.module), parent.module) is not parent.module:
-            e.find("layers shared", call.path, "The same feed-forward weights are used in more than one layer.",
-                   f"{call.path} runs in different layers", ("make one per layer", MEANT))  # fmt: skip
+            e.find("layers shared", call.path, "The same feed-forward weights are used in more "
+                                               "than one layer.",
+                   f"{call.path} runs in different layers",
+                   ("make one per layer", MEANT))  # fmt: skip
             return
     for call, _ in e.attentions:
         number[call.path] = number.get(call.path, 0) + 1
@@ -154,8 +171,10 @@ def probe_sharing(e):
         )
         n = sum(other.path == call.path for other, _ in e.attentions)
         e.find("layers shared", layer, "The same weights are used for more than one layer.",
-               f"{place} runs {n} times per pass" if n > 1 else f"{call.path} has the weights of {same[0]}",
-               ("[layer] * n repeats one layer: [Layer(...) for _ in range(n)] makes n of them", MEANT))  # fmt: skip
+               f"{place} runs {n} times per pass" if n > 1 else f"{call.path} has the weights of "
+                                                                f"{same[0]}",
+               ("[layer] * n repeats one layer: [Layer(...) for _ in range(n)] makes n "
+                "of them", MEANT))  # fmt: skip
         return
 
 
@@ -179,10 +198,13 @@ def probe_output(e):
     targets = torch.randint(v, out.shape[:2], generator=torch.Generator().manual_seed(0))
     loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().to(out.device)).item()
     if loss > math.log(v) + 2:
-        e.find("loss at the start", last.path, "Before any training the model is already sure, and wrong.",
-               f"{loss:.1f} nats on random targets; knowing nothing costs ln {v} = {math.log(v):.1f}. "
+        e.find("loss at the start", last.path, "Before any training the model is already sure, "
+                                               "and wrong.",
+               f"{loss:.1f} nats on random targets; knowing nothing costs ln {v} = "
+               f"{math.log(v):.1f}. "
                f"Logits have a spread of {out.std():.1f}; 1 or less is usual",
-               ("the output matrix is too large: nn.Embedding starts with a spread of 1; if the output is tied to "
+               ("the output matrix is too large: nn.Embedding starts with a spread of 1; if the "
+                "output is tied to "
                 "it, nn.init.normal_(weight, std=0.02)",))  # fmt: skip
 
 
@@ -220,8 +242,10 @@ def probe_loss(e):
     if fits and max(gaps, key=gaps.get) != 1 and max(gaps.values()) > 0.9:
         gap = max(gaps, key=gaps.get)
         told = "the token it has just been given" if gap == 0 else f"the token {gap} places on"
-        e.find("targets not shifted", "training function", f"At each position the loss asks for {told}.",
-               f"{100 * gaps[gap]:.0f}% of the targets are the input {gap} places on, {100 * gaps[1]:.0f}% the next token",
+        e.find("targets not shifted", "training function", f"At each position the loss asks for "
+                                                           f"{told}.",
+               f"{100 * gaps[gap]:.0f}% of the targets are the input {gap} places on, "
+               f"{100 * gaps[1]:.0f}% the next token",
                ("model(ids[:, :-1]) is compared with ids[:, 1:]",
                 "a library that shifts inside wants labels that aren't shifted yet"))  # fmt: skip
 
@@ -271,7 +295,7 @@ def probe_cache(e):
 
 
 def first_disagreement(e, recorder, start):
-    """Find the first module that, at the first wrong step, gives another row than the whole pass."""
+    """Find the first module that gives another row, at the first wrong step, than in one pass."""
     for (path, number), call in recorder.calls.items():
         whole = e.calls.get((path, 1))
         if number != start + 1 or whole is None or whole.output is None or call.output is None:

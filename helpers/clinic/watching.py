@@ -1,4 +1,4 @@
-"""Watching a model at work: which modules ran, on what, which functions they called, from which line."""
+"""Watching a model at work: which modules ran, on what, and which functions they called."""
 
 import contextlib
 import linecache
@@ -113,7 +113,7 @@ class Watch(TorchFunctionMode):
 
 
 def plain(name, function, args, kwargs):
-    """Change nothing; being watched keeps PyTorch from its fused layers, whose insides are hidden."""
+    """Change nothing; being watched keeps PyTorch from its fused layers, which hide much."""
     return function(*args, **kwargs)
 
 
@@ -253,7 +253,7 @@ def as_it_was(model):
 
 
 def unregistered(model):
-    """Yield (module, path) for modules kept in plain lists, tuples or dicts, their parts included."""
+    """Yield (module, path) for modules kept in plain lists, tuples or dicts, and their parts."""
     known = {id(m) for m in model.modules()}
     for path, module in list(model.named_modules()):
         for name, value in vars(module).items():
@@ -290,7 +290,7 @@ def other_sentences(changes):
 
 
 def forbidden_by(may):
-    """Return a function that tells whether an output moved that may not, by `may` (outputs, runs)."""
+    """Return a function that tells whether an output moved that may not by `may`, (rows, runs)."""
 
     def bad(changes):
         for j, change in enumerate(changes):

@@ -1,9 +1,9 @@
 """Twelve ill Transformers, each rebuilt from a public report by changing a line of `ward`.
 
-    from helpers.models.patients import PATIENTS, admit
+from helpers.models.patients import PATIENTS, admit
 
-    model, options = admit("heads")
-    report = examine(model, **options)
+model, options = admit("heads")
+report = examine(model, **options)
 """
 
 import linecache
@@ -60,7 +60,8 @@ PATIENTS = {
             "no mask", "Writer", "sees the future", "layers.0.self_attention",
             "The loss is nearly zero after a minute. What it writes is gibberish.",
             GITHUB + "pytorch/tutorials/issues/2478",
-            (("            x = layer(x, causal)\n        logits", "            x = layer(x, None)\n        logits"),),
+            (("            x = layer(x, causal)\n        "
+              "logits", "            x = layer(x, None)\n        logits"),),
         ),
         Patient(
             "output", "Writer", "probabilities instead of logits", "",
@@ -72,7 +73,8 @@ PATIENTS = {
             "short sentences", "Reader", "padding counts", "layers.0.self_attention",
             "The vector of a short sentence depends on which sentences share its batch.",
             GITHUB + "AI4Bharat/IndicBERT/issues/20",
-            (("            x = layer(x, mask)\n        return x", "            x = layer(x, None)\n        return x"),),
+            (("            x = layer(x, mask)\n        "
+              "return x", "            x = layer(x, None)\n        return x"),),
         ),
         Patient(
             "flipped", "Writer", "mask inverted", "layers.0.self_attention",
@@ -98,7 +100,8 @@ PATIENTS = {
             "one layer", "Translator", "layers shared", "layers.0",
             "Six layers or two, it makes no difference to the number of parameters.",
             GITHUB + "espnet/espnet/issues/1278",
-            (("            [Layer(d_model, n_heads, dropout, cross=True) for _ in range(n_layers)]\n",
+            (("            [Layer(d_model, n_heads, dropout, cross=True) for _ in "
+              "range(n_layers)]\n",
               "            [Layer(d_model, n_heads, dropout, cross=True)] * n_layers\n"),),
         ),
         Patient(
@@ -118,7 +121,8 @@ PATIENTS = {
             "The weights on the future are exactly zero, we looked. The loss is still too good.",
             GITHUB + "huggingface/pytorch-image-models/pull/2236",
             (("        if mask is not None:\n" + MASKED, ""),
-             (WEIGHTS, WEIGHTS + "        if mask is not None:\n            weights = weights * mask\n")),
+             (WEIGHTS, WEIGHTS + "        if mask is not None:\n            weights = weights * "
+                                 "mask\n")),
         ),
         Patient(
             "heads", "Translator", "heads scrambled", "encoder.layers.0.self_attention",
@@ -154,7 +158,9 @@ def source_of(patient, healthy=None):
     text = WARD.read_text(encoding="utf-8") if healthy is None else healthy
     for old, new in patient.edits:
         if text.count(old) != 1:
-            raise ValueError(f"{patient.name}: {old!r} stands there {text.count(old)} times, not once.")
+            raise ValueError(
+                f"{patient.name}: {old!r} stands there {text.count(old)} times, not once."
+            )
         text = text.replace(old, new)
     return text
 

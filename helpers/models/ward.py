@@ -1,4 +1,4 @@
-"""A healthy Transformer of the kind people write themselves: what the clinic's patients are made from.
+"""A healthy Transformer as people write it themselves; the clinic's patients are made from it.
 
 It shares nothing with the course's own Transformer. `patients` changes a line or two of this file's
 text and runs the result.
