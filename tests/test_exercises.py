@@ -1,5 +1,6 @@
 """Every exercise against its own right answers and mistakes; the engine against bad answers."""
 
+import functools
 import itertools
 import linecache
 import math
@@ -8,6 +9,7 @@ import re
 import threading
 import time
 
+import numpy as np
 import pytest
 import right_answers as other_right_answers
 import torch
@@ -218,13 +220,13 @@ def test_a_fault_of_the_check_itself_comes_out_here_and_is_hidden_from_learners(
 @pytest.mark.slow
 @every_exercise
 def test_a_wrong_shape_is_told(name):
-    def answer(*inputs):
+    def wrong(*inputs):
         result = EXERCISES[name].reference(*inputs)
         first = compare.parts(result)[0]
         wrong = torch.stack([torch.stack([first, first, first])] * 7)
         return (wrong, *result[1:]) if isinstance(result, tuple) else wrong
 
-    verdict = judge(name, answer)
+    verdict = judge(name, functools.partial(wrong))  # whose code can't be read
     assert verdict.mistake == "wrong shape", verdict
     assert "Expected shape" in verdict.message
     assert "got (7, 3" in verdict.message
@@ -277,7 +279,7 @@ def test_nan_never_passes(name):
         spoilt = tuple(torch.full(p.shape, torch.nan) for p in compare.parts(result))
         return spoilt if isinstance(result, tuple) else spoilt[0]
 
-    verdict = judge(name, answer)
+    verdict = judge(name, functools.partial(answer))  # whose code can't be read
     assert not verdict.passed
     assert verdict.mistake in {"differs", "wrong type", *(m.name for m in EXERCISES[name].mistakes)}
 
@@ -335,7 +337,6 @@ OUTPUTS = [
     each(double),
     each(strided),
     each(lambda t: t.numpy()),
-    each(lambda t: t.tolist()),
     each(lambda t: double(t).requires_grad_() if t.is_floating_point() else t),
     each(lambda t: t[None].expand(3, *t.shape)[1]),
     each(lambda t: t.clone().mul_(1 + 1e-6) if t.is_floating_point() else t),
@@ -400,14 +401,6 @@ def test_no_number_of_the_first_input_can_be_written_in(name):
                 return exercise.reference(*inputs[:position], value, *inputs[position + 1 :])
 
             assert not judge(name, answer).passed, (position, value)
-    for slip in search.slips:
-        if slip.name == "written-in number" and "always 1." not in slip.said():  # 1 broadcasts
-            gives = [search._simulate(slip.function, case) for case in search.cases]
-            same = [
-                g is not None and compare.same(g, w)
-                for g, w in zip(gives, search.wanted, strict=True)
-            ]
-            assert not all(same), slip.said()
 
 
 @pytest.mark.slow
@@ -449,11 +442,17 @@ def test_a_loop_is_stopped_only_if_a_single_call_does_not_end():
             endless(1)
 
 
-@pytest.mark.parametrize("name", ["wordpiece_encode", "merge_pair", "impatient_cut"])
-def test_no_explanation_names_what_counts_the_rounds_of_a_loop(name):
-    slips = diagnosis.search(EXERCISES[name]).slips
-    assert slips
-    assert not [slip for slip in slips if GUARD in slip.said()]
+def test_no_explanation_names_what_counts_the_rounds_of_a_loop():
+    def answer(distance, kernel_size):
+        reach, layers = 0, 0
+        while reach <= distance:
+            reach += kernel_size - 1
+            layers += 1
+        return layers
+
+    verdict = diagnosis.search(EXERCISES["layers_needed"])._repair(answer, [[torch.zeros(())]] * 9)
+    assert "your result is right" in verdict.message
+    assert GUARD not in verdict.message
 
 
 def test_a_list_with_a_hole_is_shown():
@@ -466,8 +465,8 @@ def test_the_shapes_that_are_named_differ():
         found = exercises.reference("words_to_ids")(words, ids, unk_id)
         return found if len(words) == 5 else [found]
 
-    verdict = exercises.check("words_to_ids", answer)
-    assert "expected shape (6,); got (1, 6)" in verdict.message
+    verdict = judge("words_to_ids", functools.partial(answer))
+    assert "Expected shape (6,); got (1, 6)" in verdict.message
 
 
 # Bugs to find.
@@ -510,7 +509,7 @@ def test_most_unforeseen_wrong_answers_are_diagnosed(record_property):
     assert not [label for label, verdict in verdicts.items() if verdict.passed]
     told = [label for label, verdict in verdicts.items() if verdict.mistake not in GENERAL]
     record_property("unforeseen answers diagnosed", (len(told), len(verdicts)))
-    assert len(told) >= 0.75 * len(verdicts)
+    assert len(told) >= 0.8 * len(verdicts)
 
 
 @pytest.mark.parametrize("label", other_right_answers.ANSWERS)
@@ -519,99 +518,158 @@ def test_a_right_answer_in_other_words_passes(label):
     assert verdict.passed, verdict
 
 
-def attention_scaled_by(factor):
-    def answer(query, key):
-        return exercises.reference("scaled_scores")(query, key) * factor(query, key)
+# In the learner's own code.
 
-    return answer
+
+def _residual(x):
+    weights = (x @ x.T).softmax(-1)
+    return weights @ x + x
+
+
+def _added_twice(x, sublayer, norm):
+    h = x + sublayer(norm(x))
+    return x + h
+
+
+def _one_gate_less(x, hidden, cell, w_x, w_h, bias):
+    i, f, g, o = (x @ w_x + hidden @ w_h + bias).chunk(4, -1)
+    new_cell = f.sigmoid() * torch.tanh(cell) + i.sigmoid() * g.tanh()
+    return o.sigmoid() * new_cell.tanh(), new_cell
+
+
+def _always_causal(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def _minus_one_for_hidden(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores + (mask == 0) * -1.0
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def _largest_of_two(x, hidden, w_x, w_h, bias):
+    from_word, from_state = x @ w_x, hidden @ w_h
+    return torch.tanh(torch.maximum(from_word, from_state) + bias)
 
 
 @pytest.mark.parametrize(
     ("name", "answer", "mistake", "said"),
     [
-        ("scaled_scores", attention_scaled_by(lambda q, k: 3), "wrong by a factor", "is 3 times"),
-        ("scaled_scores", attention_scaled_by(lambda q, k: -1), "wrong sign", "sign"),
-        (
-            "general_scores",
-            lambda q, k, w: (k @ (q @ w)[..., None]).squeeze(-1) - 0.25,
-            "wrong by a constant",
-            "0.25 too small",
-        ),
+        ("simple_self_attention", _residual, "one slip", "`weights @ x + x`"),
+        ("residual_pre_norm", _added_twice, "one slip", "in place of"),
+        ("lstm_step", _one_gate_less, "one slip", "`cell` in place of `torch.tanh(cell)`"),
+        ("scaled_dot_product_attention", _always_causal, "one slip", "the line `scores ="),
+        ("scaled_dot_product_attention", _minus_one_for_hidden, "one step", "(mask == 0) * -1.0"),
+        ("rnn_step", _largest_of_two, "one step", "`torch.maximum(from_word, from_state)`"),
+    ],
+)
+def test_the_edit_or_the_step_is_told_in_the_learners_own_code(name, answer, mistake, said):
+    verdict = judge(name, answer)
+    assert verdict.mistake == mistake, verdict
+    assert said in verdict.message
+    assert verdict.stages[0] in verdict.message
+    assert "in place of" not in verdict.stages[0], "the repair comes last"
+
+
+def test_an_explanation_that_fresh_inputs_contradict_is_not_given():
+    first = [case[0] for case in diagnosis.search(EXERCISES["scaled_scores"]).cases]
+
+    def answer(query, key):
+        unscaled = any(torch.equal(query, one) for one in first if one.shape == query.shape)
+        return query @ key.mT / (1.0 if unscaled else math.sqrt(query.shape[-1]))
+
+    wrong = [m.name for m in EXERCISES["scaled_scores"].mistakes]
+    assert judge("scaled_scores", answer).mistake not in wrong
+
+
+def test_an_answer_that_is_right_on_the_usual_inputs_alone_does_not_pass():
+    first = [case[0] for case in diagnosis.search(EXERCISES["scaled_scores"]).cases]
+
+    def answer(query, key):
+        usual = any(torch.equal(query, one) for one in first if one.shape == query.shape)
+        return query @ key.mT / math.sqrt(query.shape[-1]) * (1.0 if usual else 2.0)
+
+    assert judge("scaled_scores", answer).mistake == "differs"
+
+
+def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():
+    told = [exercises.check("lstm_step", _one_gate_less).message for _ in range(4)]
+    assert "Look at the line `new_cell" in told[0]
+    assert "in place of" not in told[1]
+    assert told[0] != told[1] != told[2] == told[3]
+    assert "in place of `torch.tanh(cell)`" in told[2]
+    exercises.check("lstm_step", exercises.reference("lstm_step"))
+    verdict = exercises.check("lstm_step", _one_gate_less)
+    assert verdict.message == told[0], "after a success it begins anew"
+    assert "one slip" not in verdict._repr_html_(), "the title would tell at once"
+    assert f"Your last attempt: {told[1]}" in str(exercises.hint("lstm_step"))
+
+
+def test_success_says_something_about_what_works_now():
+    verdict = judge("causal_mask", answers)
+    assert EXERCISES["causal_mask"].look_at in verdict.message
+
+
+def test_what_a_learner_prints_is_printed_once_a_run(capsys):
+    def answer(query, key):
+        print("scores")
+        return query @ key.mT / query.shape[-1] + 0 * key.sum()
+
+    judge("scaled_scores", answer)
+    inputs = diagnosis.search(EXERCISES["scaled_scores"])
+    most = 3 * (len(inputs.cases) + len(inputs.fresh))
+    assert capsys.readouterr().out.count("scores") <= most, "not in hundreds of edits"
+
+
+def _with_numpy(query, keys, w_query, w_key, v):
+    return torch.stack([np.dot(row.numpy(), row.numpy()) for row in query])
+
+
+def _mask_on_the_values(scores, values, mask=None):
+    hidden = torch.ones_like(scores).bool()
+    return values.masked_fill(hidden, 0.0), scores
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "told"),
+    [
+        ("causal_mask", lambda n: torch.ones(n, n).tril().bool().tolist(), "A list came"),
         (
             "alignment_from_weights",
-            lambda w: w.argmax(-1).flip(-1),
-            "reversed",
-            "reverse order",
+            lambda weights: weights.max(dim=-1),
+            "argmax the places",
         ),
         (
-            "merge_heads",
-            lambda x: x.transpose(1, 2).flatten(-2).roll(1, -1),
-            "shifted by one",
-            "one place too far",
+            "scaled_scores",
+            lambda q, k: (q.half() @ k.half().mT) / math.sqrt(q.shape[-1]),
+            "as far as float16 goes",
         ),
         (
-            "split_heads",
-            lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2).flatten(0, 1),
-            "wrong shape",
-            "right and in the right order",
+            "additive_scores",
+            _with_numpy,
+            "Use PyTorch's own",
         ),
         (
-            "scaled_dot_product_attention",
-            lambda q, k, v, mask=None: (
-                (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v,
-                q @ k.mT / q.shape[-1] ** 0.5,
-            ),
-            "mask ignored + an intermediate result",
-            "`scores`",
+            "attention_context",
+            _mask_on_the_values,
+            "which it meets, is",
         ),
         (
-            "layer_norm",
-            lambda x, g, b, eps=1e-5: x - x.mean(-1, keepdim=True),
-            "gain and bias forgotten + not divided",
-            "Gain and bias",
-        ),
-        (
-            "causal_mask",
-            lambda n: torch.ones(n, n).tril().bool().index_fill(0, torch.tensor([n - 1]), False),
-            "right in some places only",
-            "the last one along axis -2",
-        ),
-        (
-            "rnn_step",
-            lambda x, h, a, b, c: torch.tanh(x @ a + h @ b + c).softmax(-1),
-            "one step too many",
-            "softmax",
-        ),
-        (
-            "multi_head_attention",
-            lambda x, q, k, v, o, n, mask=None: exercises.reference("multi_head_attention")(
-                x, q, q, v, o, n, mask
-            ),
-            "one for another",
-            "`w_q` is used in place of `w_k`",
-        ),
-        (
-            "linear_attention_step",
-            lambda q, k, v, state, total: (
-                (found := exercises.reference("linear_attention_step")(q, k, v, state, total))[0],
-                torch.nn.functional.pad(found[1], (0, 0, 0, 1)),
-                torch.nn.functional.pad(found[2], (1, 0)),
-            ),
-            "one too many",
-            "the rest is right. As for the third result: there is one too many at the front",
-        ),
-        (
-            "rotate_pairs",
-            lambda x, a: torch.cat([x[..., :1] * 0, x[..., 1:]], -1),
-            "angles has no effect",
-            "does not depend on",
+            "teacher_forcing",
+            lambda ids, bos: torch.cat([torch.full((1, 1), bos), ids[:, :-1]], dim=1),
+            "all other sizes have to be equal",
         ),
     ],
 )
-def test_what_is_true_of_a_wrong_result_is_told(name, answer, mistake, said):
-    verdict = exercises.check(name, answer)
-    assert verdict.mistake == mistake, verdict
-    assert said in verdict.message
+def test_what_newcomers_meet_is_told_in_a_sentence(name, answer, told):
+    assert told in judge(name, answer).message
 
 
 def greedily(step, *others):
@@ -722,8 +780,9 @@ def test_a_sum_that_reaches_p_exactly_counts():
         dropped = probabilities.cumsum(-1) - probabilities > p
         return logits.masked_fill(dropped.scatter(-1, order, dropped), -torch.inf)
 
-    verdict = exercises.check("top_p_filter", answer)
-    assert verdict.mistake == "another comparison", verdict
+    verdict = judge("top_p_filter", answer)
+    assert verdict.mistake == "one slip", verdict
+    assert ">= p" in verdict.message
 
 
 # The engine.
@@ -793,8 +852,7 @@ def test_a_mistake_on_some_inputs_only_is_not_called_by_its_name():
         return ~answers(length) if length > 2 else answers(length)
 
     verdict = exercises.check("causal_mask", answer)
-    assert verdict.mistake == "right on some inputs only"
-    assert "right for (length 2), but wrong for (length 3)" in verdict.message
+    assert verdict.mistake not in [mistake.name for mistake in EXERCISES["causal_mask"].mistakes]
 
 
 def test_transposition_is_named():

@@ -16,6 +16,7 @@ from helpers.exercises.own_file import fill_in, is_mine, mine, my_parts, my_tran
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, join_class, progress
 from helpers.exercises.quizzes import quiz
+from helpers.exercises.verdicts import about_the_last_attempt
 from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
@@ -62,7 +63,7 @@ def heading(name):
 
 
 def hint(name):
-    """Give the next hint; the last one nearly is the solution.
+    """Give the next hint, and more about the last attempt; the last one nearly is the solution.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ def hint(name):
     number = min(_hints_given.get(name, 0), len(hints) - 1)
     _hints_given[name] = number + 1
     text, title = hints[number], f"Hint {number + 1} of {len(hints)}"
+    if about := about_the_last_attempt(name):
+        text = f"{text}\nYour last attempt: {about}"
     body = f'<span style="white-space: pre-wrap">{panels.html.escape(text)}</span>'
     return _Shown(f"{title}: {text}", panels.panel("hint", body, title))
 

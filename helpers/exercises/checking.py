@@ -3,61 +3,21 @@
 import dis
 import inspect
 import linecache
+import re
 import sys
 import traceback
 import types
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
 from helpers.exercises import advice, compare, diagnosis, own_file, panels
 from helpers.exercises.model import find
 from helpers.exercises.progress import record
+from helpers.exercises.verdicts import Failed, Verdict, at_its_stage
+from helpers.exercises.verdicts import fail as _fail
 
 NO_STEPS = ("RESUME", "NOP", "CACHE")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a check found.
-
-    Parameters
-    ----------
-    passed : bool
-    mistake : str
-        "" if it passed; else the name of a known mistake, or one of "not attempted", "raised",
-        "too long", "too large", "wrong type", "wrong shape", "changed its input", "differs".
-    message : str
-        What to tell the learner.
-    picture : str, default=""
-        HTML: expected and got, side by side.
-    kept : str, default=""
-        Where in the learner's file a right answer went, and what runs on it next.
-    """
-
-    passed: bool
-    mistake: str
-    message: str
-    picture: str = ""
-    kept: str = ""
-
-    def __repr__(self):
-        sign = "✓ right" if self.passed else "○" if self.mistake == "not attempted" else "✗"
-        kept = f"\n{self.kept}" if self.kept else ""
-        said = (
-            f"{sign}: {self.message}" if self.passed else f"{sign} {self.mistake}: {self.message}"
-        )
-        return said + kept
-
-    def _repr_html_(self):
-        return panels.verdict(self)
-
-
-@dataclass
-class _Failed(Exception):
-    """Carries a verdict out of the steps of a check."""
-
-    verdict: Verdict
 
 
 def check(name, answer):
@@ -75,7 +35,7 @@ def check(name, answer):
     verdict : Verdict
         Shows itself in a notebook. `check` itself never raises, whatever the answer does.
     """
-    verdict = judge(name, answer)
+    verdict = at_its_stage(name, judge(name, answer))
     if verdict.passed:
         kept = own_file.keep(name, answer), find(name).then
         verdict = replace(verdict, kept=" ".join(filter(None, kept)))
@@ -109,7 +69,7 @@ def judge(name, answer):
         return Verdict(False, "unknown exercise", str(error))
     try:
         return _check(exercise, answer)
-    except _Failed as failed:
+    except Failed as failed:
         return failed.verdict
     except Exception as error:
         # Nothing should come here. Whatever an answer returns, a lesson must go on.
@@ -128,7 +88,7 @@ def in_notebook():
 
 def _check(exercise, answer):
     if is_stub(answer):
-        raise _Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
+        raise Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
     if not callable(answer):
         _fail("wrong type", f"Expected a function; got {compare.describe(answer)}.")
     search = diagnosis.search(exercise)
@@ -140,7 +100,12 @@ def _check(exercise, answer):
     if all(map(compare.same, got, wanted)):
         for g, w in zip(got, wanted, strict=True):
             _demand_whole_numbers(g, w)
-        return Verdict(True, "", f"{exercise.name} gives the right result on {len(cases)} inputs.")
+        for case, w in search.fresh:
+            if not compare.same(g := _run(exercise, answer, case, search.form, w), w):
+                return _smallest_difference(exercise, answer, case, g, w, "")
+        n_inputs = len(cases) + len(search.fresh)
+        return Verdict(True, "", f"Right on all {n_inputs} inputs. {exercise.look_at}")
+    _demand_precision(got, wanted)
     # An explanation first: the result may well have the wrong shape too, and a cause says more.
     first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
     picture = panels.side_by_side(_as_result(wanted[first]), _as_result(got[first]))
@@ -148,15 +113,18 @@ def _check(exercise, answer):
     def again(case):
         try:
             return _run(exercise, answer, case, search.form, None)
-        except _Failed:
+        except Failed:
             return None
 
-    found = search.explain(got, again)
-    if found:
-        return Verdict(False, found.name, found.message, picture)
+    if found := search.explain(got, again, answer):
+        picture = panels.side_by_side(*found.numbers) if found.numbers else picture
+        return Verdict(False, found.name, found.message, picture, stages=found.stages)
     for case, g, w in zip(cases, got, wanted, strict=True):
-        _demand_shape(exercise, case, g, w)
-    return _smallest_difference(exercise, cases[first], got[first], picture)
+        _demand_shape(exercise, answer, case, g, w)
+    tally = _tally(
+        exercise, answer, cases, [compare.same(*pair) for pair in zip(got, wanted, strict=True)]
+    )
+    return _smallest_difference(exercise, answer, cases[first], got[first], wanted[first], tally)
 
 
 def _as_result(parts):
@@ -206,15 +174,15 @@ def _run(exercise, answer, case, form, wanted):
         with compare.time_limit():
             result = answer(*given)
             if result is ... or (isinstance(result, tuple) and any(part is ... for part in result)):
-                raise _Failed(not_attempted(exercise))
+                raise Failed(not_attempted(exercise))
             if result is not None:
                 result = _read(exercise, result, form, wanted)
-    except _Failed:
+    except Failed:
         raise
     except NotImplementedError as error:
         # PyTorch raises it too; a stub names it.
         if "NotImplementedError" in getattr(_code(answer), "co_names", ()):
-            raise _Failed(not_attempted(exercise)) from None
+            raise Failed(not_attempted(exercise)) from None
         _fail("raised", _what_raised(error, answer, shapes))
     except compare.TooLong:
         _fail(
@@ -224,7 +192,7 @@ def _run(exercise, answer, case, form, wanted):
         )
     except BaseException as error:
         _fail("raised", _what_raised(error, answer, shapes))
-    _demand_unchanged(case, given)
+    _demand_unchanged(case, given, answer)
     if result is None:
         _fail(
             "wrong type",
@@ -233,15 +201,17 @@ def _run(exercise, answer, case, form, wanted):
     return result
 
 
-def _demand_unchanged(case, given):
+def _demand_unchanged(case, given, answer):
     for before, after in zip(case, given, strict=True):
         if not compare.unchanged(before, after):
             kind = {list: "list", dict: "dictionary"}.get(type(before), "tensor")
             remedy = {
                 "list": "Work on a copy: list(x)",
                 "dictionary": "Work on a copy: dict(weights), and x.clone() for a tensor in it",
-                "tensor": "Write x = x + 1 instead of x += 1, or work on x.clone()",
+                "tensor": "Work on a copy: x.clone()",
             }[kind]
+            if kind == "tensor" and re.search(r"\w\s*[-+*/]=[^=]", _source(answer)):
+                remedy = "x += 1 changes x itself; x = x + 1 makes a new tensor"
             _fail(
                 "changed its input",
                 f"Your function changed a {kind} that it was given, and the caller may still need "
@@ -262,6 +232,19 @@ def _read(exercise, result, form, wanted):
         )
     if wanted is None:
         return parts
+    if type(result).__module__ == "torch.return_types":
+        _fail(
+            "wrong type",
+            "A call such as x.max(dim=-1) gives two tensors: the numbers in .values, and their places "
+            "in .indices. amax gives the numbers alone, argmax the places.",
+        )
+    for right, given in zip(_each(form), _each(compare.like(result, form)), strict=False):
+        if isinstance(given, list) and isinstance(right, torch.Tensor) and right.dim():
+            _fail(
+                "wrong type",
+                "A list came, and a tensor is expected. torch.tensor makes one of numbers, torch.stack "
+                "of tensors.",
+            )
     if len(parts) != len(wanted):
         _fail(
             "wrong type",
@@ -276,6 +259,10 @@ def _read(exercise, result, form, wanted):
                 f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
             )
     return parts
+
+
+def _each(result):
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _all_of_them(exercise, parts, wanted):
@@ -327,13 +314,15 @@ def _demand_whole_numbers(got, wanted):
             )
 
 
-def _demand_shape(exercise, case, got, wanted):
+def _demand_shape(exercise, answer, case, got, wanted):
     for a, b in zip(wanted, got, strict=True):
         if a.shape != b.shape:
             hint = ""
             if a.dim() == b.dim() and sorted(a.shape) == sorted(b.shape):
                 hint = " The same axes in another order: is a transpose missing or too many?"
-            shapes = _named(exercise, case)
+            if a.numel() == b.numel() and compare.close(a.flatten(), b.flatten()):
+                hint = " The numbers are right, and in the right order."
+            shapes = _named(exercise, case, answer)
             _fail(
                 "wrong shape",
                 f"Expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
@@ -355,7 +344,19 @@ def _named(exercise, case, answer=None):
     )
 
 
-def _smallest_difference(exercise, case, got, picture):
+def _tally(exercise, answer, cases, right):
+    """Count the inputs that came out right; say so if it's those without an argument."""
+    if not any(right):
+        return ""
+    names = [*inspect.signature(exercise.reference).parameters]
+    for position, name in enumerate(names):
+        given = [len(case) > position and case[position] is not None for case in cases]
+        if any(given) and right == [not g for g in given]:
+            return f" Every input without `{name}` came out right, and none with one."
+    return f" {sum(right)} of {len(cases)} inputs came out right."
+
+
+def _smallest_difference(exercise, answer, case, got, wanted, tally):
     note = ""
     if any(torch.isnan(part.double()).any() for part in got):
         note = (
@@ -365,11 +366,22 @@ def _smallest_difference(exercise, case, got, picture):
     return Verdict(
         False,
         "differs",
-        f"the numbers differ. The smallest input on which they do is ({_named(exercise, case)})."
-        f"{note}",
-        picture,
+        f"the numbers differ.{tally} The smallest input that goes wrong is "
+        f"({_named(exercise, case, answer)}).{note}",
+        panels.side_by_side(_as_result(wanted), _as_result(got)),
     )
 
 
-def _fail(mistake, message):
-    raise _Failed(Verdict(False, mistake, message))
+def _demand_precision(got, wanted):
+    """Tell half precision apart from a mistake."""
+    halves = (torch.float16, torch.bfloat16)
+    for a, b in zip(wanted, got, strict=True):
+        for w, g in zip(a, b, strict=True):
+            fits = g.dtype in halves and g.shape == w.shape
+            if fits and torch.allclose(g.double(), w.double(), rtol=2e-2, atol=2e-2):
+                dtype = str(g.dtype).removeprefix("torch.")
+                _fail(
+                    "half precision",
+                    f"The numbers are right as far as {dtype} goes, which keeps two or three digits. "
+                    f"The inputs are float32: leave out what makes {dtype} of them.",
+                )

@@ -148,11 +148,16 @@ def guarded(source):
     SyntaxError
     """
     tree = ast.parse(source)
-    if "while" in source:  # to look through thousands of trees takes long
-        for node in ast.walk(tree):
-            if isinstance(node, ast.While):
-                call = ast.Call(ast.Name(GUARD, ast.Load()), [], [])
-                node.test = ast.fix_missing_locations(ast.BoolOp(ast.And(), [call, node.test]))
+    # To look through thousands of trees takes long.
+    return guarded_tree(tree) if "while" in source else tree
+
+
+def guarded_tree(tree):
+    """Give every while loop of a syntax tree a count of rounds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            call = ast.Call(ast.Name(GUARD, ast.Load()), [], [])
+            node.test = ast.fix_missing_locations(ast.BoolOp(ast.And(), [call, node.test]))
     return tree
 
 

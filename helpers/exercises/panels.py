@@ -124,7 +124,8 @@ def verdict(verdict):
         return panel("right", body)
     if verdict.mistake == "not attempted":
         return panel("open", body)
-    return panel("wrong", body, f"Not yet: {html.escape(verdict.mistake.replace('_', ' '))}")
+    named = f": {html.escape(verdict.mistake.replace('_', ' '))}" if verdict.named else ""
+    return panel("wrong", body, f"Not yet{named}")
 
 
 def heading(exercise):

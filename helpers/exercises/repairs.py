@@ -1,0 +1,294 @@
+"""Where a learner's own code goes wrong: the one edit that mends it, or the step that does.
+
+Nothing is guessed from numbers. An edit of the learner's code counts if the result is then right on
+every input, also on those drawn anew; a step counts if, with the solution's value put in its place
+while the code runs, the result is right on all of them.
+"""
+
+import ast
+import builtins
+import contextlib
+import copy
+import io
+import linecache
+import warnings
+from dataclasses import dataclass
+
+import torch
+
+from helpers.exercises import compare
+from helpers.exercises.edits import compiled, guarded_tree, namespace_of, source_of
+from helpers.exercises.small_edits import MISSING, edits_of
+from helpers.exercises.watching import (
+    AT,
+    Watched,
+    all_equal,
+    bare,
+    namespace_around,
+    numbers_in,
+    tree_of,
+)
+
+MOST_EDITS = 900  # of one answer
+MOST_CALLS = 250_000  # of functions, in running all of these
+PATIENCE = 3.0  # seconds for the whole search, in case an edited answer doesn't end
+LONGEST = 70  # characters of a piece of code that is quoted
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What went wrong.
+
+    Parameters
+    ----------
+    name : str
+        Two or three words.
+    stages : tuple of str
+        What to say at the first failure, at the second, at the third.
+    message : str
+        All of it.
+    line : str, default=""
+        The learner's line where it is, if that's known.
+    numbers : tuple of Tensor, default=()
+        What a step should be, and what it is.
+    """
+
+    name: str
+    stages: tuple
+    message: str
+    line: str = ""
+    numbers: tuple = ()
+
+
+class Repair:
+    """The search in one answer.
+
+    Parameters
+    ----------
+    answer : function
+    solution : function
+        As the exercise has it.
+    inputs : list of (case, list of Tensor)
+        What goes in and what should come out: those that a check uses, then others drawn anew.
+    form : object
+        The right result for the first, as the solution returns it.
+    got : list of Tensor or None
+        What the answer returned for each of the check's inputs.
+    """
+
+    def __init__(self, answer, solution, inputs, form, got):
+        self.tree, self.solution = tree_of(answer), solution
+        self.inputs, self.form = inputs, form
+        self.namespace = namespace_around(answer) if self.tree else {}
+        self.lines = linecache.getlines(answer.__code__.co_filename) if self.tree else []
+        wrong = [i for i, g in enumerate(got) if not compare.same(g, inputs[i][1])]
+        self.order = [*wrong, *(i for i in range(len(inputs)) if i not in wrong)]
+
+    def find(self):
+        """Find the edit or the step; None if there is none.
+
+        Returns
+        -------
+        finding : Finding or None
+        """
+        if self.tree is None:
+            return None
+        try:
+            with (
+                warnings.catch_warnings(),
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+                compare.time_limit(PATIENCE),
+            ):
+                warnings.simplefilter("ignore")
+                self.own = Watched(self.tree, self.namespace)
+                self.seen = [self.own.look(case) for case, _ in self.inputs]
+                return self._edit() or self._step()
+        except compare.TooLong:
+            return None
+
+    def _right(self, run):
+        """Say whether a run of this kind gives the right result on all inputs, wrong ones first."""
+        for i in self.order:
+            case, wanted = self.inputs[i]
+            try:
+                parts = compare.parts(compare.like(run(i, case), self.form))
+            except Exception:
+                return False
+            if not compare.same(parts, wanted):
+                return False
+        return True
+
+    def _edit(self):
+        calls = sum(len(values) for values in self.seen[0].values()) + 1
+        most = min(MOST_EDITS, MOST_CALLS // calls)
+        tree = guarded_tree(copy.deepcopy(self.tree))
+        scope = self._scope()
+        for _, edit in zip(range(most), edits_of(tree.body[0], scope, self.solution), strict=False):
+            with edit.made():
+                try:
+                    function = compiled(tree, self.namespace)
+                except (SyntaxError, ValueError, TypeError):
+                    continue
+                if self._right(lambda _, case, f=function: f(*compare.copy(case))):
+                    return self._told_edit(edit)
+        return None
+
+    def _scope(self):
+        """What each name of the answer held on the first input that it gets wrong."""
+        first = self.order[0]
+        names = [a.arg for a in self.tree.body[0].args.args]
+        scope = dict(zip(names, self.inputs[first][0], strict=False))
+        for number, values in self.seen[first].items():
+            node = self.own.nodes[number]
+            if isinstance(node, ast.Name):
+                scope[node.id] = values[-1]
+        return scope
+
+    def _told_edit(self, edit):
+        line, old, new = self._line(edit.line), edit.old, edit.new
+        mended = f"With `{new}` in place of `{old}`" if new else f"Without `{old}`"
+        if edit.kind == MISSING:  # where it's missing, more than one place may do
+            return _told("one step missing", "", "One step is missing.", f"{mended}, {ALL_RIGHT}")
+        where = f"Look at the line `{line}`." if line else "One step is wrong."
+        if max(len(old), len(new)) > LONGEST:
+            return _told("one slip", line, where, f"It's about {edit.kind} there.")
+        about = f"All is right but `{old}`." if old != line else "All is right but this line."
+        return _told("one slip", line, where, about, f"{mended}, {ALL_RIGHT}")
+
+    def _line(self, number):
+        text = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+        return text if len(text) <= 100 else ""
+
+    def _step(self):
+        theirs = Watched(ast.parse(source_of(self.solution)), namespace_of(self.solution))
+        right = [theirs.look(case) for case, _ in self.inputs]
+        first = self.order[0]
+        for number in self.seen[first]:  # in the order in which they were computed
+            node, mine = self.own.nodes[number], self.seen[first][number]
+            if isinstance(node, ast.Name | ast.Attribute):
+                continue  # nothing is computed there
+            if self._in_the_solution(number, right):
+                continue  # it's right
+            tried = []
+            for other, values in right[first].items():
+                if not _could_be(mine, values) or any(all_equal(values, t) for t in tried):
+                    continue
+                tried.append(values)
+                if self._is_result(values[-1], first):
+                    continue  # that the right result is right says nothing
+                if self._right(
+                    lambda i, case, n=number, o=other: self.own.with_other(
+                        n, right[i].get(o, []), case
+                    )
+                ):
+                    sound = self._sound_inside(node, right)
+                    return self._told_step(node, theirs.nodes[other], sound, mine, values)
+        return None
+
+    def _is_result(self, value, index):
+        wanted = self.inputs[index][1]
+        return len(wanted) == 1 and compare.alike(_as_parts(value), wanted)
+
+    def _sound_inside(self, node, right):
+        """Say whether all that goes into an expression is right: the solution has it too."""
+        arguments = {a.arg for a in self.tree.body[0].args.args}
+        good = arguments | self.namespace.keys() | vars(builtins).keys()
+        for number in numbers_in(node):
+            if self._in_the_solution(number, right):
+                good |= {n.id for n in ast.walk(self.own.nodes[number]) if isinstance(n, ast.Name)}
+        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} <= good | {AT}
+
+    def _in_the_solution(self, number, right):
+        """Say whether an expression is, on every input, what some step of the solution is."""
+        mine = [seen.get(number, []) for seen in self.seen]
+        return any(
+            all(all_equal(m, r.get(theirs, [])) for m, r in zip(mine, right, strict=True))
+            for theirs in right[0]
+        )
+
+    def _told_step(self, node, theirs, sound, mine, values):
+        quoted = ast.unparse(bare(node))
+        line = self._line(node.lineno)
+        what = f"`{quoted}`" if len(quoted) <= LONGEST else "what it computes"
+        if sound:
+            at = f"Look at the line `{line}`" if line else "Look at one step"
+            first = (
+                f"{at}: the values that go into {what} are right ones, and what comes out isn't."
+            )
+        else:
+            at = f"Look at the line `{line}` and above it" if line else "Look at one step"
+            first = f"{at}: what follows {what} is right, but {what} isn't."
+        numbers = (values[-1], mine[-1]) if isinstance(mine[-1], torch.Tensor) else ()
+        repair = self._in_own_words(theirs)
+        repair = f"With the solution's `{repair}` in place of it, {ALL_RIGHT}" if repair else ""
+        known = line if sound else ""
+        return _told("one step", known, first, _relation(mine[-1], values[-1]), repair, numbers)
+
+    def _in_own_words(self, node):
+        """Write a piece of the solution with the names of the answer; "" if one has no counterpart."""
+        names = dict(
+            zip(
+                [a.arg for a in ast.parse(source_of(self.solution)).body[0].args.args],
+                [a.arg for a in self.tree.body[0].args.args],
+                strict=False,
+            )
+        )
+        node = copy.deepcopy(bare(node))
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                known = part.id in ("torch", "math", "F") or hasattr(builtins, part.id)
+                if part.id not in names and not known:
+                    return ""
+                part.id = names.get(part.id, part.id)
+        text = ast.unparse(node)
+        return text if len(text) <= LONGEST else ""
+
+
+ALL_RIGHT = "your result is right on every input that we tried."
+
+
+def _could_be(mine, values):
+    """Say whether the solution's values can take the place of the answer's, and differ from them."""
+    if len(mine) != len(values) or all_equal(mine, values):
+        return False
+    for a, b in zip(mine, values, strict=True):
+        if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):
+            return False
+        if isinstance(a, torch.Tensor):
+            if a.shape != b.shape or (a.dtype == torch.bool) != (b.dtype == torch.bool):
+                return False
+        elif not isinstance(a, bool | int | float | list | str) or type(a) is not type(b):
+            return False
+    return True
+
+
+def _as_parts(value):
+    try:
+        return compare.parts(value)
+    except Exception:
+        return []
+
+
+def _told(name, line, first, second, third="", numbers=()):
+    """Make a finding whose stages grow, and leave out those with nothing to say."""
+    said = [part for part in (first, second, third) if part]
+    stages = tuple(" ".join(said[: n + 1]) for n in range(len(said)))
+    return Finding(name, stages, stages[-1], line, numbers)
+
+
+def _relation(got, wanted):
+    """Say in numbers how a step is wrong, where a few words do."""
+    if isinstance(got, bool | int | float):
+        mine, theirs = (f"{v:.6g}" if isinstance(v, float) else v for v in (got, wanted))
+        if mine == theirs:
+            return "On the first input that goes wrong it is off by very little."
+        return f"On the first input that goes wrong it is {mine}, and should be {theirs}."
+    if not isinstance(got, torch.Tensor):
+        return ""
+    if wanted.dim() and got.is_floating_point():
+        total, mine = wanted.double().sum(-1), got.double().sum(-1)
+        ones = torch.ones_like(total)
+        if compare.close(total, ones) and not compare.close(mine, ones):
+            return f"Each of its rows should sum to 1; the first sums to {mine.flatten()[0]:.3g}."
+    return "Expected and got are side by side below, for this step."

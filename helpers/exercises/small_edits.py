@@ -1,0 +1,351 @@
+"""Every small edit of a function, one at a time: another operator, dimension, name, number, step."""
+
+import ast
+import contextlib
+import re
+from dataclasses import dataclass
+
+import torch
+
+from helpers.exercises.edits import GUARD, source_of
+
+OPERATORS = {
+    ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add, ast.MatMult),
+    ast.Div: (ast.Mult, ast.FloorDiv), ast.FloorDiv: (ast.Div, ast.Mod), ast.Mod: (ast.FloorDiv,),
+    ast.MatMult: (ast.Mult,), ast.Pow: (ast.Mult,), ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,),
+    ast.Eq: (ast.NotEq, ast.Lt, ast.Gt, ast.GtE), ast.NotEq: (ast.Eq, ast.Gt),
+    ast.Lt: (ast.LtE, ast.Gt, ast.GtE), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE), ast.And: (ast.Or,), ast.Or: (ast.And,),
+}  # fmt: skip
+FAMILIES = [
+    ("tanh", "sigmoid", "relu"), ("sin", "cos"), ("exp", "log"), ("log", "log2", "log10"),
+    ("softmax", "log_softmax"), ("sum", "mean", "amax"), ("var", "std"), ("any", "all"),
+    ("max", "min"), ("argmax", "argmin"), ("ceil", "floor"), ("tril", "triu"), ("zeros", "ones"),
+    ("cat", "stack"), ("append", "extend"), ("argmax", "max"),
+]  # fmt: skip
+MISSING = "a missing step"
+WITH_DIM = {"softmax", "log_softmax", "sum", "mean", "argmax", "amax", "cumsum", "sort", "topk", "var",
+            "std", "cat", "stack", "unsqueeze", "squeeze", "chunk", "flip", "max", "norm"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of a syntax tree.
+
+    Parameters
+    ----------
+    owner : ast.AST
+    field : str
+    index : int or None
+        Where in `owner` the old node is.
+    old_node : ast.AST
+    new_node : ast.AST or list
+    kind : str
+        What sort of thing it changes, for who must look for it.
+    statement : ast.stmt
+    """
+
+    owner: ast.AST
+    field: str
+    index: int | None
+    old_node: ast.AST
+    new_node: object
+    kind: str
+    statement: ast.stmt
+
+    @contextlib.contextmanager
+    def made(self):
+        """Make the change while the block runs."""
+        new = self.new_node
+        if self.index is not None:
+            before = [*getattr(self.owner, self.field)]
+            new = new if isinstance(new, list) else [new]
+            after = [*before[: self.index], *new, *before[self.index + 1 :]]
+        else:
+            before, after = getattr(self.owner, self.field), new
+        for node in new if isinstance(new, list) else [new]:
+            ast.copy_location(node, self.old_node)
+            ast.fix_missing_locations(node)
+        setattr(self.owner, self.field, after)
+        try:
+            yield
+        finally:
+            setattr(self.owner, self.field, before)
+
+    @property
+    def line(self):
+        """The line that it changes."""
+        return getattr(self.old_node, "lineno", self.statement.lineno)
+
+    @property
+    def old(self):
+        """The code that goes."""
+        return _code(self.old_node)
+
+    @property
+    def new(self):
+        """The code that comes; "" where nothing does."""
+        if isinstance(self.new_node, ast.Pass) or self.new_node == []:
+            return ""
+        return _code(self.new_node) if isinstance(self.new_node, ast.AST) else "…"
+
+
+def _code(node):
+    return ast.unparse(node).split("\n")[0].removeprefix(f"{GUARD}() and ")
+
+
+def edits_of(function, scope, solution):
+    """Yield every small edit of a function, those of expressions before those of statements.
+
+    Parameters
+    ----------
+    function : ast.FunctionDef
+    scope : dict of str to object
+        What each name held when it ran.
+    solution : function
+        The steps that it takes may be missing.
+
+    Yields
+    ------
+    edit : Edit
+    """
+    steps = _steps(source_of(solution))
+    sizes = list(_sizes(function, scope))
+    for statement, owner, field, index in _statements(function):
+        for node, parent, name, i in _expressions(statement):
+            for kind, new in _changed(node, scope, steps):
+                yield Edit(parent, name, i, node, new, kind, statement)
+        for new in _statement_changed(statement):
+            yield Edit(
+                owner, field, index, statement, new, "whether this step is needed", statement
+            )
+    for statement, *_ in _statements(function):
+        for node, parent, name, i in _expressions(statement):
+            if isinstance(node, ast.BinOp | ast.Call | ast.Name) and node is not statement:
+                for new in _scaled(node, scope, sizes):
+                    yield Edit(parent, name, i, node, new, "a factor", statement)
+
+
+def _steps(source):
+    """List the methods without a tensor among their arguments that a solution calls."""
+    found = re.findall(r"\.(\w+\((?:-?\d*|dim=-?\d+)\))", source)
+    return [step for step in dict.fromkeys(found) if not step.startswith(("item", "size"))]
+
+
+def _sizes(function, scope):
+    for argument in function.args.args:
+        held = scope.get(argument.arg)
+        if isinstance(held, torch.Tensor):
+            yield from (
+                f"{argument.arg}.shape[{axis}]" for axis in range(-1, -1 - min(held.dim(), 2), -1)
+            )
+        elif isinstance(held, int) and not isinstance(held, bool):
+            yield argument.arg
+
+
+def _statements(node):
+    for field in ("body", "orelse"):
+        block = getattr(node, field, [])
+        for index, statement in enumerate(block if isinstance(block, list) else []):
+            if isinstance(statement, ast.stmt):
+                yield statement, node, field, index
+                yield from _statements(statement)
+
+
+def _expressions(statement):
+    """Yield the expressions of a statement, not of those inside it, and where each is."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        for field, value in ast.iter_fields(node):
+            if field in (
+                "decorator_list",
+                "args" if isinstance(node, ast.FunctionDef) else "",
+                "annotation",
+                "returns",
+                "ctx",
+            ):
+                continue
+            for index, child in enumerate(value if isinstance(value, list) else [value]):
+                if not isinstance(child, ast.AST) or isinstance(child, ast.stmt):
+                    continue
+                if isinstance(child, ast.expr) and GUARD not in ast.dump(child):
+                    yield child, node, field, index if isinstance(value, list) else None
+                if number(child) is None:
+                    waiting.append(child)
+
+
+def number(node):
+    """Return the number that an expression writes out, with its sign; None if it is none."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError):
+        return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _statement_changed(statement):
+    if isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
+        yield ast.Pass()
+    if isinstance(statement, ast.If):
+        yield statement.body
+        yield statement.orelse or [ast.Pass()]
+
+
+def _parse(text):
+    return ast.parse(text, mode="eval").body
+
+
+def _changed(node, scope, steps):
+    """Yield (what to look at, new expression)."""
+    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+        return
+    value = number(node)
+    if value is not None:
+        yield from _number(value, scope)
+    elif isinstance(node, ast.BinOp):
+        yield from _binary(node)
+    elif isinstance(node, ast.UnaryOp):
+        yield "a sign", node.operand
+    elif isinstance(node, ast.BoolOp):
+        yield "a condition", ast.BoolOp(OPERATORS[type(node.op)][0](), node.values)
+        yield from (("a condition", part) for part in node.values)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for other in OPERATORS.get(type(node.ops[0]), ()):
+            yield "a comparison", ast.Compare(node.left, [other()], node.comparators)
+    elif isinstance(node, ast.Call):
+        yield from _call(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield "True or False", ast.Constant(not node.value)
+    elif isinstance(node, ast.Name):
+        yield from _name(node, scope)
+    elif isinstance(node, ast.Subscript):
+        yield from _subscript(node)
+    if isinstance(node, ast.BinOp | ast.Call | ast.Name | ast.Subscript) and value is None:
+        text = ast.unparse(node)
+        yield from ((MISSING, _parse(f"({text}).{step}")) for step in steps)
+
+
+def _number(value, scope):
+    near = (value - 1, value + 1, 0, 1, 2, -1, -2, -value, value / 2, value * 2, 1 / (value or 1))
+    yield from (("a number", ast.Constant(v)) for v in dict.fromkeys(near) if v != value)
+    for name in scope if isinstance(value, int) else ():
+        if type(scope[name]) is int:
+            yield "a number", ast.Name(name, ast.Load())
+
+
+def _binary(node):
+    for part in (node.left, node.right):
+        yield "a part of a sum or a product", part
+        for inner in (part.left, part.right) if isinstance(part, ast.BinOp) else ():
+            yield "a part of a sum or a product", inner
+    by_one = number(node.right) == 1 or number(node.left) == 1  # x * 1 would only leave it out
+    for other in OPERATORS.get(type(node.op), ()):
+        if not (by_one and other in (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)):
+            yield "an operator", ast.BinOp(node.left, other(), node.right)
+    yield "the order of two parts", ast.BinOp(node.right, node.op, node.left)
+    moved = ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow
+    if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, moved):
+        inner = ast.BinOp(node.left.right, node.op, node.right)
+        yield "the brackets", ast.BinOp(node.left.left, node.left.op, inner)
+    if isinstance(node.right, ast.BinOp) and isinstance(node.right.op, moved):
+        inner = ast.BinOp(node.left, node.op, node.right.left)
+        yield "the brackets", ast.BinOp(inner, node.right.op, node.right.right)
+
+
+def _call(node):
+    method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if method else getattr(node.func, "id", "")
+    of_module = method and isinstance(node.func.value, ast.Name) and node.func.value.id in (
+        "torch", "math", "F", "np",
+    )  # fmt: skip
+    subject = node.func.value if method and not of_module else (node.args or [None])[0]
+    if subject is not None and name not in ("range", "len", "list", "append"):
+        yield "a step", subject
+    for family in FAMILIES:
+        for other in family if name in family else ():
+            if other != name:
+                func = (
+                    ast.Attribute(node.func.value, other, ast.Load())
+                    if method
+                    else ast.Name(other, ast.Load())
+                )
+                yield "a function", ast.Call(func, node.args, node.keywords)
+    for i in range(len(node.args) - 1):
+        args = [*node.args]
+        args[i], args[i + 1] = args[i + 1], args[i]
+        yield "the order of the arguments", ast.Call(node.func, args, node.keywords)
+    for i, keyword in enumerate(node.keywords):
+        others = [*node.keywords[:i], *node.keywords[i + 1 :]]
+        yield f"`{keyword.arg}`", ast.Call(node.func, node.args, others)
+    if name in ("var", "std"):
+        zero = ast.keyword("correction", ast.Constant(0))
+        yield "`correction`", ast.Call(node.func, node.args, [*node.keywords, zero])
+    if name in WITH_DIM:
+        yield from _other_dim(node)
+
+
+def _other_dim(node):
+    """Let a function run along another dimension; a number that is there is changed elsewhere."""
+    for i, keyword in enumerate(node.keywords):
+        if keyword.arg == "dim":
+            for axis in (-1, -2, 0, 1):
+                new = [
+                    *node.keywords[:i],
+                    ast.keyword("dim", ast.Constant(axis)),
+                    *node.keywords[i + 1 :],
+                ]
+                yield "the dimension", ast.Call(node.func, node.args, new)
+            return
+    for axis in (-1, -2, 0, 1):
+        dim = ast.keyword("dim", ast.Constant(axis))
+        yield "the dimension", ast.Call(node.func, node.args, [*node.keywords, dim])
+
+
+def _kind(value):
+    if isinstance(value, torch.Tensor):
+        return "truth" if value.dtype == torch.bool else "tensor"
+    return type(value)
+
+
+def _name(node, scope):
+    value = scope.get(node.id)
+    if node.id not in scope or callable(value):
+        return
+    for other, held in scope.items():
+        if other != node.id and _kind(held) == _kind(value):
+            yield "a name", ast.Name(other, ast.Load())
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield "a number that is off by one", _parse(f"{node.id} + 1")
+        yield "a number that is off by one", _parse(f"{node.id} - 1")
+    if isinstance(value, torch.Tensor):
+        if value.dtype == torch.bool:
+            yield "what is True", _parse(f"~{node.id}")
+        if value.dim() >= 2:
+            yield "a transpose", _parse(f"{node.id}.transpose(-2, -1)")
+    elif isinstance(value, bool):
+        yield "what is True", _parse(f"not {node.id}")
+
+
+def _subscript(node):
+    yield "an index", node.value
+    if isinstance(node.slice, ast.Slice):
+        for text in ("1:", ":-1", "", "::-1"):
+            yield (
+                "a slice",
+                ast.Subscript(node.value, _parse(f"x[{text or ':'}]").slice, ast.Load()),
+            )
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        for axis in (-1, -2, 0, 1, 2):
+            yield "a size", ast.Subscript(node.value, ast.Constant(axis), ast.Load())
+
+
+def _scaled(node, scope, sizes):
+    """Multiply or divide by a size, or by the root of one."""
+    if isinstance(node, ast.Name) and _kind(scope.get(node.id)) != "tensor":
+        return
+    text = ast.unparse(node)
+    for size in sizes:
+        for sign in ("/", "*"):
+            yield _parse(f"({text}) {sign} {size} ** 0.5")
+            yield _parse(f"({text}) {sign} {size}")
