@@ -16,39 +16,33 @@ import contextlib
 import csv
 import functools
 import json
+import multiprocessing
 import os
 import re
-import shutil
 import signal
-import site
-import subprocess
 import sys
 import tempfile
 import threading
-import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
 
-try:
-    import resource
-except ModuleNotFoundError:  # on Windows, where `main` says so
-    resource = None
-
 from helpers.exercises import checking
 from notebooks.build import NOTEBOOKS, assemble, source_of
 from notebooks.copies import learners_copy
+from teaching import reports
 from teaching.needed import needed
-from teaching.wire import RemoteError, Unreadable, Wire
+from teaching.sandbox import (
+    SECONDS,
+    Sandbox,
+    SandboxTrouble,
+    demand_sandbox,
+    resource,
+    trouble_with_walls,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
-
-SECONDS = 120  # for everything that one submission's cells and answers do
-MEMORY = 6_000_000_000  # bytes of addresses; PyTorch alone reserves a few GB
-PROCESSES = 64  # inside the walls; threads count too
-ROOM = 512  # processes that a submission could start before `_watch` sees them
-FILE_SIZE = 50_000_000
 CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
 STEPS_IN = re.compile(r"""\bown_or_tested\(\s*["'](\w+)["']""")
 # The course's own solutions, by whatever name they are fetched.
@@ -57,8 +51,17 @@ REFERENCE = re.compile(
     r"|\bnotebooks\.source\b|^\s*(?:from|import) helpers\.(?:transformer|models)\b",
     re.MULTILINE,
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a formula begins
-COLUMNS = ("submission", "lesson", "part", "passed", "mistake", "message", "tries", "remark")
+COLUMNS = (
+    "submission",
+    "lesson",
+    "version",
+    "part",
+    "passed",
+    "mistake",
+    "message",
+    "tries",
+    "remark",
+)
 
 
 @dataclass
@@ -69,8 +72,8 @@ class Submission:
     ----------
     name : str
         The file's name without its ending.
-    lesson : str
-        The name of the lesson that it is a copy of.
+    lesson, version : str
+        The name of the lesson that it is a copy of, and the mark of the copy's version.
     cells : list of dict
         What to run, in order: "source"; "check", a dictionary from the exercise to the variable
         that holds its answer; and "own", whether the learner wrote it.
@@ -82,6 +85,7 @@ class Submission:
 
     name: str
     lesson: str
+    version: str
     cells: list
     remarks: list
     tries: dict
@@ -143,7 +147,9 @@ def read_submission(path):
             checks = {n: v for n, v in checks.items() if n not in checked}
     if checks:
         cells.append({"source": "", "check": checks, "own": False})
-    return Submission(path.stem, lesson, needed(cells), sorted(set(remarks)), _tries(path))
+    version = str(notebook.metadata.get("course", {}).get("source_hash", ""))[:8]
+    remarks = sorted(set(remarks))
+    return Submission(path.stem, lesson, version, needed(cells), remarks, _tries(path))
 
 
 @functools.cache  # a class hands in hundreds of notebooks
@@ -207,186 +213,6 @@ def _tries(path):
     return {}
 
 
-class Sandbox:
-    """A process that runs a submission's cells and answers calls.
-
-    Parameters
-    ----------
-    submission : Submission
-    folder : Path
-        Empty; the only place where the submission can write.
-    trusted : bool
-        Run without bubblewrap.
-    """
-
-    def __init__(self, submission, folder, trusted):
-        self.submission, self.folder, self.trusted = submission, folder, trusted
-        self.starts, self.process = 0, None
-        # Once more for every answer that doesn't end, so that none costs another its point.
-        self.most_starts = len(submission.parts) + 1
-
-    def start(self):
-        """Run the cells; return which answers are still open, and what went wrong in cells.
-
-        Raises
-        ------
-        EOFError
-            If the process ends before it has run all cells.
-        """
-        self.stop()
-        self.starts += 1
-        if self.starts > self.most_starts:
-            raise EOFError("was stopped too often")
-        cells = self.folder / "cells.json"
-        cells.write_text(json.dumps(self.submission.cells), encoding="utf-8")
-        command = [sys.executable, "-m", "teaching.answers", str(cells)]
-        self.process = subprocess.Popen(
-            command if self.trusted else [*_walls(self.folder), *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-            env=_environment(self.folder),
-            preexec_fn=_limits,
-            start_new_session=True,
-        )
-        threading.Thread(target=self._watch, args=(self.process,), daemon=True).start()
-        self.wire = Wire(self.process.stdout, self.process.stdin)
-        kind, values = self.wire.receive()
-        if kind != "ready" or len(values) != 2 or not all(map(isinstance, values, (dict, list))):
-            raise EOFError("its cells said something else than that they have run")
-        return values
-
-    def _watch(self, process):
-        # The limit on processes doesn't bind root, so somebody has to count.
-        while process.poll() is None:
-            if _crowd(process.pid) > PROCESSES:
-                process.kill()  # --die-with-parent takes along everything inside
-            time.sleep(0.2)
-
-    def call(self, name, arguments):
-        """Call one of the submission's answers."""
-        if self.process is None:
-            raise EOFError("its process has ended")
-        try:
-            ((result, after),) = self.wire.call("call", name, arguments)
-        except RemoteError:
-            raise
-        except BaseException:  # also when the check's own time limit strikes
-            self.stop()
-            raise
-        _write_back(arguments, after)
-        if isinstance(result, Unreadable):
-            raise TypeError(f"the result is a {result.kind}")
-        return result
-
-    def stop(self):
-        """End the process and everything it has started."""
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            self.process = None
-
-
-def _walls(folder):
-    """Make bubblewrap's command line: see Python and the course, write in one folder, no network.
-
-    Neither the home folder nor what others have handed in is there.
-    """
-    system = [
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-    ]
-    python = {
-        sys.prefix,
-        sys.base_prefix,
-        *filter(Path.is_absolute, map(Path, site.getsitepackages())),
-    }
-    course = [
-        ROOT / name for name in ("helpers", "images", "notebooks", "teaching", "pyproject.toml")
-    ]
-    walls = ["bwrap", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
-    for place in [*system, *sorted(map(str, python)), *map(str, course)]:
-        walls += ["--ro-bind-try", place, place]
-    walls += ["--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)]
-    return [*walls, "--unshare-all", "--die-with-parent", "--new-session", "--"]
-
-
-def _trouble_with_walls():
-    """Say why there can be no sandbox here, or nothing if there can."""
-    if shutil.which("bwrap") is None:
-        return "bubblewrap is not installed (apt-get install bubblewrap)"
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [*_walls(Path(folder)), "true"], capture_output=True, encoding="utf-8"
-        )
-    return f"bubblewrap doesn't work here ({done.stderr.strip()})" if done.returncode else ""
-
-
-def _environment(folder):
-    """Pass on what Python needs, and nothing that is secret."""
-    kept = {
-        name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ
-    }
-    places = str(ROOT)
-    own = {"HOME": str(folder), "PYTHONPATH": places, "COURSE_PROGRESS": str(folder)}
-    return {**kept, **own, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _limits():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
-    # The kernel counts all of a user's processes, this machine's other ones too.
-    most = _processes_of(os.getuid()) + ROOM
-    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _processes_of(user):
-    """Count a user's threads, of all programs."""
-    count = 0
-    for entry in os.scandir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and entry.stat().st_uid == user:
-                count += len(os.listdir(f"{entry.path}/task"))
-    return count
-
-
-def _crowd(pid):
-    """Count the processes inside the walls whose outermost one is `pid`; 0 without walls."""
-    with contextlib.suppress(OSError, ValueError):
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-        inside = os.readlink(f"/proc/{children[0]}/ns/pid") if children else None
-        if inside not in (None, os.readlink("/proc/self/ns/pid")):
-            links = (
-                f"{entry.path}/ns/pid" for entry in os.scandir("/proc") if entry.name.isdigit()
-            )
-            return sum(_link(link) == inside for link in links)
-    return 0
-
-
-def _link(path):
-    with contextlib.suppress(OSError):
-        return os.readlink(path)
-
-
-def _write_back(given, after):
-    """Let a change that an answer made to its input show on this side too."""
-    for mine, theirs in zip(given, after, strict=False):
-        if hasattr(mine, "copy_") and getattr(theirs, "shape", None) == mine.shape:
-            mine.copy_(theirs)
-        elif isinstance(mine, list) and isinstance(theirs, list):
-            mine[:] = theirs
-
-
 def grade(submission, trusted=False, seconds=SECONDS):
     """Grade one submission.
 
@@ -416,7 +242,7 @@ def grade(submission, trusted=False, seconds=SECONDS):
         except (EOFError, OSError, OutOfTime) as error:
             remarks.append(f"was stopped: {error}")
             if sandbox.starts == 1 and not verdicts:
-                _demand_sandbox(trusted)  # is it the submission, or the machine?
+                demand_sandbox(trusted)  # is it the submission, or the machine?
         finally:
             sandbox.stop()
     return [_row(submission, name, verdicts.get(name), remarks) for name in submission.parts]
@@ -430,26 +256,6 @@ def _verdict(name, sandbox, is_open):
         return sandbox.call(name, list(arguments))
 
     return checking.judge(name, answer)
-
-
-class SandboxTrouble(Exception):
-    """The sandbox itself doesn't work, so nothing that was graded in it means anything."""
-
-
-def _demand_sandbox(trusted):
-    """Raise SandboxTrouble unless a submission that does nothing is run to its end."""
-    empty = Submission("", "", [], [], {})
-    with tempfile.TemporaryDirectory() as folder:
-        sandbox = Sandbox(empty, Path(folder), trusted)
-        try:
-            sandbox.start()
-        except (EOFError, OSError) as error:
-            raise SandboxTrouble(
-                f"the sandbox can't run an empty notebook ({error}). Nobody's fault but this "
-                f"machine's: too many processes, too little memory? Mend it and grade again."
-            ) from None
-        finally:
-            sandbox.stop()
 
 
 class OutOfTime(BaseException):
@@ -478,6 +284,7 @@ def _row(submission, name, verdict, remarks):
     return {
         "submission": submission.name,
         "lesson": submission.lesson,
+        "version": submission.version,
         "part": name,
         "passed": int(known and verdict.passed),
         "mistake": verdict.mistake if known else "not reached",
@@ -487,36 +294,57 @@ def _row(submission, name, verdict, remarks):
     }
 
 
-def grade_folder(folder, out, trusted=False, say=print):
-    """Grade every notebook of a folder into a CSV file.
+def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False):
+    """Grade every notebook of a folder into a CSV file, and write what comes of it beside.
 
     Parameters
     ----------
     folder, out : Path
     trusted : bool, default=False
     say : function, default=print
+    jobs : int, default=1
+        How many submissions are graded at once.
+    resume : bool, default=False
+        Keep the rows that are there, and grade only the other submissions.
 
     Returns
     -------
     rows : list of dict
     """
-    rows = []
+    rows = reports.read(out) if resume else []
+    done = {row["submission"] for row in rows}
+    found = [p for p in sorted(folder.rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
+    # With its folder, so that two people's `lesson.ipynb` stay two.
+    named = {path.relative_to(folder).with_suffix("").as_posix(): path for path in found}
+    waiting = [(path, name, trusted) for name, path in named.items() if name not in done]
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        for path in sorted(folder.rglob("*.ipynb")):
-            if ".ipynb_checkpoints" in path.parts:
-                continue
-            # With its folder, so that two people's `lesson.ipynb` stay two.
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            graded, note = _grade_file(path, name, trusted)
+        writer.writerows({key: reports.harmless(value) for key, value in r.items()} for r in rows)
+        for name, graded, note in _graded(waiting, jobs):
             say(f"{name}: {note}")
             rows += graded
             writer.writerows(
-                {key: _harmless(value) for key, value in row.items()} for row in graded
+                {key: reports.harmless(value) for key, value in row.items()} for row in graded
             )
             file.flush()  # what is graded is kept, whatever comes next
+    reports.write(rows, out.parent)
     return rows
+
+
+def _graded(waiting, jobs):
+    """Grade what waits, `jobs` at once; yield each as it comes."""
+    if jobs == 1:
+        yield from (_grade_file(*one) for one in waiting)
+        return
+    # New processes and not forks: PyTorch's threads don't survive a fork.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(_grade_file, *one) for one in waiting]):
+            try:
+                yield future.result()
+            except SandboxTrouble:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def _grade_file(path, name, trusted):
@@ -531,15 +359,10 @@ def _grade_file(path, name, trusted):
     except Exception as error:
         what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         row = dict.fromkeys(COLUMNS, "") | {"submission": name, "remark": what[:300]}
-        return [row], what[:300]
+        return name, [row], what[:300]
     passed = sum(row["passed"] for row in graded)
     note = f" ({graded[0]['remark']})" if graded and graded[0]["remark"] else ""
-    return graded, f"{passed} of {len(graded)} parts of {submission.lesson}{note}"
-
-
-def _harmless(value):
-    """Keep a spreadsheet from taking a learner's text for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return name, graded, f"{passed} of {len(graded)} parts of {submission.lesson}{note}"
 
 
 def main(arguments=None):
@@ -553,22 +376,27 @@ def main(arguments=None):
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=None, help="the CSV file")
     parser.add_argument("--trusted", action="store_true", help="run without the sandbox")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once")
+    parser.add_argument("--resume", action="store_true", help="keep what is graded already")
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is no folder; put the submitted notebooks into one.")
     if resource is None:
         parser.error("Windows can't limit what a submission does. Run the grader in WSL.")
-    if not options.trusted and (trouble := _trouble_with_walls()):
+    if not options.trusted and (trouble := trouble_with_walls()):
         parser.error(
             f"{trouble}, so nothing would keep a submission from this machine's files. "
             "Mend that, or say --trusted if you trust all of them."
         )
     out = options.out or options.folder / "grades.csv"
     try:
-        grade_folder(options.folder, out, options.trusted)
+        grade_folder(options.folder, out, options.trusted, jobs=options.jobs, resume=options.resume)
     except SandboxTrouble as trouble:
         sys.exit(f"Grading has stopped: {trouble} What was graded before is in {out}.")
-    print(f"The grades are in {out}")
+    print(
+        f"The grades are in {out}. Beside it: totals.csv (a row per learner), moodle.csv, "
+        f"canvas.csv and nbgrader.csv to import, and a page per learner in feedback/."
+    )
 
 
 if __name__ == "__main__":

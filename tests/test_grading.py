@@ -16,7 +16,7 @@ from helpers.exercises import compare, model
 from helpers.exercises.edits import source_of
 from notebooks import build, copies
 from notebooks.build import assemble
-from teaching import grade
+from teaching import grade, sandbox
 from teaching.needed import needed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -260,13 +260,12 @@ def test_without_walls_the_grader_refuses_and_says_why(tmp_path, monkeypatch, ca
 
 def test_windows_is_told_to_use_wsl(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "resource", None)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("grade_on_windows", grade.__file__)
+    spec = importlib.util.spec_from_file_location("sandbox_on_windows", sandbox.__file__)
     on_windows = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, on_windows)  # where dataclasses look
-    spec.loader.exec_module(on_windows)
+    spec.loader.exec_module(on_windows)  # it can be imported
+    monkeypatch.setattr(grade, "resource", on_windows.resource)
     with pytest.raises(SystemExit) as stopped:
-        on_windows.main([str(tmp_path), "--trusted"])
+        grade.main([str(tmp_path), "--trusted"])
     assert stopped.value.code == 2
     assert "Run the grader in WSL" in capsys.readouterr().err
 
@@ -332,7 +331,7 @@ def test_three_endless_answers_leave_a_right_one_its_point(tmp_path):
 @pytest.mark.skipif(not WALLS, reason="no bubblewrap")
 def test_a_sandbox_that_does_not_work_stops_grading_and_says_so(tmp_path, monkeypatch):
     hand_in(tmp_path / "in", "right", solved(PARTS))
-    monkeypatch.setattr(grade, "_environment", lambda folder: {})  # the course isn't found
+    monkeypatch.setattr(sandbox, "_environment", lambda folder: {})  # the course isn't found
     with pytest.raises(grade.SandboxTrouble, match="can't run an empty notebook"):
         grade.grade_folder(tmp_path / "in", tmp_path / "out.csv", say=lambda line: None)
 
@@ -347,3 +346,35 @@ def test_neither_neighbours_nor_the_home_folder_can_be_read(tmp_path):
     rows = grade.grade(hand_in(tmp_path, "nosy", notebook))
     assert not any(row["remark"] for row in rows)
     assert points(rows)["causal_mask"] == 1
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_one_row_a_learner_files_to_import_and_a_page_each(tmp_path):
+    folder = tmp_path / "handed in"
+    moodle = "Ada Lovelace_123456_assignsubmission_file"
+    names = {f"{moodle}/work": PARTS, "hopperg_LATE_4711_98765_work": PARTS[:2]}
+    for name, right in names.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(solved(right), folder / f"{name}.ipynb")
+    said = []
+    rows = grade.grade_folder(folder, folder / "grades.csv", not WALLS, said.append, jobs=2)
+    assert len(said) == 2
+    totals = {row["name"]: row for row in rows_of(folder / "totals.csv")}
+    ada, grace = totals["Ada Lovelace"], totals["hopperg"]
+    assert (ada["id"], ada["total"], ada["maximum"]) == ("123456", "5", "5")
+    assert (grace["id"], grace["total"], grace["causal_mask"]) == ("4711", "2", "1")
+    assert len(ada["version"]) == 8
+    assert rows_of(folder / "moodle.csv")[0]["Identifier"] == "Participant 123456"
+    assert {row[LESSON] for row in rows_of(folder / "canvas.csv")} == {"5", "2"}
+    assert rows_of(folder / "nbgrader.csv")[0]["max_score"] == "5"
+    pages = {path.name: path.read_text("utf-8") for path in (folder / "feedback").iterdir()}
+    assert "5 of 5 parts are right" in pages[f"{moodle} work.html"]
+    assert "padding_mask</b>: not attempted yet" in pages["hopperg_LATE_4711_98765_work.html"]
+    again = []
+    kept = grade.grade_folder(folder, folder / "grades.csv", not WALLS, again.append, resume=True)
+    assert again == []
+    assert len(kept) == len(rows)
