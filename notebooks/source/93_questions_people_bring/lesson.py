@@ -22,6 +22,7 @@ import torch
 
 from helpers.transformer.attention import MultiHeadAttention
 from helpers.transformer.layers import EncoderLayer
+from helpers.transformer.positions import sinusoidal_positions
 
 notebook.set_seed(0)
 
@@ -29,7 +30,7 @@ notebook.set_seed(0)
 # Use one or two of these as the closing question of a lesson. Pairs answer in three sentences, then compare
 # with the page. These are good for a debate: *Why √d and not d?* (04), *Is it concatenated or added?* (05,
 # and again for the heads in 06), *Why does the decoder need the shift if it has the mask?* (08). The whole
-# page is about **40 minutes** of reading.
+# page is about **50 minutes** of reading.
 
 # %% [markdown]
 # ## Lesson 01: Sequence to sequence
@@ -262,11 +263,22 @@ torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
 #
 # ### Doesn't adding the position destroy the word?
 #
-# It would if vectors had only a few entries. But in wide vectors, random directions are almost at right
-# angles, so a linear map can separate the word and the position again. With 600 random words at width 512,
-# such a map practically always recovers the word, and most of the time the exact position among 40. At width
-# 64 much is lost. So adding does lose something, but at the widths that people use it loses little.
-#
+# It would if vectors had only a few entries. In wide vectors, random directions are almost at right angles, and a linear
+# map can pull word and position apart again: at width 512 it nearly always finds the word. At width 64 a *linear* map
+# often fails, but nothing is lost even there. Compare a sum with every possible sum of a word and a position, and the
+# nearest one tells you both.
+
+# %%
+words, places = torch.randn(600, 64), sinusoidal_positions(40, 64)
+sums = (words[:, None] + places).flatten(0, 1)  # all 24,000 of them, width 64
+distances = torch.cdist(sums[::7], sums)
+others = distances.scatter(1, torch.arange(0, len(sums), 7)[:, None], math.inf).amin(1)
+print(f"the nearest wrong sum is at least {others.min():.1f} away")
+
+# %% tags=["hide-input"]
+assert others.min() > 0.3
+
+# %% [markdown]
 # **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added).
 
 # %% [markdown]
@@ -393,13 +405,20 @@ assert 0.6 < size / total < 0.7
 #
 # ### Why six layers? Why 512?
 #
-# Because the authors of the paper chose those numbers. No formula gives you the depth, the width and the
-# number of heads. They're **hyperparameters**, which people choose by experiment, and the paper itself also
-# trains other sizes. Lesson 07 tries it on a small scale: with six tiny translators and 48 training steps
-# each, doubling the depth helps a little and doubling the width helps more. The translator in this course has
-# three layers on each side.
+# Because the authors of the paper chose those numbers. No formula gives you the depth, the width and the number of
+# heads. They're **hyperparameters**, which people choose by experiment, and the paper itself also trains other sizes.
+# On lesson 07's tiny translators, which train for 48 steps, more layers help a little and twice the width helps more.
+# The translator in this course has three layers on each side.
 #
-# **Shown in** [lesson 07, How many layers, and how wide?](07_encoder_and_decoder.ipynb#4.-How-many-layers,-and-how-wide?).
+# **Shown in** [lesson 07, Deeper or wider?](07_encoder_and_decoder.ipynb#Deeper-or-wider?).
+#
+# ### Does a deep model need layer norm?
+#
+# It needs vectors of a sensible size, and a norm is one way of having them. In lesson 07 a model of four layers without
+# norms is hopeless, until its output matrices start at a tenth of their usual size. Then it learns faster than the
+# model with norms. What norms buy is tolerance: they let you take steps with which the careful model blows up.
+#
+# **Shown in** [lesson 07, How deep can a stack be?](07_encoder_and_decoder.ipynb#4.-How-deep-can-a-stack-be?).
 
 # %% [markdown]
 # ## Lesson 08: Decoding
@@ -422,7 +441,7 @@ for t in range(4):
 assert all(target[t] not in inputs[: t + 1] for t in range(4))
 
 # %% [markdown]
-# **Shown in** [lesson 08, Training sees the whole sentence](08_decoding.ipynb#2.-Training-sees-the-whole-sentence).
+# **Shown in** [lesson 08, Does it also learn one token at a time?](08_decoding.ipynb#2.-Does-it-also-learn-one-token-at-a-time?).
 #
 # ### If training handles all positions at once, why does writing take one step per word?
 #
@@ -442,7 +461,7 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 # That's why beam search uses a length penalty. For a translation you'd still stay close to the likeliest
 # sentence. For a story you'd rather sample, because the likeliest continuation is the same every time.
 #
-# **Shown in** [lesson 08, Always take the best token?](08_decoding.ipynb#3.-Always-take-the-best-token?).
+# **Shown in** [lesson 08, Can we take back a choice?](08_decoding.ipynb#3.-Can-we-take-back-a-choice?).
 
 # %% [markdown]
 # ## Lesson 09: Loss and training
@@ -477,14 +496,14 @@ assert 9.9 < math.exp(2.3) < 10 and 9.2 < math.log(10_000) < 9.22
 #
 # ### Why does the learning rate start low?
 #
-# People give two reasons. First, Adam divides by a running estimate of the gradient's size, and in the first
-# steps that estimate comes from only a few batches. Second, in a post-norm model the last layers get large
-# gradients while the stack is still random (Xiong et al. 2020), although Liu et al. (2020) argue that this
-# isn't the cause. In lesson 07's short run, the post-norm model without a warm-up learns little more than how
-# frequent each word is.
+# In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate: with the slow rise it learns,
+# and without it all three runs stop at the frequencies of the words. *Why* is still argued about. Adam's estimate of a
+# gradient's size rests on few batches at first. And the last layers of a fresh post-norm model get large gradients
+# (Xiong et al. 2020), although Liu et al. (2020) dispute that they're the cause.
 #
-# **Shown in** [lesson 07, Post-norm, pre-norm and the warm-up](07_encoder_and_decoder.ipynb#Post-norm,-pre-norm-and-the-warm-up)
-# and [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?).
+# **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?) and [lesson
+# 07, Post-norm, pre-norm and the
+# warm-up](07_encoder_and_decoder.ipynb#Post-norm,-pre-norm-and-the-warm-up).
 
 # %% [markdown]
 # ## Lesson 10: Build a Transformer
@@ -516,6 +535,79 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # feed-forward network.
 #
 # **Shown in** [lesson 00, What did you just see?](00_start_here.ipynb#What-did-you-just-see?).
+
+# %% [markdown]
+# ## Lessons 11 to 13: tokenizers, BERT, reading
+#
+# ### Why not simply use words, or letters?
+#
+# Words are too many: any list misses names, typing errors and half of the German language. Letters are few, but they
+# make every text several times as long, and attention pays for length. Pieces are the compromise. Frequent words stay
+# whole, rare ones are cut, and with bytes as the last resort nothing is unknown.
+#
+# **Shown in** [lesson 11, Words or letters?](11_tokenizers.ipynb#1.-Words-or-letters?).
+#
+# ### Why can't BERT write?
+#
+# It was trained to fill gaps, and it fills them by looking at both sides. Somebody who writes has only the left side.
+# You could append a [MASK] and ask for the last word, but BERT has hardly seen a sentence that ends in the middle.
+#
+# **Shown in** [lesson 12, How do you train a model that only reads?](12_bert.ipynb#1.-How-do-you-train-a-model-that-only-reads?).
+#
+# ### Is retrieval just attention over documents?
+#
+# The picture fits: the question is a query, each paragraph has a key, and what you get back is its text. But retrieval
+# picks the best few and drops the rest, while attention mixes everything and can be trained through. That's why lesson
+# 13 trains its finder and its reader separately.
+#
+# **Shown in** [lesson 13, Which of 110 paragraphs?](13_find_and_point.ipynb#1.-Which-of-110-paragraphs?).
+#
+# ## Lessons 14 to 16: GPT, pictures, long context
+#
+# ### How can predicting the next token answer questions?
+#
+# Write the task as a text whose continuation is the answer. Whoever predicts such texts well has to get the task right.
+# How much of that a model learns depends on what its training text contains, and lesson 14 measures it on a model that
+# has read nothing but stories.
+#
+# **Shown in** [lesson 14, How does a GPT write, and what can it do?](14_gpt.ipynb#5.-How-does-a-GPT-write,-and-what-can-it-do?).
+#
+# ### What's the token of a picture?
+#
+# A square patch, flattened and multiplied by one matrix. From there on the encoder is that of lesson 07. Nothing in it
+# knows that a picture has two dimensions, so the positions have to be learned.
+#
+# **Shown in** [lesson 15, What are the words of a picture?](15_vision_transformer.ipynb#1.-What-are-the-words-of-a-picture?).
+#
+# ### Does FlashAttention approximate attention?
+#
+# No, it computes the same sums in another order. It goes through the keys tile by tile and never stores the whole
+# matrix of weights, which saves memory and the time to move it. Windows and linear attention are different: they
+# compute something else.
+#
+# **Shown in** [lesson 16, Do we have to store the weights?](16_long_context.ipynb#3.-Do-we-have-to-store-the-weights?).
+#
+# ## Lessons 17 and 18: music, assistants
+#
+# ### The test accuracy is high. Why is the model useless?
+#
+# Ask what the test asks. If pieces of one performance are on both sides of the split, it asks in part whether the model
+# has heard the performance before. Split by the thing that will be new when the model is used.
+#
+# **Shown in** [lesson 17, What is the test asking?](17_hear_the_genre.ipynb#5.-What-is-the-test-asking?).
+#
+# ### Does a chat model know who is speaking?
+#
+# It sees one long text with marks in it, and has been trained on texts with just these marks. Leave the marks out and it
+# does what it did before that training: it continues your text.
+#
+# **Shown in** [lesson 18, Whose turn is it?](18_from_gpt_to_assistant.ipynb#1.-Whose-turn-is-it?).
+#
+# ### Does training on preferences make the good answers likelier?
+#
+# Not necessarily. The loss asks that the better answer gains more than the worse one, and both may lose.
+#
+# **Shown in** [lesson 18, From a pair to a loss](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss).
 
 # %% [markdown]
 # ## Credits
@@ -551,9 +643,24 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # - Sebastian Raschka, *Build a Large Language Model (From Scratch)* (2024): best for what comes after this
 #   course, from pretraining to fine-tuning on instructions.
 # - Jurafsky and Martin, [Speech and Language Processing](https://web.stanford.edu/~jurafsky/slp3/) (third
-#   edition, draft): the textbook of the field, best for definitions, history and sources.
+#   edition, a draft that is still revised, read the latest): the textbook of the field, best for definitions, history and sources.
 # - 3Blue1Brown, the videos on attention and Transformers (2024): the best half hour for somebody who has
 #   never heard of any of this.
+# - Lilian Weng, [Lil'Log](https://lilianweng.github.io/), "The Transformer Family Version 2.0" (2023): best for an
+#   overview of everything that people have changed since 2017.
+# - Simon Prince, [Understanding Deep Learning](https://udlbook.github.io/udlbook/) (2023): a textbook with beautiful
+#   figures, best for the mathematics around this course.
+# - Nelson Elhage and others, [A Mathematical Framework for Transformer
+#   Circuits](https://transformer-circuits.pub/2021/framework/index.html) (2021): the residual stream and its heads,
+#   best before you look inside a model of your own.
+# - Sebastian Raschka, [The Big LLM Architecture
+#   Comparison](https://magazine.sebastianraschka.com/p/the-big-llm-architecture-comparison) (2025): the open models of
+#   the day side by side, best after lesson 16.
+# - Andrej Karpathy, [nanochat](https://github.com/karpathy/nanochat) (2025): everything from a tokenizer to a chat
+#   in a few thousand lines, best as a next project.
+#
+# Models change faster than this page. For what's new, read the technical report of an open model that was released
+# this year, with lesson 95 beside it: most of its changes will be there.
 #
 # **References**
 #
