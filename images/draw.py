@@ -5,6 +5,7 @@ returns a `Sheet` (a drawing), a list of sheets (a film) or a matplotlib figure.
 named after it, and its alt text is the docstring's first paragraph.
 """
 
+import argparse
 import inspect
 from pathlib import Path
 
@@ -64,4 +65,5 @@ def draw_all(folder=HERE):
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     draw_all()

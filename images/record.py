@@ -4,6 +4,7 @@ A real Chromium shows the map that lesson 00 shows. Its clock is moved by this s
 machine records the same film.
 """
 
+import argparse
 import io
 import re
 import tempfile
@@ -117,5 +118,6 @@ def record(path=FILM):
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     record()
     print(f"{FILM.name}: {FILM.stat().st_size / 1000:.0f} kB")
