@@ -1,4 +1,5 @@
 # ruff: noqa  # written as learners write
+# fmt: off
 """Right answers, written differently from the course's own."""
 
 import math
@@ -20,41 +21,33 @@ from unforeseen import (
 
 ANSWERS = {}  # "exercise: how it is written"
 
+def called(label):
+    """Keep an answer under its exercise and what is special about it."""
+    return lambda function: ANSWERS.setdefault(label, function)
 
+@called("rnn_step: with F.linear and tanh from exponentials")
 def rnn_step_1(x, hidden, w_x, w_h, bias):
     a = F.linear(x, w_x.T, bias) + F.linear(hidden, w_h.T)
     return 2 * torch.sigmoid(2 * a) - 1
 
-
-ANSWERS["rnn_step: with F.linear and tanh from exponentials"] = rnn_step_1
-
-
+@called("teacher_forcing: rolled, then the first column set")
 def teacher_forcing_1(target_ids, bos_id):
     out = target_ids.roll(1, dims=1)
     out[:, 0] = bos_id
     return out
 
-
-ANSWERS["teacher_forcing: rolled, then the first column set"] = teacher_forcing_1
-
-
+@called("receptive_field: walks back through the layers")
 def receptive_field_1(kernel_size, dilations):
     first, last = 0, 0
     for dilation in reversed(dilations):
         first -= (kernel_size - 1) * dilation
     return last - first + 1
 
-
-ANSWERS["receptive_field: walks back through the layers"] = receptive_field_1
-
-
+@called("layers_needed: whole-number ceiling")
 def layers_needed_1(distance, kernel_size):
     return -(-distance // (kernel_size - 1))
 
-
-ANSWERS["layers_needed: whole-number ceiling"] = layers_needed_1
-
-
+@called("layers_needed: counts layer by layer")
 def layers_needed_2(distance, kernel_size):
     layers, reach = 0, 0
     while reach < distance:
@@ -62,50 +55,32 @@ def layers_needed_2(distance, kernel_size):
         layers += 1
     return layers
 
-
-ANSWERS["layers_needed: counts layer by layer"] = layers_needed_2
-
-
+@called("additive_scores: einsum")
 def additive_scores_1(query, keys, w_query, w_key, v):
     q = torch.einsum("bq,qa->ba", query, w_query).unsqueeze(1)
     k = torch.einsum("bsk,ka->bsa", keys, w_key)
     return torch.einsum("bsa,a->bs", (q + k).tanh(), v)
 
-
-ANSWERS["additive_scores: einsum"] = additive_scores_1
-
-
+@called("attention_context: -1e9 and bmm")
 def attention_context_1(scores, values, mask=None):
     if mask is not None:
         scores = scores.masked_fill(mask == 0, -1e9)
     weights = F.softmax(scores, dim=1)
     return torch.bmm(weights.unsqueeze(1), values).squeeze(1), weights
 
-
-ANSWERS["attention_context: -1e9 and bmm"] = attention_context_1
-
-
+@called("general_scores: einsum over all three")
 def general_scores_1(query, keys, w):
     return torch.einsum("bq,qk,bsk->bs", query, w, keys)
 
-
-ANSWERS["general_scores: einsum over all three"] = general_scores_1
-
-
+@called("general_scores: the matrix goes to the keys")
 def general_scores_2(query, keys, w):
     return ((keys @ w.T) * query[:, None, :]).sum(dim=2)
 
-
-ANSWERS["general_scores: the matrix goes to the keys"] = general_scores_2
-
-
+@called("alignment_from_weights: sorted, last place")
 def alignment_from_weights_1(weights):
     return weights.argsort(dim=-1)[..., -1]
 
-
-ANSWERS["alignment_from_weights: sorted, last place"] = alignment_from_weights_1
-
-
+@called("simple_self_attention: row by row")
 def simple_self_attention_1(x):
     rows = []
     for word in x:
@@ -113,54 +88,34 @@ def simple_self_attention_1(x):
         rows.append((weights[:, None] * x).sum(0))
     return torch.stack(rows)
 
-
-ANSWERS["simple_self_attention: row by row"] = simple_self_attention_1
-
-
+@called("simple_self_attention: F.scaled_dot_product_attention with scale 1")
 def simple_self_attention_2(x):
     return F.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0]
 
-
-ANSWERS["simple_self_attention: F.scaled_dot_product_attention with scale 1"] = (
-    simple_self_attention_2
-)
-
-
+@called("attend: products and sums by hand")
 def attend_1(query, keys, values):
     scores = (keys * query).sum(dim=1) / len(query) ** 0.5
     e = torch.exp(scores - scores.max())
     weights = e / e.sum()
     return (weights[:, None] * values).sum(dim=0), weights
 
-
-ANSWERS["attend: products and sums by hand"] = attend_1
-
-
+@called("one_word: the whole matrix, then row i")
 def one_word_1(x, i, w_q, w_k, w_v):
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     weights = torch.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
     return (weights @ v)[i]
 
-
-ANSWERS["one_word: the whole matrix, then row i"] = one_word_1
-
-
+@called("one_word: projects the values last")
 def one_word_2(x, i, w_q, w_k, w_v):
     scores = x[i] @ w_q @ w_k.T @ x.T / math.sqrt(w_k.shape[1])
     return (scores.softmax(-1) @ x) @ w_v
 
-
-ANSWERS["one_word: projects the values last"] = one_word_2
-
-
+@called("kernel_regression: exp, sum, divide")
 def kernel_regression_1(x, known_x, known_y, width):
     k = torch.exp(-0.5 * ((x[:, None] - known_x) / width) ** 2)
     return (k @ known_y) / k.sum(dim=1)
 
-
-ANSWERS["kernel_regression: exp, sum, divide"] = kernel_regression_1
-
-
+@called("kernel_regression: loop with true Gaussians")
 def kernel_regression_2(x, known_x, known_y, width):
     out = []
     for point in x:
@@ -168,28 +123,17 @@ def kernel_regression_2(x, known_x, known_y, width):
         out.append((g * known_y).sum() / g.sum())
     return torch.stack(out)
 
-
-ANSWERS["kernel_regression: loop with true Gaussians"] = kernel_regression_2
-
-
+@called("scaled_scores: einsum")
 def scaled_scores_1(query, key):
     return torch.einsum("...tk,...sk->...ts", query, key) * key.size(-1) ** -0.5
 
-
-ANSWERS["scaled_scores: einsum"] = scaled_scores_1
-
-
+@called("scaled_dot_product_attention: torch's own, and the weights from the identity")
 def scaled_dot_product_attention_1(query, key, value, mask=None):
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     eye = torch.eye(key.shape[-2]).expand(*key.shape[:-2], -1, -1)
     return context, F.scaled_dot_product_attention(query, key, eye, attn_mask=mask)
 
-
-ANSWERS["scaled_dot_product_attention: torch's own, and the weights from the identity"] = (
-    scaled_dot_product_attention_1
-)
-
-
+@called("scaled_dot_product_attention: -inf added where hidden")
 def scaled_dot_product_attention_2(query, key, value, mask=None):
     scores = (query / query.shape[-1] ** 0.5) @ key.mT
     if mask is not None:
@@ -198,33 +142,21 @@ def scaled_dot_product_attention_2(query, key, value, mask=None):
     weights = e / e.sum(-1, keepdim=True)
     return weights @ value, weights
 
-
-ANSWERS["scaled_dot_product_attention: -inf added where hidden"] = scaled_dot_product_attention_2
-
-
+@called("causal_mask: comparison of positions")
 def causal_mask_1(length):
     i = torch.arange(length)
     return i[:, None] >= i[None, :]
 
-
-ANSWERS["causal_mask: comparison of positions"] = causal_mask_1
-
-
+@called("causal_mask: not above the diagonal")
 def causal_mask_2(length):
     return ~torch.triu(torch.ones(length, length), diagonal=1).bool()
 
-
-ANSWERS["causal_mask: not above the diagonal"] = causal_mask_2
-
-
+@called("padding_mask: reshape")
 def padding_mask_1(token_ids, pad_id):
     B, S = token_ids.shape
     return token_ids.ne(pad_id).reshape(B, 1, 1, S)
 
-
-ANSWERS["padding_mask: reshape"] = padding_mask_1
-
-
+@called("sinusoidal_positions: two loops")
 def sinusoidal_positions_1(max_len, d_model):
     table = torch.zeros(max_len, d_model)
     for pos in range(max_len):
@@ -234,27 +166,18 @@ def sinusoidal_positions_1(max_len, d_model):
             table[pos, i + 1] = math.cos(angle)
     return table
 
-
-ANSWERS["sinusoidal_positions: two loops"] = sinusoidal_positions_1
-
-
+@called("sinusoidal_positions: cosine as a shifted sine")
 def sinusoidal_positions_2(max_len, d_model):
     j = torch.arange(d_model)
     angle = torch.arange(max_len)[:, None] / 10000 ** ((j - j % 2) / d_model)
     return torch.sin(angle + (j % 2) * math.pi / 2)
 
-
-ANSWERS["sinusoidal_positions: cosine as a shifted sine"] = sinusoidal_positions_2
-
-
+@called("add_positions: embedding of the positions")
 def add_positions_1(embeddings, table):
     positions = torch.arange(embeddings.shape[1])
     return F.embedding(positions, table) + embeddings * embeddings.shape[2] ** 0.5
 
-
-ANSWERS["add_positions: embedding of the positions"] = add_positions_1
-
-
+@called("shift_matrix: entry by entry")
 def shift_matrix_1(k, d_model):
     m = torch.zeros(d_model, d_model)
     for i in range(0, d_model, 2):
@@ -264,51 +187,33 @@ def shift_matrix_1(k, d_model):
         m[i + 1, i] = math.sin(angle)
     return m
 
-
-ANSWERS["shift_matrix: entry by entry"] = shift_matrix_1
-
-
+@called("rotate_pairs: complex numbers")
 def rotate_pairs_1(x, angles):
     z = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2).contiguous())
     z = z * torch.polar(torch.ones_like(angles), angles)
     return torch.view_as_real(z).flatten(-2)
 
-
-ANSWERS["rotate_pairs: complex numbers"] = rotate_pairs_1
-
-
+@called("rotate_pairs: swapped pairs with signs")
 def rotate_pairs_2(x, angles):
     cos = angles.cos().repeat_interleave(2, dim=-1)
     sin = angles.sin().repeat_interleave(2, dim=-1)
     turned = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
     return x * cos + turned * sin
 
-
-ANSWERS["rotate_pairs: swapped pairs with signs"] = rotate_pairs_2
-
-
+@called("split_heads: chunks stacked")
 def split_heads_1(x, n_heads):
     return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
 
-
-ANSWERS["split_heads: chunks stacked"] = split_heads_1
-
-
+@called("split_heads: view and permute")
 def split_heads_2(x, n_heads):
     B, T, D = x.shape
     return x.view(B, T, n_heads, D // n_heads).permute(0, 2, 1, 3)
 
-
-ANSWERS["split_heads: view and permute"] = split_heads_2
-
-
+@called("merge_heads: concatenation")
 def merge_heads_1(x):
     return torch.cat([x[:, h] for h in range(x.shape[1])], dim=-1)
 
-
-ANSWERS["merge_heads: concatenation"] = merge_heads_1
-
-
+@called("multi_head_attention: a loop over the heads, W_O in slices")
 def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     K = x.shape[-1] // n_heads
     out = 0
@@ -321,10 +226,7 @@ def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
         out = out + scores.softmax(-1) @ v @ w_o[part]
     return out
 
-
-ANSWERS["multi_head_attention: a loop over the heads, W_O in slices"] = multi_head_attention_1
-
-
+@called("multi_head_attention: einsum throughout")
 def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     D = x.shape[-1]
     q, k, v = (torch.einsum("btd,dhk->bhtk", x, w.view(D, n_heads, -1)) for w in (w_q, w_k, w_v))
@@ -334,60 +236,39 @@ def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     found = torch.einsum("bhts,bhsk->bthk", scores.softmax(-1), v)
     return found.reshape(x.shape) @ w_o
 
-
-ANSWERS["multi_head_attention: einsum throughout"] = multi_head_attention_2
-
-
+@called("silence_head: times zeros and ones")
 def silence_head_1(w_o, head, n_heads):
     keep = (torch.arange(n_heads) != head).float().repeat_interleave(len(w_o) // n_heads)
     return w_o * keep[:, None]
 
-
-ANSWERS["silence_head: times zeros and ones"] = silence_head_1
-
-
+@called("layer_norm: F.layer_norm")
 def layer_norm_1(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, (x.shape[-1],), gain, bias, eps)
 
-
-ANSWERS["layer_norm: F.layer_norm"] = layer_norm_1
-
-
+@called("layer_norm: mean of squares minus square of the mean")
 def layer_norm_2(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     var = (x**2).mean(-1, keepdim=True) - mean**2
     return (x - mean) * torch.rsqrt(var + eps) * gain + bias
 
-
-ANSWERS["layer_norm: mean of squares minus square of the mean"] = layer_norm_2
-
-
+@called("feed_forward: clamp, einsum")
 def feed_forward_1(x, w_1, b_1, w_2, b_2):
     h = (torch.einsum("...d,df->...f", x, w_1) + b_1).clamp(min=0)
     return torch.einsum("...f,fd->...d", h, w_2) + b_2
 
-
-ANSWERS["feed_forward: clamp, einsum"] = feed_forward_1
-
-
+@called("residual_post_norm: in three steps")
 def residual_post_norm_1(x, sublayer, norm):
     found = sublayer(x)
     total = torch.add(found, x)
     return norm(total)
 
-
-ANSWERS["residual_post_norm: in three steps"] = residual_post_norm_1
-
-
+@called("residual_pre_norm: in three steps")
 def residual_pre_norm_1(x, sublayer, norm):
     seen = norm(x)
     found = sublayer(seen)
     return found + x
 
-
-ANSWERS["residual_pre_norm: in three steps"] = residual_pre_norm_1
-
-
+@called("decoder_mask: loop")
 def decoder_mask_1(target_ids, pad_id):
     B, T = target_ids.shape
     mask = torch.zeros(B, 1, T, T, dtype=torch.bool)
@@ -397,10 +278,7 @@ def decoder_mask_1(target_ids, pad_id):
                 mask[b, 0, t, s] = bool(target_ids[b, s] != pad_id)
     return mask
 
-
-ANSWERS["decoder_mask: loop"] = decoder_mask_1
-
-
+@called("greedy_decode: for with break")
 def greedy_decode_1(step, bos_id, eos_id, max_len):
     written = []
     for _ in range(max_len):
@@ -410,18 +288,12 @@ def greedy_decode_1(step, bos_id, eos_id, max_len):
             break
     return written
 
-
-ANSWERS["greedy_decode: for with break"] = greedy_decode_1
-
-
+@called("top_k_filter: scatter into -inf")
 def top_k_filter_1(logits, k):
     values, places = logits.topk(k, dim=-1)
     return torch.full_like(logits, -math.inf).scatter(-1, places, values)
 
-
-ANSWERS["top_k_filter: scatter into -inf"] = top_k_filter_1
-
-
+@called("top_p_filter: a loop over rows and tokens")
 def top_p_filter_1(logits, p):
     out = torch.full_like(logits, float("-inf"))
     for row, new in zip(logits.reshape(-1, logits.shape[-1]), out.view(-1, logits.shape[-1])):
@@ -433,10 +305,7 @@ def top_p_filter_1(logits, p):
                 break
     return out
 
-
-ANSWERS["top_p_filter: a loop over rows and tokens"] = top_p_filter_1
-
-
+@called("beam_step: all pairs sorted")
 def beam_step_1(log_probs, beam_scores, beam_size):
     V = log_probs.shape[-1]
     everything = [
@@ -448,57 +317,36 @@ def beam_step_1(log_probs, beam_scores, beam_size):
     scores, beams, tokens = zip(*best)
     return torch.tensor(scores), torch.tensor(beams), torch.tensor(tokens)
 
-
-ANSWERS["beam_step: all pairs sorted"] = beam_step_1
-
-
+@called("cross_entropy: torch's own with ignore_index")
 def cross_entropy_1(logits, targets, pad_id):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad_id)
 
-
-ANSWERS["cross_entropy: torch's own with ignore_index"] = cross_entropy_1
-
-
+@called("cross_entropy: log of the sum of exponentials minus the target's logit")
 def cross_entropy_2(logits, targets, pad_id):
     real = targets != pad_id
     z, t = logits[real], targets[real]
     return (z.logsumexp(-1) - z[range(len(t)), t]).mean()
 
-
-ANSWERS["cross_entropy: log of the sum of exponentials minus the target's logit"] = cross_entropy_2
-
-
+@called("smooth_targets: lerp between one-hot and even")
 def smooth_targets_1(targets, vocab_size, epsilon):
     one_hot = torch.eye(vocab_size)[targets]
     return torch.lerp(one_hot, torch.full_like(one_hot, 1 / vocab_size), epsilon)
 
-
-ANSWERS["smooth_targets: lerp between one-hot and even"] = smooth_targets_1
-
-
+@called("warmup_rate: two branches")
 def warmup_rate_1(step, d_model, warmup_steps):
     if step < warmup_steps:
         return step / (warmup_steps * math.sqrt(warmup_steps * d_model))
     return 1 / math.sqrt(d_model * step)
 
-
-ANSWERS["warmup_rate: two branches"] = warmup_rate_1
-
-
+@called("perplexity: product of powers")
 def perplexity_1(mean_losses, counts):
     return (mean_losses.exp().double() ** (counts / counts.sum())).prod()
 
-
-ANSWERS["perplexity: product of powers"] = perplexity_1
-
-
+@called("build_attention: F.scaled_dot_product_attention")
 def build_attention_1(query, key, value, mask):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
-
-ANSWERS["build_attention: F.scaled_dot_product_attention"] = build_attention_1
-
-
+@called("build_multi_head: a loop over heads")
 def build_multi_head_1(x, source, mask, weights, n_heads):
     D = x.shape[-1]
     W, b = qkv(weights, "weight"), qkv(weights, "bias")
@@ -510,10 +358,7 @@ def build_multi_head_1(x, source, mask, weights, n_heads):
     out = [build_attention(q[h], k[h], v[h], full[:, h]) for h in range(n_heads)]
     return torch.cat(out, -1) @ weights["out_proj.weight"].T + weights["out_proj.bias"]
 
-
-ANSWERS["build_multi_head: a loop over heads"] = build_multi_head_1
-
-
+@called("build_encoder_layer: without build_sublayer")
 def build_encoder_layer_1(x, mask, weights, n_heads):
     norm = [under(weights, f"residual_{i}.norm.") for i in (1, 2)]
     h = layer_norm(x, norm[0]["weight"], norm[0]["bias"])
@@ -521,10 +366,7 @@ def build_encoder_layer_1(x, mask, weights, n_heads):
     h = layer_norm(x, norm[1]["weight"], norm[1]["bias"])
     return x + build_feed_forward(h, under(weights, "feed_forward."))
 
-
-ANSWERS["build_encoder_layer: without build_sublayer"] = build_encoder_layer_1
-
-
+@called("build_greedy: a list of lists")
 def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
     rows = [[bos_id] for _ in range(n)]
     for _ in range(max_len):
@@ -535,37 +377,25 @@ def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
             break
     return torch.tensor(rows)[:, 1:]
 
-
-ANSWERS["build_greedy: a list of lists"] = build_greedy_1
-
-
+@called("build_embedding: F.embedding for words and positions")
 def build_embedding_1(ids, table, positions):
     B, T = ids.shape
     place = torch.arange(T).expand(B, T)
     return F.embedding(place, positions).add(F.embedding(ids, table), alpha=table.size(-1) ** 0.5)
 
-
-ANSWERS["build_embedding: F.embedding for words and positions"] = build_embedding_1
-
-
+@called("build_feed_forward: plain products and where")
 def build_feed_forward_1(x, weights):
     h = x @ weights["linear_1.weight"].T + weights["linear_1.bias"]
     h = torch.where(h > 0, h, 0.0)
     return torch.einsum("...f,df->...d", h, weights["linear_2.weight"]) + weights["linear_2.bias"]
 
-
-ANSWERS["build_feed_forward: plain products and where"] = build_feed_forward_1
-
-
+@called("build_sublayer: the norm by hand")
 def build_sublayer_1(x, sublayer, weights):
     centred = x - x.mean(dim=-1, keepdim=True)
     std = torch.sqrt(centred.pow(2).mean(dim=-1, keepdim=True) + 1e-5)
     return sublayer(centred / std * weights["weight"] + weights["bias"]) + x
 
-
-ANSWERS["build_sublayer: the norm by hand"] = build_sublayer_1
-
-
+@called("build_encoder: counts the layers in a while loop")
 def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
     mask = src_ids.ne(pad_id).unsqueeze(1).unsqueeze(1)
     x = F.embedding(src_ids, weights["src_embedding.weight"]) * positions.shape[1] ** 0.5
@@ -577,10 +407,7 @@ def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
     norm = under(weights, "encoder_norm.")
     return F.layer_norm(x, x.shape[-1:], norm["weight"], norm["bias"])
 
-
-ANSWERS["build_encoder: counts the layers in a while loop"] = build_encoder_1
-
-
+@called("build_decoder_layer: three times x plus something")
 def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
     def normed(x, i):
         return layer_norm(
@@ -594,10 +421,7 @@ def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
     )
     return x + build_feed_forward(normed(x, 3), under(weights, "feed_forward."))
 
-
-ANSWERS["build_decoder_layer: three times x plus something"] = build_decoder_layer_1
-
-
+@called("build_decoder: functools.reduce over the layers")
 def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
     import functools
 
@@ -613,35 +437,23 @@ def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, p
     x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
     return torch.einsum("btd,vd->btv", x, table)
 
-
-ANSWERS["build_decoder: functools.reduce over the layers"] = build_decoder_1
-
-
+@called("head_contributions: chunk and stack")
 def head_contributions_by_chunks(context, w_o):
     return context @ torch.stack(w_o.chunk(context.shape[1]))
 
-
-ANSWERS["head_contributions: chunk and stack"] = head_contributions_by_chunks
-
-
+@called("mixed_up_heads: einsum without a transpose")
 def mixed_up_heads_by_einsum(x, w_q, w_k, w_v, n_heads):
     q, k, v = ((x @ w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
     scores = torch.einsum("bthk,bshk->bhts", q, k) / math.sqrt(q.shape[-1])
     return torch.einsum("bhts,bshk->bthk", scores.softmax(-1), v).flatten(2)
 
-
-ANSWERS["mixed_up_heads: einsum without a transpose"] = mixed_up_heads_by_einsum
-
-
+@called("layer_norm: mean of the squares minus square of the mean")
 def layer_norm_by_squares(x, gain, bias, eps=1e-5):
     mean = x.mean(-1)[..., None]
     variance = (x**2).mean(-1)[..., None] - mean**2
     return gain * (x - mean) * (variance + eps) ** -0.5 + bias
 
-
-ANSWERS["layer_norm: mean of the squares minus square of the mean"] = layer_norm_by_squares
-
-
+@called("greedy_decode: lists and max")
 def greedy_decode_by_lists(step, bos_id, eos_id, max_len):
     written = []
     for _ in range(max_len):
@@ -651,54 +463,33 @@ def greedy_decode_by_lists(step, bos_id, eos_id, max_len):
             return written
     return written
 
-
-ANSWERS["greedy_decode: lists and max"] = greedy_decode_by_lists
-
-
+@called("top_k_filter: by rank")
 def top_k_filter_by_rank(logits, k):
     logits = logits.clone()
     rank = logits.argsort(-1, descending=True).argsort(-1)
     logits[rank >= k] = -math.inf
     return logits
 
-
-ANSWERS["top_k_filter: by rank"] = top_k_filter_by_rank
-
-
+@called("top_p_filter: shifted by one, gathered back")
 def top_p_filter_shifted(logits, p):
     probabilities, order = logits.softmax(-1).sort(-1, descending=True)
     enough = probabilities.cumsum(-1) >= p
     dropped = torch.cat([torch.zeros_like(enough[..., :1]), enough[..., :-1]], -1)
     return logits.masked_fill(dropped.gather(-1, order.argsort(-1)), -math.inf)
 
-
-ANSWERS["top_p_filter: shifted by one, gathered back"] = top_p_filter_shifted
-
-
+@called("flattering_loss: nll_loss")
 def flattering_loss_by_nll(log_probs, targets, pad_id):
     return F.nll_loss(log_probs.flatten(0, 1), targets.flatten(), ignore_index=pad_id)
 
-
-ANSWERS["flattering_loss: nll_loss"] = flattering_loss_by_nll
-
-
+@called("cross_entropy: classes in dimension 1")
 def cross_entropy_transposed(logits, targets, pad_id):
     real = targets != pad_id
     return (F.cross_entropy(logits.mT, targets, reduction="none") * real).sum() / real.sum()
 
-
-ANSWERS["cross_entropy: classes in dimension 1"] = cross_entropy_transposed
-
-
+@called("unigram_entropy: of a Categorical")
 def unigram_entropy_by_distribution(counts):
     return torch.distributions.Categorical(probs=counts / counts.sum()).entropy()
 
-
-ANSWERS["unigram_entropy: of a Categorical"] = unigram_entropy_by_distribution
-
-
+@called("perplexity: every token repeated")
 def perplexity_by_repeating(mean_losses, counts):
     return torch.repeat_interleave(mean_losses, counts).mean().exp()
-
-
-ANSWERS["perplexity: every token repeated"] = perplexity_by_repeating

@@ -1,4 +1,5 @@
 # ruff: noqa  # written as learners write
+# fmt: off
 """A hundred wrong answers as students write them, by readers who had not seen the known mistakes.
 
 ``ANSWERS`` maps "exercise: what goes wrong" to a function; " + " where two things go wrong at once.
@@ -12,42 +13,37 @@ import torch.nn.functional as F
 
 ANSWERS = {}
 
+def called(label):
+    """Keep an answer under its exercise and what is special about it."""
+    return lambda function: ANSWERS.setdefault(label, function)
 
 def qkv(weights, part):
     """The three projections below each other."""
     return torch.cat([weights[f"{name}_proj.{part}"] for name in ("query", "key", "value")])
 
-
 # What the lessons hand to their learners, right; the wrong answers below call it.
 def under(weights, prefix):
     return {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)}
-
 
 def layers_of(weights, prefix):
     numbers = {int(name.split(".")[0]) for name in under(weights, prefix)}
     return [under(weights, f"{prefix}{number}.") for number in sorted(numbers)]
 
-
 def padding_mask(ids, pad_id):
     return (ids != pad_id)[:, None, None, :]
-
 
 def causal_mask(length):
     return torch.ones(length, length, dtype=torch.bool).tril()
 
-
 def layer_norm(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
-
 
 def build_embedding(ids, table, positions):
     return table[ids] * math.sqrt(table.shape[1]) + positions[: ids.shape[1]]
 
-
 def build_attention(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     return scores.masked_fill(~mask, -math.inf).softmax(-1) @ value
-
 
 def build_multi_head(x, source, mask, weights, n_heads):
     w_q, w_k, w_v = qkv(weights, "weight").chunk(3)
@@ -57,22 +53,18 @@ def build_multi_head(x, source, mask, weights, n_heads):
     merged = build_attention(q, k, v, mask).transpose(1, 2).flatten(-2)
     return F.linear(merged, weights["out_proj.weight"], weights["out_proj.bias"])
 
-
 def build_feed_forward(x, weights):
     inner = F.linear(x, weights["linear_1.weight"], weights["linear_1.bias"]).relu()
     return F.linear(inner, weights["linear_2.weight"], weights["linear_2.bias"])
 
-
 def build_sublayer(x, sublayer, weights):
     return x + sublayer(layer_norm(x, weights["weight"], weights["bias"]))
-
 
 def build_encoder_layer(x, mask, weights, n_heads):
     own, feed = under(weights, "self_attention."), under(weights, "feed_forward.")
     norm_1, norm_2 = (under(weights, f"residual_{i}.norm.") for i in (1, 2))
     x = build_sublayer(x, lambda h: build_multi_head(h, h, mask, own, n_heads), norm_1)
     return build_sublayer(x, lambda h: build_feed_forward(h, feed), norm_2)
-
 
 def build_decoder_layer(x, memory, mask, memory_mask, weights, n_heads):
     own, across = under(weights, "self_attention."), under(weights, "cross_attention.")
@@ -84,85 +76,55 @@ def build_decoder_layer(x, memory, mask, memory_mask, weights, n_heads):
     )
     return build_sublayer(x, lambda h: build_feed_forward(h, feed), norm_3)
 
-
+@called("rnn_step: w_h transposed, as nn.Linear stores it")
 def rnn_step_1(x, hidden, w_x, w_h, bias):
     return torch.tanh(x @ w_x + F.linear(hidden, w_h) + bias)
 
-
-ANSWERS["rnn_step: w_h transposed, as nn.Linear stores it"] = rnn_step_1
-
-
+@called("rnn_step: tanh closed too early, round the first product only")
 def rnn_step_2(x, hidden, w_x, w_h, bias):
     return torch.tanh(x @ w_x) + hidden @ w_h + bias
 
-
-ANSWERS["rnn_step: tanh closed too early, round the first product only"] = rnn_step_2
-
-
+@called("teacher_forcing: drops the first token instead of the last")
 def teacher_forcing_1(target_ids, bos_id):
     bos = torch.full((target_ids.shape[0], 1), bos_id)
     return torch.cat([bos, target_ids[:, 1:]], dim=1)
 
-
-ANSWERS["teacher_forcing: drops the first token instead of the last"] = teacher_forcing_1
-
-
+@called("teacher_forcing: shifted to the left + bos at the end")
 def teacher_forcing_2(target_ids, bos_id):
     out = torch.roll(target_ids, -1, dims=1)
     out[:, -1] = bos_id
     return out
 
-
-ANSWERS["teacher_forcing: shifted to the left + bos at the end"] = teacher_forcing_2
-
-
+@called("receptive_field: dilations multiplied")
 def receptive_field_1(kernel_size, dilations):
     return 1 + (kernel_size - 1) * math.prod(dilations)
 
-
-ANSWERS["receptive_field: dilations multiplied"] = receptive_field_1
-
-
+@called("receptive_field: takes for granted that dilations double")
 def receptive_field_2(kernel_size, dilations):
     n = len(dilations)
     return 1 + (kernel_size - 1) * (2**n - 1)
 
-
-ANSWERS["receptive_field: takes for granted that dilations double"] = receptive_field_2
-
-
+@called("layers_needed: rounds down")
 def layers_needed_1(distance, kernel_size):
     return distance // (kernel_size - 1)
 
-
-ANSWERS["layers_needed: rounds down"] = layers_needed_1
-
-
+@called("layers_needed: round to the nearest + kernel_size for kernel_size - 1")
 def layers_needed_2(distance, kernel_size):
     return max(1, round(distance / kernel_size))
 
-
-ANSWERS["layers_needed: round to the nearest + kernel_size for kernel_size - 1"] = layers_needed_2
-
-
+@called("additive_scores: softmax at the end + no tanh")
 def additive_scores_1(query, keys, w_query, w_key, v):
     hidden = (query @ w_query).unsqueeze(1) + keys @ w_key
     scores = hidden @ v
     return F.softmax(scores, dim=-1)
 
-
-ANSWERS["additive_scores: softmax at the end + no tanh"] = additive_scores_1
-
-
+@called("additive_scores: tanh of each projection before adding")
 def additive_scores_2(query, keys, w_query, w_key, v):
     q = torch.tanh(query @ w_query).unsqueeze(1)
     k = torch.tanh(keys @ w_key)
     return (q + k) @ v
 
-
-ANSWERS["additive_scores: tanh of each projection before adding"] = additive_scores_2
-
-
+@called("attention_context: hidden words get -1 for a score")
 def attention_context_1(scores, values, mask=None):
     if mask is not None:
         scores = torch.where(mask, scores, -torch.ones_like(scores))
@@ -170,10 +132,7 @@ def attention_context_1(scores, values, mask=None):
     context = torch.einsum("bs,bsd->bd", weights, values)
     return context, weights
 
-
-ANSWERS["attention_context: hidden words get -1 for a score"] = attention_context_1
-
-
+@called("attention_context: mask after softmax, not renormalised")
 def attention_context_2(scores, values, mask=None):
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
@@ -181,58 +140,37 @@ def attention_context_2(scores, values, mask=None):
     context = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
     return context, weights
 
-
-ANSWERS["attention_context: mask after softmax, not renormalised"] = attention_context_2
-
-
+@called("general_scores: cosine instead of dot product")
 def general_scores_1(query, keys, w):
     q = (query @ w).unsqueeze(1)
     return F.cosine_similarity(q, keys, dim=-1)
 
-
-ANSWERS["general_scores: cosine instead of dot product"] = general_scores_1
-
-
+@called("general_scores: all queries of the batch against all keys")
 def general_scores_2(query, keys, w):
     return keys @ (query @ w).T
 
-
-ANSWERS["general_scores: all queries of the batch against all keys"] = general_scores_2
-
-
+@called("alignment_from_weights: counted from 1")
 def alignment_from_weights_1(weights):
     positions = weights.argmax(dim=-1)
     return positions + 1
 
-
-ANSWERS["alignment_from_weights: counted from 1"] = alignment_from_weights_1
-
-
+@called("alignment_from_weights: argmax over the target words")
 def alignment_from_weights_2(weights):
     return torch.argmax(weights, dim=-2)
 
-
-ANSWERS["alignment_from_weights: argmax over the target words"] = alignment_from_weights_2
-
-
+@called("simple_self_attention: softmax down the columns + divides by D")
 def simple_self_attention_1(x):
     T, D = x.shape
     weights = torch.softmax(x @ x.T / D, dim=0)
     return weights @ x
 
-
-ANSWERS["simple_self_attention: softmax down the columns + divides by D"] = simple_self_attention_1
-
-
+@called("simple_self_attention: divides by the root of D all the same")
 def simple_self_attention_2(x):
     scores = x @ x.T / x.shape[1] ** 0.5
     weights = F.softmax(scores, dim=1)
     return weights @ x
 
-
-ANSWERS["simple_self_attention: divides by the root of D all the same"] = simple_self_attention_2
-
-
+@called("attend: mean of the weighed values for their sum")
 def attend_1(query, keys, values):
     d_k = query.shape[-1]
     scores = (keys * query).sum(-1) / d_k**0.5
@@ -240,39 +178,27 @@ def attend_1(query, keys, values):
     context = (weights.unsqueeze(1) * values).mean(dim=0)
     return context, weights
 
-
-ANSWERS["attend: mean of the weighed values for their sum"] = attend_1
-
-
+@called("attend: weights go through softmax again before they mix")
 def attend_2(query, keys, values):
     scores = keys @ query / math.sqrt(query.shape[-1])
     weights = scores.softmax(dim=-1)
     context = weights.softmax(dim=-1) @ values
     return context, weights
 
-
-ANSWERS["attend: weights go through softmax again before they mix"] = attend_2
-
-
+@called("attend: divides by d_k without the root + values weighed by raw scores")
 def attend_3(query, keys, values):
     scores = keys @ query / query.shape[0]
     weights = scores.softmax(-1)
     return scores @ values, weights
 
-
-ANSWERS["attend: divides by d_k without the root + values weighed by raw scores"] = attend_3
-
-
+@called("one_word: looks only at words up to i")
 def one_word_1(x, i, w_q, w_k, w_v):
     seen = x[: i + 1]
     q, k, v = x[i] @ w_q, seen @ w_k, seen @ w_v
     weights = torch.softmax(k @ q / math.sqrt(len(q)), dim=-1)
     return weights @ v
 
-
-ANSWERS["one_word: looks only at words up to i"] = one_word_1
-
-
+@called("one_word: keys made with w_q")
 def one_word_2(x, i, w_q, w_k, w_v):
     q = x[i] @ w_q
     k = x @ w_q
@@ -281,45 +207,28 @@ def one_word_2(x, i, w_q, w_k, w_v):
     weights = scores.softmax(dim=0)
     return weights @ v
 
-
-ANSWERS["one_word: keys made with w_q"] = one_word_2
-
-
+@called("kernel_regression: distance not squared + divides over the wrong axis")
 def kernel_regression_1(x, known_x, known_y, width):
     distance = (x[:, None] - known_x[None, :]).abs()
     k = torch.exp(-distance / (2 * width**2))
     weights = k / k.sum(dim=0)
     return weights @ known_y
 
-
-ANSWERS["kernel_regression: distance not squared + divides over the wrong axis"] = (
-    kernel_regression_1
-)
-
-
+@called("kernel_regression: 2 inside the square")
 def kernel_regression_2(x, known_x, known_y, width):
     scores = -((x.unsqueeze(1) - known_x.unsqueeze(0)) ** 2) / (2 * width) ** 2
     return F.softmax(scores, dim=1) @ known_y
 
-
-ANSWERS["kernel_regression: 2 inside the square"] = kernel_regression_2
-
-
+@called("scaled_scores: root of the number of keys")
 def scaled_scores_1(query, key):
     return (query @ key.mT) / math.sqrt(key.size(-2))
 
-
-ANSWERS["scaled_scores: root of the number of keys"] = scaled_scores_1
-
-
+@called("scaled_scores: multiplied by the root")
 def scaled_scores_2(query, key):
     d_k = query.shape[-1]
     return torch.matmul(query, key.transpose(-2, -1)) * math.sqrt(d_k)
 
-
-ANSWERS["scaled_scores: multiplied by the root"] = scaled_scores_2
-
-
+@called("scaled_dot_product_attention: scaled queries and scaled keys, root twice")
 def scaled_dot_product_attention_1(query, key, value, mask=None):
     scale = math.sqrt(query.shape[-1])
     scores = (query / scale) @ (key / scale).transpose(-2, -1)
@@ -328,12 +237,7 @@ def scaled_dot_product_attention_1(query, key, value, mask=None):
     weights = scores.softmax(-1)
     return weights @ value, weights
 
-
-ANSWERS["scaled_dot_product_attention: scaled queries and scaled keys, root twice"] = (
-    scaled_dot_product_attention_1
-)
-
-
+@called("scaled_dot_product_attention: mask after softmax, weights no longer sum to 1")
 def scaled_dot_product_attention_2(query, key, value, mask=None):
     d_k = query.size(-1)
     scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(d_k)
@@ -342,12 +246,7 @@ def scaled_dot_product_attention_2(query, key, value, mask=None):
         weights = weights.masked_fill(~mask, 0.0)
     return torch.matmul(weights, value), weights
 
-
-ANSWERS["scaled_dot_product_attention: mask after softmax, weights no longer sum to 1"] = (
-    scaled_dot_product_attention_2
-)
-
-
+@called("scaled_dot_product_attention: scaled by the width of the values")
 def scaled_dot_product_attention_3(query, key, value, mask=None):
     d = value.shape[-1]
     scores = query @ key.transpose(-1, -2) / math.sqrt(d)
@@ -356,58 +255,36 @@ def scaled_dot_product_attention_3(query, key, value, mask=None):
     weights = F.softmax(scores, dim=-1)
     return torch.matmul(weights, value), weights
 
-
-ANSWERS["scaled_dot_product_attention: scaled by the width of the values"] = (
-    scaled_dot_product_attention_3
-)
-
-
+@called("causal_mask: row and column swapped")
 def causal_mask_1(length):
     mask = torch.zeros(length, length, dtype=torch.bool)
     for t in range(length):
         mask[: t + 1, t] = True
     return mask
 
-
-ANSWERS["causal_mask: row and column swapped"] = causal_mask_1
-
-
+@called("causal_mask: one word of the future")
 def causal_mask_2(length):
     i = torch.arange(length)
     return i[None, :] <= i[:, None] + 1
 
-
-ANSWERS["causal_mask: one word of the future"] = causal_mask_2
-
-
+@called("padding_mask: one axis missing")
 def padding_mask_1(token_ids, pad_id):
     mask = token_ids != pad_id
     return mask.unsqueeze(1)
 
-
-ANSWERS["padding_mask: one axis missing"] = padding_mask_1
-
-
+@called("padding_mask: the ones on the wrong axes + padding is always 0")
 def padding_mask_2(token_ids, pad_id=0):
     mask = token_ids != 0
     return mask[:, None, :, None]
 
-
-ANSWERS["padding_mask: the ones on the wrong axes + padding is always 0"] = padding_mask_2
-
-
+@called("sinusoidal_positions: sines in the left half, cosines in the right")
 def sinusoidal_positions_1(max_len, d_model):
     pos = torch.arange(max_len).unsqueeze(1)
     i = torch.arange(0, d_model, 2)
     angle = pos / 10000 ** (i / d_model)
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
 
-
-ANSWERS["sinusoidal_positions: sines in the left half, cosines in the right"] = (
-    sinusoidal_positions_1
-)
-
-
+@called("sinusoidal_positions: cosine columns have an angle of their own")
 def sinusoidal_positions_2(max_len, d_model):
     table = torch.zeros(max_len, d_model)
     for pos in range(max_len):
@@ -416,26 +293,17 @@ def sinusoidal_positions_2(max_len, d_model):
             table[pos, j] = math.sin(angle) if j % 2 == 0 else math.cos(angle)
     return table
 
-
-ANSWERS["sinusoidal_positions: cosine columns have an angle of their own"] = sinusoidal_positions_2
-
-
+@called("add_positions: root of the length")
 def add_positions_1(embeddings, table):
     T = embeddings.size(1)
     return embeddings * math.sqrt(T) + table[:T].unsqueeze(0)
 
-
-ANSWERS["add_positions: root of the length"] = add_positions_1
-
-
+@called("add_positions: divided by the root + one row for each sentence")
 def add_positions_2(embeddings, table):
     B, T, D = embeddings.shape
     return embeddings / math.sqrt(D) + table[:B, None, :]
 
-
-ANSWERS["add_positions: divided by the root + one row for each sentence"] = add_positions_2
-
-
+@called("shift_matrix: sines first, cosines in the lower half")
 def shift_matrix_1(k, d_model):
     half = d_model // 2
     w = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
@@ -444,10 +312,7 @@ def shift_matrix_1(k, d_model):
     bottom = torch.cat([s, c], dim=1)
     return torch.cat([top, bottom], dim=0)
 
-
-ANSWERS["shift_matrix: sines first, cosines in the lower half"] = shift_matrix_1
-
-
+@called("shift_matrix: turns the other way")
 def shift_matrix_2(k, d_model):
     m = torch.zeros(d_model, d_model)
     for i in range(0, d_model, 2):
@@ -457,10 +322,7 @@ def shift_matrix_2(k, d_model):
         m[i + 1, i] = -math.sin(a)
     return m
 
-
-ANSWERS["shift_matrix: turns the other way"] = shift_matrix_2
-
-
+@called("rotate_pairs: turned backwards + degrees taken for radians")
 def rotate_pairs_1(x, angles):
     angles = torch.deg2rad(angles)
     a, b = x[..., 0::2], x[..., 1::2]
@@ -469,60 +331,39 @@ def rotate_pairs_1(x, angles):
     out[..., 1::2] = b * angles.cos() - a * angles.sin()
     return out
 
-
-ANSWERS["rotate_pairs: turned backwards + degrees taken for radians"] = rotate_pairs_1
-
-
+@called("rotate_pairs: pairs feature i with i + D/2")
 def rotate_pairs_2(x, angles):
     d = x.shape[-1] // 2
     a, b = x[:, :d], x[:, d:]
     cos, sin = torch.cos(angles), torch.sin(angles)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
-
-ANSWERS["rotate_pairs: pairs feature i with i + D/2"] = rotate_pairs_2
-
-
+@called("split_heads: features before words, then viewed as heads")
 def split_heads_1(x, n_heads):
     B, T, D = x.shape
     return x.transpose(1, 2).reshape(B, n_heads, T, D // n_heads)
 
-
-ANSWERS["split_heads: features before words, then viewed as heads"] = split_heads_1
-
-
+@called("split_heads: n_heads taken for the width of a head")
 def split_heads_2(x, n_heads):
     B, T, D = x.shape
     return x.view(B, T, -1, n_heads).transpose(1, 2)
 
-
-ANSWERS["split_heads: n_heads taken for the width of a head"] = split_heads_2
-
-
+@called("merge_heads: reshape without transpose")
 def merge_heads_1(x):
     B, H, T, K = x.shape
     return x.reshape(B, T, H * K)
 
-
-ANSWERS["merge_heads: reshape without transpose"] = merge_heads_1
-
-
+@called("merge_heads: features of the heads interleaved")
 def merge_heads_2(x):
     B, H, T, K = x.shape
     x = x.permute(0, 2, 3, 1)
     return x.reshape(B, T, K * H)
 
-
-ANSWERS["merge_heads: features of the heads interleaved"] = merge_heads_2
-
-
+@called("merge_heads: everything flattened")
 def merge_heads_3(x):
     return x.transpose(1, 2).flatten(1)
 
-
-ANSWERS["merge_heads: everything flattened"] = merge_heads_3
-
-
+@called("mixed_up_heads: words swapped with features")
 def mixed_up_heads_1(x, w_q, w_k, w_v, n_heads):
     query, key, value = (
         (x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_q, w_k, w_v)
@@ -531,10 +372,7 @@ def mixed_up_heads_1(x, w_q, w_k, w_v, n_heads):
     context = scores.softmax(-1) @ value
     return context.transpose(-2, -1).reshape(x.shape)
 
-
-ANSWERS["mixed_up_heads: words swapped with features"] = mixed_up_heads_1
-
-
+@called("multi_head_attention: values from the keys' matrix + weights of nn.Linear for w_o")
 def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     B, T, D = x.shape
     q = (x @ w_q).view(B, T, n_heads, -1).transpose(1, 2)
@@ -544,12 +382,7 @@ def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     out = out.transpose(1, 2).reshape(B, T, D)
     return out @ w_o.T
 
-
-ANSWERS["multi_head_attention: values from the keys' matrix + weights of nn.Linear for w_o"] = (
-    multi_head_attention_1
-)
-
-
+@called("multi_head_attention: root of the whole width")
 def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     B, T, D = x.shape
     K = D // n_heads
@@ -562,123 +395,81 @@ def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     out = scores.softmax(-1) @ v
     return out.transpose(1, 2).reshape(B, T, D) @ w_o
 
-
-ANSWERS["multi_head_attention: root of the whole width"] = multi_head_attention_2
-
-
+@called("silence_head: heads counted from 1")
 def silence_head_1(w_o, head, n_heads):
     K = w_o.shape[0] // n_heads
     silent = w_o.clone()
     silent[(head - 1) * K : head * K, :] = 0
     return silent
 
-
-ANSWERS["silence_head: heads counted from 1"] = silence_head_1
-
-
+@called("silence_head: columns instead of rows")
 def silence_head_2(w_o, head, n_heads):
     K = w_o.size(0) // n_heads
     out = w_o.clone()
     out[:, head * K : (head + 1) * K] = 0
     return out
 
-
-ANSWERS["silence_head: columns instead of rows"] = silence_head_2
-
-
+@called("layer_norm: eps added to the standard deviation")
 def layer_norm_1(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     std = x.std(-1, keepdim=True, unbiased=False)
     return gain * (x - mean) / (std + eps) + bias
 
-
-ANSWERS["layer_norm: eps added to the standard deviation"] = layer_norm_1
-
-
+@called("layer_norm: the default eps written in")
 def layer_norm_2(x, gain, bias, eps=1e-5):
     m = x.mean(-1, keepdim=True)
     v = ((x - m) ** 2).mean(-1, keepdim=True)
     return (x - m) / torch.sqrt(v + 1e-5) * gain + bias
 
-
-ANSWERS["layer_norm: the default eps written in"] = layer_norm_2
-
-
+@called("layer_norm: normalised over the whole tensor + no square root")
 def layer_norm_3(x, gain, bias, eps=1e-5):
     mean, var = x.mean(), x.var(unbiased=False)
     return gain * (x - mean) / (var + eps) + bias
 
-
-ANSWERS["layer_norm: normalised over the whole tensor + no square root"] = layer_norm_3
-
-
+@called("feed_forward: ReLU before the first bias")
 def feed_forward_1(x, w_1, b_1, w_2, b_2):
     h = torch.relu(x @ w_1) + b_1
     return h @ w_2 + b_2
 
-
-ANSWERS["feed_forward: ReLU before the first bias"] = feed_forward_1
-
-
+@called("feed_forward: GELU")
 def feed_forward_2(x, w_1, b_1, w_2, b_2):
     h = F.gelu(x @ w_1 + b_1)
     return h @ w_2 + b_2
 
-
-ANSWERS["feed_forward: GELU"] = feed_forward_2
-
-
+@called("residual_post_norm: x goes in and is added twice")
 def residual_post_norm_1(x, sublayer, norm):
     y = x + sublayer(x)
     return norm(x + y)
 
-
-ANSWERS["residual_post_norm: x goes in and is added twice"] = residual_post_norm_1
-
-
+@called("residual_post_norm: the sublayer reads the normed x")
 def residual_post_norm_2(x, sublayer, norm):
     return norm(x) + sublayer(norm(x))
 
-
-ANSWERS["residual_post_norm: the sublayer reads the normed x"] = residual_post_norm_2
-
-
+@called("residual_pre_norm: adds the normed x and the sublayer of x")
 def residual_pre_norm_1(x, sublayer, norm):
     return norm(x) + sublayer(x)
 
-
-ANSWERS["residual_pre_norm: adds the normed x and the sublayer of x"] = residual_pre_norm_1
-
-
+@called("residual_pre_norm: no residual + normalised a second time after")
 def residual_pre_norm_2(x, sublayer, norm):
     normed = norm(x)
     out = sublayer(normed)
     return norm(out)
 
-
-ANSWERS["residual_pre_norm: no residual + normalised a second time after"] = residual_pre_norm_2
-
-
+@called("decoder_mask: or for and")
 def decoder_mask_1(target_ids, pad_id):
     T = target_ids.shape[1]
     pad = (target_ids != pad_id)[:, None, None, :]
     causal = torch.tril(torch.ones(T, T)).bool()
     return pad | causal
 
-
-ANSWERS["decoder_mask: or for and"] = decoder_mask_1
-
-
+@called("decoder_mask: True where nobody may look")
 def decoder_mask_2(target_ids, pad_id):
     T = target_ids.shape[-1]
     future = torch.triu(torch.ones(T, T, dtype=torch.bool), diagonal=1)
     padding = (target_ids == pad_id)[:, None, None]
     return future | padding
 
-
-ANSWERS["decoder_mask: True where nobody may look"] = decoder_mask_2
-
-
+@called("greedy_decode: one token too many + bos kept")
 def greedy_decode_1(step, bos_id, eos_id, max_len):
     ids = [bos_id]
     for _ in range(max_len + 1):
@@ -688,10 +479,7 @@ def greedy_decode_1(step, bos_id, eos_id, max_len):
             break
     return ids
 
-
-ANSWERS["greedy_decode: one token too many + bos kept"] = greedy_decode_1
-
-
+@called("greedy_decode: eos not kept")
 def greedy_decode_2(step, bos_id, eos_id, max_len):
     ids = [bos_id]
     for _ in range(max_len):
@@ -701,82 +489,55 @@ def greedy_decode_2(step, bos_id, eos_id, max_len):
         ids.append(next_id)
     return ids[1:]
 
-
-ANSWERS["greedy_decode: eos not kept"] = greedy_decode_2
-
-
+@called("top_k_filter: only what is larger than the k-th stays")
 def top_k_filter_1(logits, k):
     kth = torch.topk(logits, k, dim=-1).values[..., -1:]
     return torch.where(logits > kth, logits, torch.tensor(float("-inf")))
 
-
-ANSWERS["top_k_filter: only what is larger than the k-th stays"] = top_k_filter_1
-
-
+@called("top_k_filter: zero for what is dropped")
 def top_k_filter_2(logits, k):
     values, index = logits.topk(k, dim=-1)
     out = torch.zeros_like(logits)
     return out.scatter(-1, index, values)
 
-
-ANSWERS["top_k_filter: zero for what is dropped"] = top_k_filter_2
-
-
+@called("top_p_filter: keeps every token of probability p times the likeliest's")
 def top_p_filter_1(logits, p):
     probs = torch.softmax(logits, dim=-1)
     keep = probs >= p * probs.max(dim=-1, keepdim=True).values
     return logits.masked_fill(~keep, float("-inf"))
 
-
-ANSWERS["top_p_filter: keeps every token of probability p times the likeliest's"] = top_p_filter_1
-
-
+@called("top_p_filter: keeps only those with a probability of at least 1 - p")
 def top_p_filter_2(logits, p):
     probs = F.softmax(logits, dim=-1)
     return logits.masked_fill(probs < 1 - p, float("-inf"))
 
-
-ANSWERS["top_p_filter: keeps only those with a probability of at least 1 - p"] = top_p_filter_2
-
-
+@called("beam_step: likeliest token of each beam, then sorted")
 def beam_step_1(log_probs, beam_scores, beam_size):
     best, token = log_probs.max(dim=-1)
     total = best + beam_scores
     scores, beam = total.sort(descending=True)
     return scores[:beam_size], beam[:beam_size], token[beam[:beam_size]]
 
-
-ANSWERS["beam_step: likeliest token of each beam, then sorted"] = beam_step_1
-
-
+@called("beam_step: quotient and remainder swapped")
 def beam_step_2(log_probs, beam_scores, beam_size):
     V = log_probs.shape[-1]
     total = log_probs + beam_scores.unsqueeze(-1)
     scores, index = total.view(-1).topk(beam_size)
     return scores, index % V, index // V
 
-
-ANSWERS["beam_step: quotient and remainder swapped"] = beam_step_2
-
-
+@called("beam_step: what the beams have scored so far is left out")
 def beam_step_3(log_probs, beam_scores, beam_size):
     V = log_probs.size(-1)
     scores, index = torch.topk(log_probs.reshape(-1), beam_size)
     return scores, index // V, index % V
 
-
-ANSWERS["beam_step: what the beams have scored so far is left out"] = beam_step_3
-
-
+@called("cross_entropy: averages over padding too")
 def cross_entropy_1(logits, targets, pad_id):
     log_p = F.log_softmax(logits, dim=-1)
     picked = log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -(picked * (targets != pad_id)).mean()
 
-
-ANSWERS["cross_entropy: averages over padding too"] = cross_entropy_1
-
-
+@called("cross_entropy: softmax before a log_softmax + summed")
 def cross_entropy_2(logits, targets, pad_id):
     probs = logits.softmax(dim=-1)
     V = logits.shape[-1]
@@ -784,101 +545,64 @@ def cross_entropy_2(logits, targets, pad_id):
         probs.reshape(-1, V), targets.reshape(-1), ignore_index=pad_id, reduction="sum"
     )
 
-
-ANSWERS["cross_entropy: softmax before a log_softmax + summed"] = cross_entropy_2
-
-
+@called("smooth_targets: epsilon shared by the other classes only")
 def smooth_targets_1(targets, vocab_size, epsilon):
     out = torch.full((*targets.shape, vocab_size), epsilon / (vocab_size - 1))
     out.scatter_(-1, targets.unsqueeze(-1), 1 - epsilon)
     return out
 
-
-ANSWERS["smooth_targets: epsilon shared by the other classes only"] = smooth_targets_1
-
-
+@called("smooth_targets: epsilon taken off the right class and spread over V - 1, the right one again included")
 def smooth_targets_2(targets, vocab_size, epsilon):
     hot = F.one_hot(targets, num_classes=vocab_size).float()
     return (1 - epsilon) * hot + epsilon / (vocab_size - 1)
 
-
-ANSWERS[
-    "smooth_targets: epsilon taken off the right class and spread over V - 1, the right one again included"
-] = smooth_targets_2
-
-
+@called("warmup_rate: two branches that do not meet")
 def warmup_rate_1(step, d_model, warmup_steps):
     if step < warmup_steps:
         return d_model**-0.5 * step / warmup_steps
     return d_model**-0.5 * step**-0.5
 
-
-ANSWERS["warmup_rate: two branches that do not meet"] = warmup_rate_1
-
-
+@called("warmup_rate: steps counted from 0 + root of d_model multiplied")
 def warmup_rate_2(step, d_model, warmup_steps):
     step = step - 1
     if step == 0:
         return 0.0
     return d_model**0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
-
-ANSWERS["warmup_rate: steps counted from 0 + root of d_model multiplied"] = warmup_rate_2
-
-
+@called("perplexity: losses not multiplied by their counts")
 def perplexity_1(mean_losses, counts):
     total = mean_losses.sum()
     return torch.exp(total / counts.sum())
 
-
-ANSWERS["perplexity: losses not multiplied by their counts"] = perplexity_1
-
-
+@called("perplexity: 2 to the power + plain mean")
 def perplexity_2(mean_losses, counts):
     return 2 ** (mean_losses.sum() / len(counts))
 
-
-ANSWERS["perplexity: 2 to the power + plain mean"] = perplexity_2
-
-
+@called("build_embedding: the root multiplies the sum")
 def build_embedding_1(ids, table, positions):
     T = ids.shape[1]
     D = table.shape[-1]
     x = F.embedding(ids, table) + positions[:T]
     return x * math.sqrt(D)
 
-
-ANSWERS["build_embedding: the root multiplies the sum"] = build_embedding_1
-
-
+@called("build_embedding: not scaled + positions from 1")
 def build_embedding_2(ids, table, positions):
     T = ids.shape[1]
     return table[ids] + positions[1 : T + 1]
 
-
-ANSWERS["build_embedding: not scaled + positions from 1"] = build_embedding_2
-
-
+@called("build_attention: hidden scores become a small number instead of minus infinity")
 def build_attention_1(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     scores = scores.masked_fill(~mask, -1e-9)
     return F.softmax(scores, dim=-1) @ value
 
-
-ANSWERS["build_attention: hidden scores become a small number instead of minus infinity"] = (
-    build_attention_1
-)
-
-
+@called("build_attention: softmax over the queries")
 def build_attention_2(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     scores = scores.masked_fill(mask == False, -1e9)  # noqa: E712
     return F.softmax(scores, dim=-2) @ value
 
-
-ANSWERS["build_attention: softmax over the queries"] = build_attention_2
-
-
+@called("build_multi_head: x answers and source asks")
 def build_multi_head_1(x, source, mask, weights, n_heads):
     wq, wk, wv = qkv(weights, "weight").chunk(3)
     bq, bk, bv = qkv(weights, "bias").chunk(3)
@@ -893,10 +617,7 @@ def build_multi_head_1(x, source, mask, weights, n_heads):
     out = out.transpose(1, 2).flatten(2)
     return F.linear(out, weights["out_proj.weight"], weights["out_proj.bias"])
 
-
-ANSWERS["build_multi_head: x answers and source asks"] = build_multi_head_1
-
-
+@called("build_multi_head: the query's bias for all three")
 def build_multi_head_2(x, source, mask, weights, n_heads):
     w_q, w_k, w_v = torch.chunk(qkv(weights, "weight"), 3, dim=0)
     b = torch.chunk(qkv(weights, "bias"), 3)[0]
@@ -911,10 +632,7 @@ def build_multi_head_2(x, source, mask, weights, n_heads):
     out = build_attention(q, k, v, mask).permute(0, 2, 1, 3).reshape(x.shape)
     return out @ weights["out_proj.weight"].T + weights["out_proj.bias"]
 
-
-ANSWERS["build_multi_head: the query's bias for all three"] = build_multi_head_2
-
-
+@called("build_multi_head: thirds cut out of every head's rows")
 def build_multi_head_3(x, source, mask, weights, n_heads):
     D = x.shape[-1]
     w = qkv(weights, "weight").view(n_heads, 3, D // n_heads, D)
@@ -928,45 +646,28 @@ def build_multi_head_3(x, source, mask, weights, n_heads):
     out = build_attention(q, k, v, mask).transpose(1, 2).flatten(2)
     return F.linear(out, weights["out_proj.weight"], weights["out_proj.bias"])
 
-
-ANSWERS["build_multi_head: thirds cut out of every head's rows"] = build_multi_head_3
-
-
+@called("build_feed_forward: residual added inside + no ReLU")
 def build_feed_forward_1(x, weights):
     h = F.linear(x, weights["linear_1.weight"], weights["linear_1.bias"])
     return x + F.linear(h, weights["linear_2.weight"], weights["linear_2.bias"])
 
-
-ANSWERS["build_feed_forward: residual added inside + no ReLU"] = build_feed_forward_1
-
-
+@called("build_feed_forward: leaky ReLU")
 def build_feed_forward_2(x, weights):
     h = F.linear(x, weights["linear_1.weight"], weights["linear_1.bias"])
     h = F.leaky_relu(h)
     return F.linear(h, weights["linear_2.weight"], weights["linear_2.bias"])
 
-
-ANSWERS["build_feed_forward: leaky ReLU"] = build_feed_forward_2
-
-
+@called("build_sublayer: unbiased variance in a norm of one's own")
 def build_sublayer_1(x, sublayer, weights):
     h = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)
     h = h * weights["weight"] + weights["bias"]
     return x + sublayer(h)
 
-
-ANSWERS["build_sublayer: unbiased variance in a norm of one's own"] = build_sublayer_1
-
-
+@called("build_sublayer: norm around the sublayer's result + gain and bias left out")
 def build_sublayer_2(x, sublayer, weights):
     return x + F.layer_norm(sublayer(x), x.shape[-1:])
 
-
-ANSWERS["build_sublayer: norm around the sublayer's result + gain and bias left out"] = (
-    build_sublayer_2
-)
-
-
+@called("build_encoder_layer: one head only")
 def build_encoder_layer_1(x, mask, weights, n_heads):
     attention, feed = under(weights, "self_attention."), under(weights, "feed_forward.")
     norm1, norm2 = under(weights, "residual_1.norm."), under(weights, "residual_2.norm.")
@@ -975,10 +676,7 @@ def build_encoder_layer_1(x, mask, weights, n_heads):
     h = layer_norm(x, norm2["weight"], norm2["bias"])
     return x + build_feed_forward(h, feed)
 
-
-ANSWERS["build_encoder_layer: one head only"] = build_encoder_layer_1
-
-
+@called("build_encoder_layer: the same norm twice")
 def build_encoder_layer_2(x, mask, weights, n_heads):
     attn = under(weights, "self_attention.")
     ff = under(weights, "feed_forward.")
@@ -987,10 +685,7 @@ def build_encoder_layer_2(x, mask, weights, n_heads):
     x = build_sublayer(x, lambda h: build_feed_forward(h, ff), norm)
     return x
 
-
-ANSWERS["build_encoder_layer: the same norm twice"] = build_encoder_layer_2
-
-
+@called("build_encoder_layer: feed-forward before attention")
 def build_encoder_layer_3(x, mask, weights, n_heads):
     attention, feed = under(weights, "self_attention."), under(weights, "feed_forward.")
     x = build_sublayer(x, lambda h: build_feed_forward(h, feed), under(weights, "residual_1.norm."))
@@ -1000,10 +695,7 @@ def build_encoder_layer_3(x, mask, weights, n_heads):
         under(weights, "residual_2.norm."),
     )
 
-
-ANSWERS["build_encoder_layer: feed-forward before attention"] = build_encoder_layer_3
-
-
+@called("build_encoder: every layer reads the embeddings")
 def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
     mask = padding_mask(src_ids, pad_id)
     emb = build_embedding(src_ids, weights["src_embedding.weight"], positions)
@@ -1011,10 +703,7 @@ def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
         out = build_encoder_layer(emb, mask, layer, n_heads)
     return layer_norm(out, weights["encoder_norm.weight"], weights["encoder_norm.bias"])
 
-
-ANSWERS["build_encoder: every layer reads the embeddings"] = build_encoder_1
-
-
+@called("build_encoder: final norm forgotten")
 def build_encoder_2(src_ids, weights, positions, n_heads, pad_id):
     mask = padding_mask(src_ids, pad_id)
     x = build_embedding(src_ids, weights["src_embedding.weight"], positions)
@@ -1022,10 +711,7 @@ def build_encoder_2(src_ids, weights, positions, n_heads, pad_id):
         x = build_encoder_layer(x, mask, layer, n_heads)
     return x
 
-
-ANSWERS["build_encoder: final norm forgotten"] = build_encoder_2
-
-
+@called("build_decoder_layer: cross-attention before self-attention")
 def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
     own, cross = under(weights, "self_attention."), under(weights, "cross_attention.")
     ff = under(weights, "feed_forward.")
@@ -1036,10 +722,7 @@ def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
     x = build_sublayer(x, lambda h: build_multi_head(h, h, mask, own, n_heads), n2)
     return build_sublayer(x, lambda h: build_feed_forward(h, ff), n3)
 
-
-ANSWERS["build_decoder_layer: cross-attention before self-attention"] = build_decoder_layer_1
-
-
+@called("build_decoder_layer: cross-attention without its residual + third norm skipped")
 def build_decoder_layer_2(x, memory, mask, memory_mask, weights, n_heads):
     attn, cross = under(weights, "self_attention."), under(weights, "cross_attention.")
     feed = under(weights, "feed_forward.")
@@ -1049,12 +732,7 @@ def build_decoder_layer_2(x, memory, mask, memory_mask, weights, n_heads):
     x = build_multi_head(h, memory, memory_mask, cross, n_heads)
     return x + build_feed_forward(x, feed)
 
-
-ANSWERS["build_decoder_layer: cross-attention without its residual + third norm skipped"] = (
-    build_decoder_layer_2
-)
-
-
+@called("build_decoder: no final norm")
 def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
     mask = padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.shape[1])
     table = weights["tgt_embedding.weight"]
@@ -1063,10 +741,7 @@ def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, p
         x = build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads)
     return x @ table.T
 
-
-ANSWERS["build_decoder: no final norm"] = build_decoder_1
-
-
+@called("build_decoder: the memory also goes through the decoder's norm")
 def build_decoder_2(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
     gain, bias = weights["decoder_norm.weight"], weights["decoder_norm.bias"]
     mask = padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.shape[1])
@@ -1076,10 +751,7 @@ def build_decoder_2(tgt_ids, memory, memory_mask, weights, positions, n_heads, p
         x = build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads)
     return F.linear(layer_norm(x, gain, bias), weights["tgt_embedding.weight"])
 
-
-ANSWERS["build_decoder: the memory also goes through the decoder's norm"] = build_decoder_2
-
-
+@called("build_greedy: stops when any row has written eos")
 def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
     ids = torch.full((n, 1), bos_id, dtype=torch.long)
     finished = torch.zeros(n, dtype=torch.bool)
@@ -1092,10 +764,7 @@ def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
             break
     return ids[:, 1:]
 
-
-ANSWERS["build_greedy: stops when any row has written eos"] = build_greedy_1
-
-
+@called("build_greedy: a row is done only while its last token is eos")
 def build_greedy_2(logits_of, n, bos_id, eos_id, pad_id, max_len):
     ids = torch.full((n, 1), bos_id)
     done = torch.zeros(n, dtype=torch.bool)
@@ -1108,10 +777,7 @@ def build_greedy_2(logits_of, n, bos_id, eos_id, pad_id, max_len):
             break
     return ids[:, 1:]
 
-
-ANSWERS["build_greedy: a row is done only while its last token is eos"] = build_greedy_2
-
-
+@called("greedy_decode: [-1] on the logits of one token")
 def greedy_decode_of_a_number(step, bos_id, eos_id, max_len):
     ids = [bos_id]
     for _ in range(max_len):
@@ -1121,36 +787,24 @@ def greedy_decode_of_a_number(step, bos_id, eos_id, max_len):
             break
     return ids[1:]
 
-
-ANSWERS["greedy_decode: [-1] on the logits of one token"] = greedy_decode_of_a_number
-
-
+@called("top_k_filter: one threshold for all rows")
 def top_k_filter_for_all_rows(logits, k):
     threshold = logits.topk(k).values.min()
     return torch.where(logits >= threshold, logits, -math.inf)
 
-
-ANSWERS["top_k_filter: one threshold for all rows"] = top_k_filter_for_all_rows
-
-
+@called("next_token_loss: nll_loss of probabilities")
 def next_token_loss_nll(decode, ids):
     inputs, targets = ids[:, :-1], ids[:, 1:]
     probabilities = decode(inputs).softmax(-1)
     return F.nll_loss(probabilities.flatten(0, 1), targets.flatten())
 
-
-ANSWERS["next_token_loss: nll_loss of probabilities"] = next_token_loss_nll
-
-
+@called("flattering_loss: every target at every position")
 def flattering_loss_indexed(log_probs, targets, pad_id):
     picked = log_probs[..., targets]
     real = targets != pad_id
     return -(picked * real).sum() / real.sum()
 
-
-ANSWERS["flattering_loss: every target at every position"] = flattering_loss_indexed
-
-
+@called("wordpiece_encode: the last letter is never reached")
 def wordpiece_encode_1(word, ids, unk_id):
     out, s = [], 0
     while s < len(word):
@@ -1164,10 +818,7 @@ def wordpiece_encode_1(word, ids, unk_id):
             return [unk_id]
     return out
 
-
-ANSWERS["wordpiece_encode: the last letter is never reached"] = wordpiece_encode_1
-
-
+@called("wordpiece_encode: a bare id for an unknown word")
 def wordpiece_encode_2(word, ids, unk_id):
     out, s = [], 0
     while s < len(word):
@@ -1181,16 +832,10 @@ def wordpiece_encode_2(word, ids, unk_id):
             return unk_id
     return out
 
-
-ANSWERS["wordpiece_encode: a bare id for an unknown word"] = wordpiece_encode_2
-
-
+@called("best_pair: the pair itself in place of its count")
 def best_pair_1(words, counts):
     pairs = Counter()
     for ids, count in zip(words, counts):
         for pair in zip(ids, ids[1:]):
             pairs[pair] += count
     return list(max(pairs, key=lambda pair: (pair, -pair[0], -pair[1])))
-
-
-ANSWERS["best_pair: the pair itself in place of its count"] = best_pair_1
