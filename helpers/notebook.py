@@ -66,9 +66,38 @@ def set_up(seed=0):
         from helpers import plots
     memory.give_back_after_cells()
     set_seed(seed)
+    _explain_skipped_cells()
     if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > MOST_THREADS:
         torch.set_num_threads(MOST_THREADS)
     plots.style()
+
+
+SKIPPED = {
+    NameError: "If {name} is the lesson's, the cell further up that makes it hasn't run since the "
+    "kernel started.",
+    AssertionError: "The lesson checks its own numbers here, and they aren't the ones it was "
+    "written with: a cell further up was skipped or changed.",
+}
+RUN_ABOVE = "In the Run menu, choose “Run All Above Selected Cell”, then run this cell again."
+
+
+def _explain_skipped_cells():
+    """Below the error of a cell that lacks another, say what to run. It is IPython's own hook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:
+        shell.set_custom_exc(tuple(SKIPPED), _show_and_explain)
+
+
+def _show_and_explain(shell, kind, error, trace, tb_offset=None):
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    while trace.tb_next:
+        trace = trace.tb_next
+    at = trace.tb_frame.f_globals
+    bare = at is shell.user_ns and not str(error)
+    compared = at.get("__name__", "").startswith("torch.testing")
+    if issubclass(kind, NameError) or bare or compared:
+        why = SKIPPED[NameError if issubclass(kind, NameError) else AssertionError]
+        print(why.format(name=getattr(error, "name", None) or "the name"), RUN_ABOVE)
 
 
 def set_seed(seed):

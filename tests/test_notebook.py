@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 from helpers import notebook
 from helpers.machine import installation
@@ -35,6 +36,26 @@ def test_set_up_gives_the_same_random_numbers_every_time():
     assert draw() == first
     notebook.set_up(seed=1)
     assert draw() != first
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("keys + 1", "If keys is the lesson's"),
+        ("assert 1 == 2", "a cell further up was skipped or changed"),
+        ("torch.testing.assert_close(torch.ones(1), torch.zeros(1))", "skipped or changed"),
+        ("assert 1 == 2, 'a message of its own'", None),
+        ("1 / 0", None),
+    ],
+)
+def test_a_cell_that_lacks_another_says_what_to_run(cell, said, capsys):
+    shell = InteractiveShell()
+    shell.user_ns["torch"] = torch
+    shell.set_custom_exc(tuple(notebook.SKIPPED), notebook._show_and_explain)
+    assert not shell.run_cell(cell).success
+    shown = capsys.readouterr().out
+    assert (notebook.RUN_ABOVE in shown) == (said is not None)
+    assert (said or "") in shown
 
 
 def test_set_up_keeps_the_threads_few(monkeypatch):

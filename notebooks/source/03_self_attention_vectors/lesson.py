@@ -167,7 +167,7 @@ exercises.warm_up(3)
 # turning the viewer's arrow right round, then find a viewer who scores both films 0 or less.
 
 # %%
-DotProducts(q_x=1.0, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=0.5, b_y=-2.0)
+DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
 
 # %% [markdown]
 # ## 2. Every word looks at every word
