@@ -1,8 +1,9 @@
 """Turn ``notebooks/source/NN_name/lesson.py`` into executed ``notebooks/NN_name.ipynb``.
 
-``make notebooks`` rebuilds what changed, ``make notebooks ONLY=03`` one lesson,
-``make notebooks FORCE=1`` all of them, and ``make notebooks ADDRESS=https://github.com/NAME/COURSE``
-writes the address of a published copy into them. Where only text has changed, nothing is run again.
+``make notebooks`` rebuilds what changed, a lesson or a module that it runs (see `freshness.py`),
+``make notebooks ONLY=03`` one lesson, ``make notebooks FORCE=1`` all of them, and
+``make notebooks ADDRESS=https://github.com/NAME/COURSE`` writes the address of a published copy
+into them. Where only text has changed, nothing is run again.
 For maintainers only: learners write in copies, see `copies.py`.
 
 A source is Python text in jupytext's percent format. Its cells carry tags; besides nbval's own
@@ -39,6 +40,7 @@ from nbclient import NotebookClient
 
 from helpers.machine.atomic_writes import whole_file
 from helpers.machine.fingerprints import fingerprint
+from notebooks.freshness import modules_mark
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -405,21 +407,28 @@ def build(source, force=False):
         Build it even so.
     """
     target = NOTEBOOKS / f"{name_of(source)}.ipynb"
-    notebook = assemble(source)
-    if not force and is_fresh(notebook, target):
+    notebook, mark = assemble(source), modules_mark(source)
+    keeps = not force and target.exists() and _mark_of(target) == mark
+    if keeps and is_fresh(notebook, target):
         print(f"{target.name}: unchanged", flush=True)
         return
     start = time.perf_counter()
-    if not force and target.exists() and keep_outputs(notebook, nbformat.read(target, 4)):
+    if keeps and keep_outputs(notebook, nbformat.read(target, 4)):
         print(f"{target.name}: the code is the same, so its outputs stay", end=", ", flush=True)
     else:
         print(f"{target.name}: running ...", end=" ", flush=True)
         execute(notebook)
+    notebook.metadata["course"]["modules"] = mark
     nbformat.validate(notebook)
     with whole_file(target) as partial:
         nbformat.write(notebook, partial)
     size = target.stat().st_size / 1000
     print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)
+
+
+def _mark_of(target):
+    """Read with which modules of ours a notebook was built; None if it doesn't say."""
+    return nbformat.read(target, as_version=4).metadata.get("course", {}).get("modules")
 
 
 def main(arguments=None):

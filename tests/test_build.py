@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from notebooks import build
+from notebooks import build, freshness
 
 LESSON = """\
 # %% [markdown]
@@ -274,3 +274,75 @@ def test_one_command_sets_the_address_and_nothing_else(tmp_path, monkeypatch):
     ).read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="expected https://github.com/NAME/REPOSITORY"):
         build.set_address('https://github.com/ada/course"; import os')
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A lesson that imports `near`, which imports `far`; `other` is imported by nobody."""
+    files = {
+        "helpers/__init__.py": "",
+        "helpers/notebook.py": "",
+        "helpers/near.py": "from helpers import far\n",
+        "helpers/far.py": 'def one():\n    """Count."""\n    return 1  # one\n',
+        "helpers/other.py": "",
+        "source/42_lesson/lesson.py": "def late():\n    from helpers.near import far\n",
+        "source/42_lesson/exercises.py": "TASK = 'Add.'\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "stale"),
+    [
+        ("helpers/far.py", "return 1", "return 2", True),
+        ("helpers/far.py", "# one", "# still one", False),
+        ("helpers/far.py", "Count.", "Count up.", False),
+        ("helpers/near.py", "far\n", "far  # far away\n", True),  # it may be shown
+        ("helpers/notebook.py", "", "x = 1", True),
+        ("helpers/other.py", "", "x = 1", False),
+        ("source/42_lesson/exercises.py", "Add.", "Subtract.", True),
+    ],
+)
+def test_a_notebook_is_stale_when_a_module_that_it_runs_changes(project, file, old, new, stale):
+    source = project / "source" / "42_lesson" / "lesson.py"
+
+    def mark():
+        freshness._imported.cache_clear()
+        freshness._code.cache_clear()
+        return freshness.modules_mark(source, project)
+
+    before, path = mark(), project / file
+    assert mark() == before
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    assert (mark() != before) == stale
+
+
+def test_a_lessons_mark_reaches_down_to_attention():
+    source = build.source_of("06_multi_head_attention")
+    reached, left = set(), [source]
+    while left:
+        for name in freshness._imported(left.pop(), build.ROOT):
+            path = freshness._path(name, build.ROOT)
+            if path and path not in reached:
+                reached.add(path)
+                left.append(path)
+    assert build.ROOT / "helpers" / "transformer" / "attention.py" in reached
+    assert build.ROOT / "helpers" / "exercises" / "checking.py" in reached
+
+
+def test_a_notebook_built_with_other_modules_is_run_again(lesson, tmp_path, monkeypatch, capsys):
+    ran, cell = [], build.set_up_cell()
+    monkeypatch.setattr(build, "set_up_cell", lambda: cell)
+    monkeypatch.setattr(build, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(build, "execute", ran.append)
+    monkeypatch.setattr(build, "modules_mark", lambda source: "today's")
+    build.build(lesson)
+    build.build(lesson)
+    assert len(ran) == 1
+    monkeypatch.setattr(build, "modules_mark", lambda source: "tomorrow's")
+    build.build(lesson)
+    assert len(ran) == 2
+    assert "unchanged" in capsys.readouterr().out

@@ -1,0 +1,75 @@
+"""Which modules of ours a lesson runs; when one changes, its notebook is built again."""
+
+import ast
+import functools
+from pathlib import Path
+
+from helpers.machine.fingerprints import fingerprint
+
+ROOT = Path(__file__).resolve().parent.parent
+SET_UP = "helpers.notebook"  # what every lesson's first cell imports
+
+
+def modules_mark(source, root=ROOT):
+    """Make a mark of all our code that a lesson runs or shows.
+
+    Of what the lesson imports, and of its own exercises and questions, every letter counts,
+    because a lesson may show it. Of what these import in turn, only what Python runs counts, so
+    that a comment or a docstring deep below leaves the notebooks alone.
+
+    Parameters
+    ----------
+    source : Path
+        A lesson's ``lesson.py``.
+    root : Path, default=the project's folder
+
+    Returns
+    -------
+    mark : str
+    """
+    own = sorted(path for path in source.parent.glob("*.py") if path != source)
+    named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))
+    shown = sorted({path for name in named if (path := _path(name, root))})
+    reached, left = set(shown), list(shown)
+    while left:
+        found = {_path(name, root) for name in _imported(left.pop(), root)} - reached - {None}
+        reached |= found
+        left += found
+    parts = [path.read_text(encoding="utf-8") for path in (*own, *shown)]
+    return fingerprint("\n".join([*parts, *(_code(path) for path in sorted(reached - set(shown)))]))
+
+
+def _path(name, root):
+    """Find the file of a module of ours, or None."""
+    place = root.joinpath(*name.split("."))
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.exists():
+            return path
+    return None
+
+
+@functools.cache
+def _imported(path, root):
+    """Name the modules that a file imports, wherever in it; ours and others'."""
+    package = path.parent.relative_to(root).parts if path.is_relative_to(root) else ()
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            home = ".".join([*above, *filter(None, [node.module])])
+            names |= {home, *(f"{home}.{alias.name}" for alias in node.names)}
+    return names
+
+
+@functools.cache
+def _code(path):
+    """Write down what a file does, without comments and docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:]
+    return ast.dump(tree)
