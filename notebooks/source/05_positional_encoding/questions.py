@@ -172,47 +172,46 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
-        "which_is_more_alike",
-        "Which vector is more similar to *dog* at position 300, measured by the cosine?",
+        "is_it_position_seven",
+        "For which encodings does one dot product and one threshold answer *is p = 7?* rightly at all 64 positions?",
         options={
-            "word": (
-                "*dog* at position 3: it's the same word",
-                "The word's own entries are of size 1, and the position adds 300 to each of them. There isn't much left of *dog*.",
+            "alone": (
+                "for one-hot vectors only",
+                "They have a column just for 7, but that isn't the only way.",
             ),
-            "place": (
-                "*cat* at position 300: it's the same position",
-                "Yes: with 300 added to every entry, any two words look nearly the same.",
+            "two": (
+                "for one-hot vectors and sinusoids",
+                "One has a column for 7, the other a row that is most similar to itself.",
+            ),
+            "all": (
+                "for all three encodings",
+                "The largest and the smallest of the fractions can be singled out, but not those between them.",
             ),
         },
-    ),
-    Prediction(
-        "third_entry_by_hand",
-        "What is the third entry of the row for position 3, to three decimals?",
-        low=-1,
-        high=1,
-        close=0.02,
-        explain="The second pair has the frequency 10000^(−2/4) = 0.01, so the third entry is sin(3 · 0.01) = 0.030.",
-        too_high="Which frequency does the second pair have?",
-        too_low="Which frequency does the second pair have?",
+        explain="A multiple of p/T only rises or only falls, so it crosses a threshold once. All rows of the sinusoids have the same length, and each has its largest dot product with itself.",
+        ask_why=True,
+        recall="fast_and_slow_columns",
     ),
     Prediction(
         "dot_product_of_positions",
         "Take the dot product of the rows for positions *p* and *p*′. What does it depend on?",
         options={
-            "both": (
-                "on both positions: early ones give different values from late ones",
-                "Each row does depend on its position. But both hands of the clock turn by the same angle when you move on, so the angle *between* them stays the same, wherever you start.",
-            ),
             "distance": (
-                "only on how far apart they are",
-                "Yes: the angle between two hands of a clock doesn't change when both turn by the same amount.",
+                "on how far apart the two are",
+                "You might still ask whether it can tell which of the two comes first.",
+            ),
+            "both": (
+                "on where each of the two stands",
+                "Each row does depend on its position. But moving both on by the same number of steps changes nothing.",
             ),
             "neither": (
-                "on nothing: rows of different positions are orthogonal",
-                "The rows are all different, but far from orthogonal: the slow columns are nearly the same for all 64 positions.",
+                "on nothing, it is always near zero",
+                "The slow columns are nearly the same for all 64 positions, so the rows are far from orthogonal.",
             ),
         },
+        explain="Each pair of columns is a clock hand, and the angle between two hands doesn't change when both turn by the same amount.",
         ask_why=True,
+        recall="why_sine_and_cosine",
     ),
     Prediction(
         "reading_the_position_back",
@@ -222,35 +221,27 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.08,
-        too_low="Random vectors in 512 dimensions are almost at right angles, so most of the position is still there.",
-        too_high="The vectors are only almost at right angles, so the 600 words blur the difference between neighbouring positions.",
-    ),
-    Prediction(
-        "reverse_with_positions",
-        "With the table added to the embeddings, how often does the same model now name the right letter?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.03,
-        explain="Knowing the position was all that the model lacked.",
+        explain="Random directions in 512 dimensions are almost at right angles: most of the position can still be read, and the 600 words blur the difference between neighbours a little.",
+        too_low="Vectors aren't numbers: what is added can often be taken apart again.",
+        too_high="The right angles are only almost right.",
     ),
     Prediction(
         "rotary_scores",
         "Query at 10 and key at 7, query at 40 and key at 37, query at 7 and key at 10. Which of the three scores are equal?",
         options={
-            "first": (
-                "the first two",
-                "Yes: in both, the key comes 3 positions before the query.",
-            ),
             "both": (
-                "all three, because the distance is always 3",
-                "The distance is always 3, but in the last case the key comes *after* the query, and a rotation the other way gives a different score.",
+                "all three of them",
+                "The distance is always 3, but in the last case the key comes *after* the query.",
             ),
             "neither": (
-                "none of them, because each vector is turned by a different angle",
-                "It's true that each is turned by a different angle, but only the *difference* of the two angles enters a dot product.",
+                "none of the three",
+                "Each vector is turned by another angle, but only the *difference* of two angles enters a dot product.",
+            ),
+            "first": (
+                "the first and second",
+                "In both, the key comes 3 positions before the query.",
             ),
         },
+        explain="A rotation by the difference of the positions is left over, and the other way round it's another rotation.",
     ),
 ]
