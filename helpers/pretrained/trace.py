@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.transformer.attention import masked_softmax
+from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.transformer.layers import inference
 from helpers.transformer.masks import causal_mask
 
@@ -249,8 +249,7 @@ def _attention(kind, x, residual, attention, memory=None, mask=None):
         key, value = attention.project_key_value(source, source)
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
         allowed = torch.ones_like(scores[0, 0], dtype=torch.bool) if mask is None else mask
-        weights = masked_softmax(scores, allowed)
-        context = weights @ value
+        context, weights = scaled_dot_product_attention(query, key, value, allowed)
         found = attention.out_proj(attention.merge_heads(context))
         heads = Heads(query, key, value, scores, allowed, weights, context)
         kept.update(read=read, found=found, heads=heads)
