@@ -435,8 +435,8 @@ assert all(len(set(text.split())) > 1 for text in ours.translate([p.source for p
 # | sentiment | *the film was really silly . verdict :* | *bad* |
 # | a chat | your question | the answer, one token at a time |
 #
-# *Going deeper* trains one tiny network on the missing words and the sentiment together. BERT grew out of the fourth row,
-# GPT out of the last.
+# *Going deeper* trains one tiny network on the missing words and the sentiment together. BERT was trained on the fourth row,
+# GPT on plain text, one next token after the other.
 #
 # ## 4. Three problems of recurrent networks
 #
