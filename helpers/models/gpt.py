@@ -12,9 +12,13 @@ import torch
 from torch import nn
 
 from helpers.models.modern import RMSNorm, SwiGLU
-from helpers.transformer.attention import MultiHeadAttention, recorded_weights
+from helpers.transformer.attention import (
+    MultiHeadAttention,
+    recorded_weights,
+    scaled_dot_product_attention,
+)
 from helpers.transformer.cache import KeyValueCache
-from helpers.transformer.fast import rotated
+from helpers.transformer.fast import grouped_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.positions import LearnedPositions
@@ -122,17 +126,22 @@ class CausalSelfAttention(MultiHeadAttention):
             for linear in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
                 linear.bias = None
 
-    def project(self, query, key, value, cache=None):
-        """Project, rotate and cache the heads; each group of queries gets its keys and values."""
+    def forward(self, query, key, value, mask=None, need_weights=False, cache=None):
+        """Attend within one sequence; arguments and results as in `MultiHeadAttention.forward`."""
         if cache is None:
             q, (k, v) = self.project_query(query), self.project_key_value(key, value)
         else:
             heads, n = cache.project_together(self, query), self.n_kv_heads
-            qk = rotated(heads[:, :-n], cache.length) if self.rotary else heads[:, :-n]
-            q, (k, v) = qk[:, :-n], cache.append(qk[:, -n:], heads[:, -n:])
-        if self.n_kv_heads != self.n_heads:
+            qk, v = heads[:, :-n], heads[:, -n:]
+            qk = rotated(qk, cache.length, self.base) if self.rotary else qk
+            q, k = qk[:, :-n], qk[:, -n:]
+            k, v = cache.append(k, v)  # the cache holds only n_kv_heads of them
+        if need_weights:
             k, v = (x.repeat_interleave(self.n_heads // self.n_kv_heads, 1) for x in (k, v))
-        return q, k, v
+            context, weights = scaled_dot_product_attention(q, k, v, mask)
+        else:
+            context, weights = grouped_attention(q, k, v, mask), None
+        return self.out_proj(self.merge_heads(context)), weights
 
     def project_query(self, query):
         """Apply W_Q and the rotation, (B, T, D) -> (B, H, T, K)."""

@@ -285,7 +285,11 @@ class MultiHeadAttention(nn.Module):
         output : Tensor of shape (B, T, D)
         weights : Tensor of shape (B, H, T, S), or None
         """
-        q, k, v = self.project(query, key, value, cache)
+        q = self.project_query(query)
+        if cache is None:
+            k, v = self.project_key_value(key, value)
+        else:
+            k, v = cache.project(self, key, value)
         dropout = self.dropout if self.training else 0.0
         if need_weights:
             context, weights = scaled_dot_product_attention(q, k, v, mask)
@@ -294,12 +298,6 @@ class MultiHeadAttention(nn.Module):
         else:
             context, weights = fused_attention(q, k, v, mask, dropout), None
         return self.out_proj(self.merge_heads(context)), weights
-
-    def project(self, query, key, value, cache=None):
-        """Project and split into heads, to (B, H, T, K) and twice (B, H, S, K)."""
-        if cache is None:
-            return self.project_query(query), *self.project_key_value(key, value)
-        return self.project_query(query), *cache.project(self, key, value)
 
     def project_query(self, query):
         """Apply W_Q, (B, T, D) -> (B, H, T, K)."""
