@@ -22,6 +22,7 @@ from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.text.tokenization import BOS
 from helpers.transformer.transformer import Transformer, TransformerConfig
+from helpers.widgets import map_data
 from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
 from helpers.widgets.map_picture import picture
 from helpers.widgets.map_places import HERE
@@ -245,13 +246,13 @@ def test_the_browser_computes_the_models_own_attention(which, request):
             assert numpy.allclose(context, heads.context[h].ravel(), atol=0.02)
 
 
-def test_twelve_tokens_stay_under_700_kb_in_the_notebook(trace):
+def test_twelve_tokens_stay_under_720_kb_in_the_notebook(trace):
     assert len(trace.encoder.tokens) == 12
     view = model_map(trace, tour="00")
     state = len(json.dumps(embed.dependency_state([view], drop_defaults=False)))
     output = len(json.dumps(view._repr_mimebundle_()))
     assert len(view._data) < state  # the numbers are in it
-    assert state + output <= 700_000
+    assert state + output <= 720_000  # 20 of them are the weights that the model computed
 
 
 # ---- state, words, errors --------------------------------------------------------------------
@@ -509,3 +510,17 @@ def test_a_toy_transformer_is_traced_with_both_its_vocabularies():
     assert found.encoder.tokens[:3] == ["le", "chat", "noir"]
     assert found.written[:3] == ["the", "black", "cat"]
     assert model_map(found, tour="07")._problem == ""
+
+
+def test_any_mask_and_the_models_own_weights_are_sent(trace):
+    part = next(part for part in trace.decoder.layers[0] if part.heads)
+    n = len(trace.decoder.tokens)
+    window = torch.ones(n, n).tril().bool() & torch.ones(n, n).triu(-2).bool()
+    heads = dataclasses.replace(part.heads, mask=window, weights=part.heads.weights * 0.5)
+    packer = map_data.Packer()
+    sent = map_data._sublayer(dataclasses.replace(part, heads=heads), packer)
+    assert sent["mask"][3] == "0111" + "0" * (n - 4)
+    assert sent["weights"]["shape"] == list(part.heads.weights.shape)
+    assert map_data._sublayer(part, packer)["mask"] == "causal"
+    across = next(one for one in trace.decoder.layers[0] if one.kind == "cross-attention")
+    assert map_data._sublayer(across, packer)["mask"] == "all"

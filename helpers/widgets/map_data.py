@@ -211,9 +211,19 @@ def _sublayer(part, packer):
     described = {"kind": part.kind}
     described |= {name: _strip(getattr(part, name), packer) for name in ("read", "found", "after")}
     if part.heads:
-        heads = {name: packer.add(getattr(part.heads, name)) for name in ("query", "key", "value")}
-        return described | heads | {"causal": not bool(part.heads.mask.all())}
+        names = ("query", "key", "value", "weights")
+        heads = {name: packer.add(getattr(part.heads, name)) for name in names}
+        return described | heads | {"mask": _mask(part.heads.mask)}
     return described | {"hidden": _strip(part.hidden, packer, WIDE_STRIP)}
+
+
+def _mask(mask):
+    """Describe who may attend to whom: "all", "causal", or a row of 0 and 1 per query."""
+    if mask.all():
+        return "all"
+    if torch.equal(mask, torch.ones_like(mask).tril()):
+        return "causal"
+    return ["".join("01"[allowed] for allowed in row) for row in mask.tolist()]
 
 
 def _candidates(found, words=True):

@@ -283,7 +283,7 @@ def _palette(*stops):
 
 WEIGHTS = _palette("#f3f8fd", "#1f6fb2", "#08306b")
 GREYS = _palette("#101418", "#ffffff")
-SIGNED = _palette("#0d3b86", "#f4f5f7", "#e2631a")
+SIGNED = _palette("#e2631a", "#f4f5f7", "#0d3b86")
 
 
 def _image(levels, palette, x, y, width, height):

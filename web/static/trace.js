@@ -67,7 +67,9 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     for (const name of ["read", "found", "after"]) made[name] = strip(part[name]);
     if (part.hidden) return { ...made, hidden: strip(part.hidden, model.config.d_ff, WIDE_STRIP) };
     for (const name of ["query", "key", "value"]) made[name] = perHead(part[name]);
-    return { ...made, causal: part.causal && part.query.length > width };
+    const [queries, keys] = [part.query.length / width, part.key.length / width];
+    made.weights = packer.add(part.weights, [heads, queries, keys]);
+    return { ...made, mask: part.causal && queries > 1 ? "causal" : "all" };
   };
   const stack = (one) => {
     const made = { tokens: labels(one.tokens), layers: one.layers.map((layer) => layer.map(sublayer)) };

@@ -4,7 +4,10 @@
 import { make } from "./page.js";
 import { logToShare, shareToLog } from "./scales.js";
 
+// Every widget loads this module anew, so a count alone would give two of them the same ids.
+const mark = Math.random().toString(36).slice(2, 9);
 let made = 0;
+const freshId = () => `ex-${mark}-${made++}`;
 
 export function control(explorer, one) {
   return { slider, choice, switch: tick, words, button }[one.kind](explorer, one);
@@ -15,7 +18,7 @@ function row(one, ...parts) {
 }
 
 function slider(explorer, one) {
-  const id = `ex-${made++}`;
+  const id = freshId();
   const input = make("input", { type: "range", id });
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
@@ -38,7 +41,7 @@ function slider(explorer, one) {
 }
 
 function choice(explorer, one) {
-  const id = `ex-${made++}`;
+  const id = freshId();
   const options = one.options.map(([words], i) => make("option", { value: i }, words));
   const select = make("select", { id }, ...options);
   select.addEventListener("change", () => explorer.ask({ set: { [one.trait]: one.options[select.selectedIndex][1] } }));
@@ -67,7 +70,7 @@ function tick(explorer, one) {
 }
 
 function words(explorer, one) {
-  const id = `ex-${made++}`;
+  const id = freshId();
   const input = make("input", { type: "text", id, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-note` });
   const note = make("div", { class: "ex-note", id: `${id}-note`, role: "alert" });
   const known = one.known ? make("details", { class: "ex-known" }, make("summary", {}, "Known words"), make("div", {}, one.known.join(" · "))) : null;

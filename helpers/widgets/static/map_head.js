@@ -50,7 +50,7 @@ export function headScene(where, place, width, room) {
   const { top2, head2 } = g;
   const end = top + tall + 24;
   const end2 = top2 + tall + 24;
-  const dots = `Every query meets every key in a dot product, divided by √${head.q.cols}${head.causal ? ". Later tokens are masked out" : ""}.`;
+  const dots = `Every query meets every key in a dot product, divided by √${head.q.cols}${head.causal ? ". Later tokens are masked out" : head.masked ? ". Some are masked out" : ""}.`;
   scene.beat("Each token’s vector is multiplied by W_Q. The result is its query.", [0, top - 30, x1 - 14, tall + 54]);
   scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [x1 - 24, 0, broad + 36, g.head + g.up + 2]);
   scene.beat(dots, [x1 - 14, g.head + g.up + 2, broad + 28, end - g.head - g.up - 2]);
@@ -101,11 +101,10 @@ function scores(scene, head, x, y, g, queries, keys) {
   const { cell, high } = g;
   scene.paint((p) => {
     p.matrix(one, x, y, one.cols * cell, one.rows * high);
-    if (head.causal) {
-      for (let r = 0; r < one.rows; r++) {
-        if (r + 1 >= one.cols) continue;
-        const [left, top, w] = [x + (r + 1) * cell, y + r * high, (one.cols - r - 1) * cell];
-        p.box(left, top, w, high, { fill: p.theme.masked, radius: 0 });
+    if (!head.masked) return;
+    for (let r = 0; r < one.rows; r++) {
+      for (let c = 0; c < one.cols; c++) {
+        if (!head.allowed(r, c)) p.box(x + c * cell, y + r * high, cell, high, { fill: p.theme.masked, radius: 0 });
       }
     }
   });
@@ -150,7 +149,7 @@ function headLabels(scene, where, g, queries, keys) {
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const under = [
-    [left + wide / 2, top, "queries", wide + 20], [x1 + broad / 2, top, head.causal ? "scores, later tokens masked" : "scores", broad],
+    [left + wide / 2, top, "queries", wide + 20], [x1 + broad / 2, top, head.causal ? "scores, later tokens masked" : head.masked ? "scores, some masked" : "scores", broad],
     [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20], [x3 + wide / 2, top2, "mixture", wide + 20],
   ];
   for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
@@ -199,7 +198,7 @@ const markValue = (p, { x3, head2, up, rows }, key, wide) => p.box(x3 - 1, head2
 
 const tellScore = (head, queries, keys) => (one, row, col) => {
   const pair = `“${queries[row]}” to “${keys[col]}”`;
-  if (!head.allowed(row, col)) return [pair, "masked out: a later token", "score −∞, weight 0"];
+  if (!head.allowed(row, col)) return [pair, head.causal ? "masked out: a later token" : "masked out", "score −∞, weight 0"];
   const [dot, score, weight] = [head.dots, head.scores, head.weights].map((each) => valueAt(each, row, col));
   return [pair, `q · k = ${number(dot)}`, `÷ √${head.q.cols} = ${number(score)}`, `softmax: weight ${number(weight, 3)}`, "click to see every product"];
 };

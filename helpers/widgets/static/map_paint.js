@@ -5,12 +5,12 @@ import { FONT, shorten, textWidth } from "./text.js";
 
 const MORE = {
   light: {
-    signed: twoSided("#0d3b86", "#f4f5f7", "#e2631a"),
+    signed: twoSided("#e2631a", "#f4f5f7", "#0d3b86"),
     value: "#1b7a55", lane: "#c9d2dc", box: "#f5f8fb", edge: "#c3cedb", tint: "#e9f1fa", warm: "#fbf1e6",
     good: "#1b7a55", veil: "rgba(255,255,255,0.76)", masked: "#e4e8ed", hatch: "#b9c2cc", flow: "#1f6fb2",
   },
   dark: {
-    signed: twoSided("#5fa8ff", "#202a35", "#ffa24d"),
+    signed: twoSided("#ffa24d", "#202a35", "#5fa8ff"),
     value: "#5fd0a0", lane: "#3a4856", box: "#18212b", edge: "#3d4c5b", tint: "#1a2a3a", warm: "#2c241b",
     good: "#5fd0a0", veil: "rgba(18,24,31,0.72)", masked: "#232c36", hatch: "#465462", flow: "#6db3f2",
   },

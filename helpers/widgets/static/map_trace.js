@@ -49,11 +49,11 @@ export function readTrace(described, view) {
     return Array.from({ length: heads }, (_, h) => matrix(all.subarray(h * size, (h + 1) * size), rows, cols));
   };
   const sublayer = (part) => {
-    const read = { kind: part.kind, causal: part.causal };
+    const read = { kind: part.kind, causal: part.mask === "causal" };
     for (const name of ["read", "found", "after"]) read[name] = strip(part[name]);
     if (!part.query) return { ...read, hidden: strip(part.hidden) };
-    const [query, key, value] = ["query", "key", "value"].map((name) => perHead(part[name]));
-    return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], part.causal)) };
+    const [query, key, value, weights] = ["query", "key", "value", "weights"].map((name) => perHead(part[name]));
+    return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], weights[h], part.mask)) };
   };
   const stack = (one, name) => {
     if (!one) return null;
@@ -106,35 +106,26 @@ function readRecurrent(described, codes) {
   return read;
 }
 
-// One head. Scores, weights and mixture are computed here from q, k and v, when they are wanted.
+// One head. Its weights and its mask are the model's own; scores and mixture are worked out here from
+// q, k and v, when they are wanted.
 class Head {
-  constructor(q, k, v, causal) {
-    Object.assign(this, { q, k, v, causal, root: Math.sqrt(q.cols) });
+  constructor(q, k, v, weights, mask) {
+    Object.assign(this, { q, k, v, mask, causal: mask === "causal", root: Math.sqrt(q.cols) });
+    // Four times an even share fills the ramp, or the largest weight if that is more.
+    const most = weights.data.reduce((a, b) => Math.max(a, b), Math.min(1, 4 / weights.cols));
+    this.weights = { ...weights, most, weights: true };
+  }
+  get masked() {
+    return this.mask !== "all";
   }
   allowed(query, key) {
-    return !this.causal || key <= query;
+    return this.causal ? key <= query : !this.masked || this.mask[query][key] === "1";
   }
   get dots() {
     return (this._dots ||= this.worked(this.q.rows, this.k.rows, (t, s) => dot(rowOf(this.q, t), rowOf(this.k, s))));
   }
   get scores() {
     return (this._scores ||= this.worked(this.q.rows, this.k.rows, (t, s) => valueAt(this.dots, t, s) / this.root));
-  }
-  get weights() {
-    if (this._weights) return this._weights;
-    const { rows, cols } = this.scores;
-    const found = new Float32Array(rows * cols);
-    for (let t = 0; t < rows; t++) {
-      const seen = Array.from({ length: cols }, (_, s) => (this.allowed(t, s) ? valueAt(this.scores, t, s) : -Infinity));
-      const most = Math.max(...seen);
-      const powers = seen.map((score) => Math.exp(score - most));
-      const sum = powers.reduce((a, b) => a + b, 0);
-      powers.forEach((power, s) => (found[t * cols + s] = power / sum));
-    }
-    const even = Math.min(1, 4 / cols);
-    let largest = even;
-    for (const w of found) if (w > largest) largest = w;
-    return (this._weights = { ...matrix(found, rows, cols), most: largest, weights: true });
   }
   get context() {
     const { v } = this;
