@@ -6,7 +6,8 @@
 #
 # To see what becomes of a sentence on the way up, we split every vector in two. One part is the average over
 # the sentence, which all of its words share. The rest is the word's **own** part, and at the start it makes up
-# about 95% of the vector's length. Attention mixes words, which must shrink that share. How fast?
+# about 95% of the vector's length. Attention mixes words, so that
+# share has to shrink. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -117,8 +118,8 @@ display(
     )
 )
 notebook.tell(
-    """After two layers a twentieth of each vector is the word's own. After four, only rounding errors are: ten
-    words have become ten copies of one vector, and no later layer can tell them apart. Dong et al. (2021)
+    """After two layers a twentieth of each vector is the word's own. After four, nothing is left of it but
+    rounding errors. Ten words have become ten copies of one vector, and no later layer can tell them apart. Dong et al. (2021)
     prove that attention on its own loses the differences this fast."""
 )
 
@@ -137,8 +138,8 @@ notebook.picture("whole_architecture")
 #
 # $$x + \mathrm{Sublayer}(x)$$
 #
-# and $x$ itself takes the road around the sublayer, drawn in blue. The road is called a **residual path** or
-# *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that a word's vector already
+# so that $x$ itself goes around the sublayer, along the blue lines of the picture. This is called a **residual path**
+# or *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that a word's vector already
 # contained, because all it computes is what to *add*.
 #
 # Put such a path around each of the twelve attention layers, and the words stay different for far longer. But
@@ -191,10 +192,11 @@ notebook.tell(
 # %% [markdown]
 # ## 2. How do we keep the size in check?
 #
-# **Layer normalisation** brings every vector back to one size before a sublayer reads it (Ba et al. 2016). It
+# No output layer can make sense of numbers in the thousands. **Layer normalisation** brings every vector back to one
+# size before a sublayer reads it (Ba et al. 2016). It
 # takes *one* word's vector, subtracts the mean of its entries and divides by their standard deviation. The
 # entries then have mean 0 and a typical size of 1, however large they came in. Two learned vectors, a *gain*
-# and a *bias*, finally move each entry to the scale and centre that suit the next sublayer:
+# and a *bias*, then move each entry to the scale and centre that suit the next sublayer:
 #
 # $$\mathrm{LayerNorm}(x) = \text{gain} \cdot \frac{x - \text{mean}}{\sqrt{\text{variance} + \varepsilon}} + \text{bias}$$
 #
@@ -220,7 +222,7 @@ exercises.check("layer_norm", layer_norm)
 # %% [markdown]
 # Where should the norm go? The paper puts it on the sum, an order that's called **post-norm**. Most models
 # since then, our translator among them, normalise only what the sublayer reads. In this **pre-norm** order
-# nothing ever touches the road itself, and $x$ runs from the bottom of the stack to the top.
+# nothing ever touches the path itself, and $x$ runs from the bottom of the stack to the top.
 
 # %% tags=["hide-input"]
 notebook.picture("residual_and_norm")
@@ -287,8 +289,8 @@ exercises.check("feed_forward", feed_forward)
 # %% [markdown]
 # ### A layer of your own
 #
-# Two paths, two norms, attention and a feed-forward network: that's an encoder layer, and every part of it is
-# written. Let's put your three functions together and give them the trained weights of our translator.
+# Two paths, two norms, attention and a feed-forward network: that's an encoder layer. You wrote the attention in
+# lesson 06 and the rest today. Let's put your three functions together and give them the trained weights of our translator.
 
 # %%
 norm, residual, think = map(exercises.mine, ("layer_norm", "residual_pre_norm", "feed_forward"))
@@ -336,7 +338,7 @@ print(exercises.whose("layer_norm", "residual_pre_norm", "feed_forward", did="tr
 assert apart < 1e-4 and translate_from(memory) == translator.translate(CAPTIONS[0][0])
 
 # %% [markdown]
-# Now break it. From every layer of this trained encoder we take one thing away and leave all else as it is.
+# Now break it. From every layer of this trained encoder we take one thing away and leave everything else alone.
 
 # %%
 exercises.predict("what_it_survives")
@@ -399,7 +401,7 @@ notebook.tell(
 # weights of its own. No formula gives $N$ and $d_{model}$. They are **hyperparameters**, which people choose by
 # trying.
 #
-# Does depth need the norms? Here's a small translator of our toy corpus, with four layers on each side. We take
+# Does a deep stack need its norms? Here's a small translator of our toy corpus, with four layers on each side. We take
 # every norm out, change nothing else, and train both versions for 48 steps, each with three seeds.
 
 # %%
@@ -535,7 +537,7 @@ if complete(histories, 9):
 notebook.tell(
     """Every careful run ends below every run with norms. What depth needs is a sensible size to start from, and a
     norm is one way of having it. Zhang et al. (2019) trained residual networks of 10,000 layers without a
-    single norm, by nothing but their start.
+    single norm, with nothing but a careful start.
 
     Why, then, does nearly every model have norms? Because they forgive. At twenty times this learning rate all
     of our models with norms still learn, and none of the careful ones does. *Going deeper* runs both."""
@@ -599,8 +601,8 @@ model_map(
 # <details><summary>Fine print</summary>
 #
 # - The words of the opening are random, and its layers untrained. Trained layers mix less evenly.
-# - What the encoder survives was measured on eight captions and one trained model. On more captions, an encoder
-#   without its feed-forward networks would show some loss.
+# - What the encoder survives was measured on one trained model and eight captions, which are too few to show a small
+#   loss.
 # - Section 4 trains for 48 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
 #   depth, not that a careful start is better in general.
 # - The paper's two matrices are two thirds of an *encoder layer*. *Practice* counts the whole model.
@@ -620,6 +622,9 @@ model_map(
 # $$\text{post-norm: } \mathrm{LN}(x + f(x)) \qquad \text{pre-norm: } x + f(\mathrm{LN}(x))$$
 #
 # The decoder returns one vector per position. **Lesson 08** turns these vectors into words.
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # # Practice

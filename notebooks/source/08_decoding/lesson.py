@@ -106,8 +106,8 @@ assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34
 
 # %% [markdown]
 # Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. The
-# logarithms of those are **log-probabilities**, and they are never positive. All three agree on the winner, which
-# is why nobody notices a mix-up as long as only the winner is looked at.
+# logarithms of those are **log-probabilities**, and they are never positive. All three agree on the winner, which means
+# that you won't notice a mix-up if you only look at the winner.
 #
 # Taking the winner is called **greedy decoding**: take the likeliest token, append it, ask again, and stop at
 # `<eos>`.
@@ -181,7 +181,7 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# It makes one mistake on both sides. In training, *train* raises the loss at its own position, and the next
+# It makes the same mistake on both sides. In training, *train* raises the loss at its own position, and the next
 # prediction starts from the truth again. In writing, *train* becomes part of the prefix, and whatever follows has
 # to live with it. This time the model is lucky and goes on with *station*.
 #
@@ -219,7 +219,7 @@ print(f"{len(english)} passes against one: the largest difference of two logits 
 assert len(english) == 12
 torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
 notebook.tell(
-    """This is what lets a Transformer learn from all positions at once. Writing can't profit from it, because there
+    """This is what lets a Transformer learn from all positions at once. Writing gains nothing from it, because there
     the next input doesn't exist until it has been chosen, and twelve tokens still take twelve passes."""
 )
 
@@ -322,7 +322,7 @@ assert 0.2 < loss < 1
 # %% [markdown]
 # ## 3. Can we take back a choice?
 #
-# Greedy decoding never does. If the second-best first token leads to a likelier sentence, greedy won't find it.
+# Greedy decoding can't. If the second-best first token leads to a likelier sentence, greedy won't find it.
 # Here's a model small enough for a pencil. It writes A, B and `<eos>`, and the probabilities of its next token
 # depend on what's been written so far:
 #
@@ -476,7 +476,7 @@ assert 35 < share < 62 and ordered[:, 0].median() >= 0.9
 assert 0.045 < 1 - ordered[:, :20].sum(-1).mean() < 0.065
 assert 9 < sum(map(len, own)) / 20 < 15
 notebook.tell(
-    """About half of them. A single draw lands outside the best twenty only about one time in twenty, but a caption
+    """About half of them contain one. A single draw lands outside the best twenty only about one time in twenty, but a caption
     is a dozen draws. Not every rare token is wrong. Yet one strange token is enough, because the rest of the
     sentence has to live with it."""
 )
@@ -526,7 +526,7 @@ print(exercises.whose("top_k_filter", did="filtered"))
 
 # %% [markdown]
 # Top-k keeps $k$ tokens whether the model is sure or not. How many top-p keeps depends on how the probability is
-# spread. *Practice* has it as an exercise, with a surprise, and as a dial.
+# spread. *Practice* has the filter, a dial to turn, and one surprise.
 
 # %% [markdown]
 # ## 5. Isn't one pass per token terribly slow?
@@ -584,8 +584,8 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # <details><summary>Fine print</summary>
 #
 # - The dice were thrown with two seeds per model.
-# - Half of the captions with a rare token is a property of our translator. Lesson 09 shows one reason why it spreads
-#   some probability over everything: label smoothing.
+# - That half of the captions contain a rare token is a property of our translator. Lesson 09 has one reason why it
+#   spreads some probability over everything, label smoothing.
 # - The cache's factor depends on the machine, and on how many sentences are written at once.
 #
 # </details>
@@ -605,6 +605,9 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
 #
 # Our translator came with trained weights. In **lesson 09** you'll train a model yourself.
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # # Practice

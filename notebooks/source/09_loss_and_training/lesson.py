@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Loss and training
 #
-# Here's a training run that looks splendid. We took a small, fresh Transformer, trained it for 20 steps on
-# French–English sentences and tested it on 200 that it hadn't seen. Within seconds its loss fell from 3.6 to 1.8,
+# Here's a training run that looks splendid. We took a small, untrained Transformer, gave it 20 steps on French–English
+# sentences and tested it on 200 that it hadn't seen. Within seconds its loss fell from 3.6 to 1.8,
 # and at two out of three positions the likeliest token was the right one.
 #
 # Then we asked it for a translation, and it wrote *the the the the*. Twenty steps are too little training, and
@@ -350,8 +350,8 @@ assert abs(F.cross_entropy(perfect, torch.tensor([7])) - (math.log(4000) - 1)) <
 #
 # How much harm did the wrong loss do to our model? Let's train it twice for 30 steps, with equal initial weights
 # and equal batches, once on the loss that counts padding and once on yours. The steps are made by **Adam** (Kingma
-# and Ba 2015). Like every optimiser it moves each weight against its gradient. Its own idea is to divide the
-# gradient by a running estimate of its size. How far it moves is set by the **learning rate**.
+# and Ba 2015). Like other optimisers it moves the weights against their gradients. Its own idea is to divide the
+# gradient by a running estimate of its size. How far it moves them is set by the **learning rate**.
 
 # %%
 exercises.predict("harm_of_counting_padding")
@@ -387,7 +387,7 @@ print(exercises.whose("cross_entropy", did="trained"))
 assert abs(gap) < 0.15
 assert max(v for n, v in shown if n == "counted") < 0.75 * means["counted"]
 notebook.tell(
-    """The *model* took almost no harm. By step 20 it predicted all padding with confidence, and confident right
+    """The *model* was hardly harmed. By step 20 it predicted all padding with confidence, and confident right
     predictions have almost no gradient. What's left comes from the real words, only divided by a larger number,
     and Adam rescales gradients anyway. The harm was done to the *report*. It says about half of the true loss,
     and two runs whose batches are padded differently can't be compared at all."""
@@ -399,7 +399,7 @@ notebook.tell(
 #
 # ## 4. What does one training step do?
 #
-# We have the model, the shifted target of lesson 08, the loss and an optimiser. Four lines make a step of them:
+# We have the model, the shifted target of lesson 08, the loss and an optimiser. One function makes a step of them:
 
 
 # %%
@@ -487,8 +487,8 @@ display(
 )
 notebook.tell(
     """At first everything looks fine. But each step follows the sum of *all* gradients so far, and most of those are
-    out of date. The weights overshoot, like a ball that rolls without friction. No error tells you. All there is
-    to see is a curve that doesn't settle."""
+    out of date. The weights overshoot, like a ball that rolls without friction. No error message appears,
+    only a curve that doesn't settle."""
 )
 
 # %%
@@ -501,8 +501,8 @@ exercises.quiz("order_of_training_step")
 #
 # **Label smoothing.** No finite logits give a probability of exactly 1, and a target of 1 drives the model to ever
 # more confidence. The paper takes a share of ε = 0.1 away from the right word and spreads it evenly over the
-# vocabulary. That keeps the model modest, but it also asks for a little probability on everything: that's one
-# source of the rare tokens in lesson 08.
+# vocabulary. That keeps the model modest, but it also asks for a little probability on everything. Our translator was
+# trained that way, which is probably one reason for lesson 08's rare tokens.
 
 # %% tags=["hide-input"]
 smooth = losses.smooth_targets(torch.tensor([4]), 6, 0.1)[0]
@@ -535,8 +535,8 @@ def warmup_rate(step, d_model, warmup_steps):
 exercises.check("warmup_rate", warmup_rate)
 
 # %% [markdown]
-# Does it matter? Here's your schedule at work on a small model of the paper's kind, with post-norm. The second run
-# leaves the rise away: it takes the highest rate from its very first step.
+# Does it matter? Here's your schedule at work on a small model of the paper's kind, with post-norm. The other
+# runs leave out the rise and take the highest rate from their very first step.
 
 # %%
 rate_at = exercises.mine("warmup_rate")
@@ -593,7 +593,7 @@ display(
 # that Adam's estimate of a gradient's size rests on only a few batches at first. Another is the large gradients in
 # the last layers of a fresh post-norm model, which lesson 07 measured in *Going deeper*.
 #
-# The map shows where the loss belongs: it's above everything else, and its gradient reaches every weight below.
+# The map shows where the loss belongs, on top of everything else. Its gradient reaches every weight below.
 
 # %%
 model_map(translator.trace("Un chien noir court dans la neige."), here="loss", tour="09")
@@ -625,6 +625,9 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 # $$L = -\frac{1}{N} \sum_{\text{real } t} \log p_t(\text{target}_t), \qquad N = \text{number of real tokens}$$
 #
 # You now have all the parts. In **lesson 10** they become a whole Transformer of your own, which you train.
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # # Practice
