@@ -551,8 +551,12 @@ def without_rise(step):
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-# Both schedules, three seeds each, 40 steps.
-schedules = {"with the rise": with_rise, "without it": without_rise}
+# Three schedules, three seeds each, 40 steps.
+schedules = {
+    "with the rise": with_rise,
+    "without it": without_rise,
+    "without it, at 0.3 of the rate": lambda step: 0.3 * without_rise(step),
+}
 logs = {
     name: [
         train_briefly(
@@ -564,7 +568,7 @@ logs = {
     for name, schedule in schedules.items()
 }  # fmt: skip
 _, axes = pyplot.subplots(figsize=(7.5, 3))
-for (name, of), colour in zip(logs.items(), (plots.BLUE, plots.ORANGE), strict=True):
+for (name, of), colour in zip(logs.items(), (plots.BLUE, plots.ORANGE, plots.GREEN), strict=True):
     for log in of:
         axes.plot(range(1, 41), log, color=colour, alpha=0.6)
     axes.annotate(name, (40, sum(log[-1] for log in of) / 3), (6, 0), textcoords="offset points",
@@ -578,20 +582,25 @@ ends = {name: [sum(log[-5:]) / 5 for log in of] for name, of in logs.items()}
 print({name: [round(end, 1) for end in of] for name, of in ends.items()})
 print(exercises.whose("warmup_rate", did="trained"))
 assert max(ends["with the rise"]) < 3.6 < 4 < min(ends["without it"])
+assert max(ends["without it, at 0.3 of the rate"]) < 3
 display(
     notebook.figure(
         axes,
-        alt="Loss against step for two learning-rate schedules, three seeds each. With the rise, the loss "
-        "falls well below the unigram entropy, a dashed line; without it, all three runs stay on that line.",
+        alt="Loss against step for three learning-rate schedules, three seeds each. With the rise, the loss "
+        "falls well below the unigram entropy, a dashed line. Without it all three runs stay on that line, "
+        "and at 0.3 of the rate they fall below it, lowest of all.",
         width=620,
     )
 )
 
 # %% [markdown]
-# Without the rise all three runs get stuck at the dashed line, the unigram entropy. They have learned which words
-# are frequent, and nothing else. Why the first large steps do such damage is still argued about. One explanation is
-# that Adam's estimate of a gradient's size rests on only a few batches at first. Another is the large gradients in
-# the last layers of a fresh post-norm model, which lesson 07 measured in *Going deeper*.
+# Without the rise, three runs get stuck at the dashed line. They have learned which words are frequent, and nothing
+# else. The rise makes so high a rate usable, but it isn't magic: at three tenths of the rate the model does without it,
+# and here it even ends lower.
+#
+# Why the first large steps do such damage is still argued about. One explanation is that Adam's estimate of a
+# gradient's size rests on only a few batches at first. Another is the large gradients in the last layers of a fresh
+# post-norm model, which lesson 07 measured in *Going deeper*.
 #
 # The map shows where the loss belongs, on top of everything else. Its gradient reaches every weight below.
 
@@ -605,8 +614,8 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 # - Adam hides part of the harm that counted padding does. With plain gradient descent, dividing by a larger number
 #   would act like a smaller learning rate.
 # - The tiny model of section 4 is never cleared with three seeds, and never settles with any of them.
-# - The warm-up of section 5 was tried on one small model at one high rate, the paper's formula for its width. At
-#   lower rates, and in pre-norm, the difference is smaller.
+# - The warm-up of section 5 was tried on one small model for 40 steps. Its high rate is the paper's formula for this
+#   width and 16 steps of warm-up.
 #
 # </details>
 #
