@@ -91,7 +91,7 @@ class Report:
         head = "Nothing found" if not n else f"{n} finding{'s' * (n > 1)}"
         told = [str(finding) for finding in self.findings]
         told += [f"not decided: {sentence}" for sentence in self.undecided]
-        return "\n".join([f"{head} ({self.seconds:.1f} s)", *told])
+        return "\n".join([head, *told])
 
     def _repr_html_(self):
         grids = [

@@ -10,8 +10,6 @@ import linecache
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-
 WARD = Path(__file__).with_name("ward.py")
 KINDS = {"Reader": "encoder", "Writer": "decoder", "Translator": "encoder-decoder"}
 
@@ -193,6 +191,8 @@ def admit(name, seed=0):
     options : dict
         The arguments with which `examine` is to be called.
     """
+    import torch  # here, so that questions about patients need no torch
+
     patient = PATIENTS[name]
     names = run_source(source_of(patient), f"{name.replace(' ', '_')}.py")
     torch.manual_seed(seed)

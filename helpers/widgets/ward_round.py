@@ -1,0 +1,103 @@
+"""The ward round: pick an ill Transformer, press a module, and see what its output depends on."""
+
+import functools
+
+import torch
+import traitlets
+
+from helpers.clinic import examine
+from helpers.models.patients import PATIENTS, admit
+from helpers.plots import BLUE, GREY, INK, ORANGE
+from helpers.widgets.explorer import Explorer
+from helpers.widgets.svg import PALE, Sheet
+
+SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
+MOVED = 1e-5  # relative to the largest output
+
+
+@functools.cache
+def chart(patient, side):
+    """Return what the modules' outputs depend on: a list of (path, matrix), and what is expected.
+
+    Parameters
+    ----------
+    patient : str
+        One of `PATIENTS`.
+    side : {"source", "target"}
+        Whose tokens are changed; the only one there is, if the model has but one.
+    """
+    model, options = admit(patient)
+    report = examine(model, **options)
+    side = side if side in report.dependence else next(iter(report.dependence))
+    paths = report.dependence[side]
+    keep = [p for p in paths if p.rpartition(".")[2] in SHOWN or p.rpartition(".")[2].isdigit()]
+    keep = [p for p in keep if p and not p.startswith("layers.1.feed") and "feed." not in p]
+    return [(path, paths[path]) for path in [*keep, ""]], report.expected[side], side
+
+
+class WardRound(Explorer):
+    """What each module of an ill Transformer depends on, beside what it may depend on.
+
+    Parameters
+    ----------
+    **state : traits
+        `patient`, a name from `helpers.models.patients`; `side`, "source" or "target": whose words
+        are changed; `module`, the number of the module in the list, from the input upwards.
+    """
+
+    patient = traitlets.Enum(list(PATIENTS), "heads").tag(state=True)
+    side = traitlets.Enum(["source", "target"], "source").tag(state=True)
+    module = traitlets.Int(0, min=0, max=20).tag(state=True)
+
+    def build(self):
+        """Make a list of patients, and one of sides."""
+        self.choice("patient", "Patient", list(PATIENTS))
+        self.choice("side", "Change words of the", ["source", "target"])
+
+    def compute(self):
+        """Examine the patient, once."""
+        modules, expected, side = chart(self.patient, self.side)
+        path, matrix = modules[min(self.module, len(modules) - 1)]
+        may = expected if matrix.shape == expected.shape else torch.ones(matrix.shape).bool()
+        return {"modules": modules, "path": path, "moved": matrix > MOVED, "may": may, "side": side}
+
+    def tell(self):
+        """Say what was changed, and what the chosen module is."""
+        place = self.numbers["path"] or "the whole model"
+        return f"Each {self.numbers['side']} word is changed in turn: what moves in {place}?"
+
+    def describe(self):
+        """Say in words what the picture shows."""
+        moved, may = self.numbers["moved"], self.numbers["may"]
+        wrong, missing = int((moved & ~may).sum()), int((may & ~moved).sum())
+        return (
+            f"{self.numbers['path'] or 'The whole model'} of patient {self.patient}: "
+            f"{int(moved.sum())} of {moved.numel()} pairs of output and word depend on each other; "
+            f"in the model's output {wrong} of those would be forbidden and {missing} missing."
+        )
+
+    def draw(self):
+        """Draw the list of modules, and two matrices side by side."""
+        names, grids = Sheet(290, 400), Sheet(510, 400)
+        for i, (path, _) in enumerate(self.numbers["modules"]):
+            chosen, y = path == self.numbers["path"], 22 + 25 * i
+            names.rect(0, y, 282, 22, BLUE if chosen else PALE, round=4)
+            label = path or "the whole model"
+            names.text(8, y + 16, label, "white" if chosen else INK)
+            names.target(0, y, 282, 22, f"Show {label}", module=i)
+        moved, may = self.numbers["moved"], self.numbers["may"]
+        size = min(17, 220 // max(moved.shape))
+        grids.text(20, 16, "the output may", INK)
+        grids.text(275, 16, "this module does", INK)
+        for x, seen in ((20, may), (275, moved)):
+            for i in range(may.shape[0]):
+                for j in range(may.shape[1]):
+                    odd = x > 20 and seen[i, j] != may[i, j]
+                    fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
+                    grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
+                    if odd and not seen[i, j]:
+                        grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
+        below = 30 + size * may.shape[0] + 24
+        grids.text(20, below, "row: output position · column: changed word", GREY)
+        grids.text(20, below + 22, "blue: moves · orange: shouldn’t, or ○ should", GREY)
+        return [names, grids]
