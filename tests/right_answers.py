@@ -6,18 +6,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from unforeseen import (
-    build_attention,
-    build_decoder_layer,
-    build_embedding,
-    build_encoder_layer,
-    build_feed_forward,
-    build_multi_head,
-    layer_norm,
-    layers_of,
-    qkv,
-    under,
-)
+
 
 ANSWERS = {}  # "exercise: how it is written"
 
@@ -342,100 +331,6 @@ def warmup_rate_1(step, d_model, warmup_steps):
 def perplexity_1(mean_losses, counts):
     return (mean_losses.exp().double() ** (counts / counts.sum())).prod()
 
-@called("build_attention: F.scaled_dot_product_attention")
-def build_attention_1(query, key, value, mask):
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-
-@called("build_multi_head: a loop over heads")
-def build_multi_head_1(x, source, mask, weights, n_heads):
-    D = x.shape[-1]
-    W, b = qkv(weights, "weight"), qkv(weights, "bias")
-    q = (x @ W[:D].T + b[:D]).chunk(n_heads, -1)
-    k = (source @ W[D : 2 * D].T + b[D : 2 * D]).chunk(n_heads, -1)
-    v = (source @ W[2 * D :].T + b[2 * D :]).chunk(n_heads, -1)
-    shape = (x.shape[0], n_heads, x.shape[1], source.shape[1])
-    full = mask.expand(shape)
-    out = [build_attention(q[h], k[h], v[h], full[:, h]) for h in range(n_heads)]
-    return torch.cat(out, -1) @ weights["out_proj.weight"].T + weights["out_proj.bias"]
-
-@called("build_encoder_layer: without build_sublayer")
-def build_encoder_layer_1(x, mask, weights, n_heads):
-    norm = [under(weights, f"residual_{i}.norm.") for i in (1, 2)]
-    h = layer_norm(x, norm[0]["weight"], norm[0]["bias"])
-    x = x + build_multi_head(h, h, mask, under(weights, "self_attention."), n_heads)
-    h = layer_norm(x, norm[1]["weight"], norm[1]["bias"])
-    return x + build_feed_forward(h, under(weights, "feed_forward."))
-
-@called("build_greedy: a list of lists")
-def build_greedy_1(logits_of, n, bos_id, eos_id, pad_id, max_len):
-    rows = [[bos_id] for _ in range(n)]
-    for _ in range(max_len):
-        logits = logits_of(torch.tensor(rows))[:, -1]
-        for row, one in zip(rows, logits):
-            row.append(pad_id if eos_id in row[1:] else int(one.argmax()))
-        if all(eos_id in row[1:] for row in rows):
-            break
-    return torch.tensor(rows)[:, 1:]
-
-@called("build_embedding: F.embedding for words and positions")
-def build_embedding_1(ids, table, positions):
-    B, T = ids.shape
-    place = torch.arange(T).expand(B, T)
-    return F.embedding(place, positions).add(F.embedding(ids, table), alpha=table.size(-1) ** 0.5)
-
-@called("build_feed_forward: plain products and where")
-def build_feed_forward_1(x, weights):
-    h = x @ weights["linear_1.weight"].T + weights["linear_1.bias"]
-    h = torch.where(h > 0, h, 0.0)
-    return torch.einsum("...f,df->...d", h, weights["linear_2.weight"]) + weights["linear_2.bias"]
-
-@called("build_sublayer: the norm by hand")
-def build_sublayer_1(x, sublayer, weights):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    std = torch.sqrt(centred.pow(2).mean(dim=-1, keepdim=True) + 1e-5)
-    return sublayer(centred / std * weights["weight"] + weights["bias"]) + x
-
-@called("build_encoder: counts the layers in a while loop")
-def build_encoder_1(src_ids, weights, positions, n_heads, pad_id):
-    mask = src_ids.ne(pad_id).unsqueeze(1).unsqueeze(1)
-    x = F.embedding(src_ids, weights["src_embedding.weight"]) * positions.shape[1] ** 0.5
-    x = x + positions[None, : src_ids.shape[1]]
-    i = 0
-    while under(weights, f"encoder_layers.{i}."):
-        x = build_encoder_layer(x, mask, under(weights, f"encoder_layers.{i}."), n_heads)
-        i += 1
-    norm = under(weights, "encoder_norm.")
-    return F.layer_norm(x, x.shape[-1:], norm["weight"], norm["bias"])
-
-@called("build_decoder_layer: three times x plus something")
-def build_decoder_layer_1(x, memory, mask, memory_mask, weights, n_heads):
-    def normed(x, i):
-        return layer_norm(
-            x, weights[f"residual_{i}.norm.weight"], weights[f"residual_{i}.norm.bias"]
-        )
-
-    h = normed(x, 1)
-    x = x + build_multi_head(h, h, mask, under(weights, "self_attention."), n_heads)
-    x = x + build_multi_head(
-        normed(x, 2), memory, memory_mask, under(weights, "cross_attention."), n_heads
-    )
-    return x + build_feed_forward(normed(x, 3), under(weights, "feed_forward."))
-
-@called("build_decoder: functools.reduce over the layers")
-def build_decoder_1(tgt_ids, memory, memory_mask, weights, positions, n_heads, pad_id):
-    import functools
-
-    T = tgt_ids.shape[1]
-    table = weights["tgt_embedding.weight"]
-    i = torch.arange(T)
-    mask = (tgt_ids != pad_id)[:, None, None] & (i[:, None] >= i)
-    x = functools.reduce(
-        lambda x, layer: build_decoder_layer(x, memory, mask, memory_mask, layer, n_heads),
-        layers_of(weights, "decoder_layers."),
-        build_embedding(tgt_ids, table, positions),
-    )
-    x = layer_norm(x, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
-    return torch.einsum("btd,vd->btv", x, table)
 
 @called("head_contributions: chunk and stack")
 def head_contributions_by_chunks(context, w_o):

@@ -12,7 +12,16 @@ import ipywidgets as widgets
 from helpers.exercises import panels
 from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
-from helpers.exercises.own_file import fill_in, is_mine, mine, my_parts, my_transformer, whose
+from helpers.exercises.own_file import (
+    fill_in,
+    is_mine,
+    mine,
+    my_folder,
+    my_parts,
+    my_source,
+    my_transformer,
+    whose,
+)
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, join_class, progress
 from helpers.exercises.quizzes import quiz
@@ -21,8 +30,9 @@ from helpers.exercises.warm_up import warm_up
 from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
-    "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress", "join_class",
-    "is_mine", "mine", "my_parts", "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
+    "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress",
+    "is_mine", "join_class", "mine", "my_folder", "my_parts", "my_source", "my_transformer",
+    "predict", "progress", "quiz", "reference", "reveal",
     "solution", "solved", "warm_up", "whose",
 ]  # fmt: skip
 
@@ -80,7 +90,7 @@ def hint(name):
 
 
 def reference(name):
-    """Return the tested function of an exercise.
+    """Return the tested function of an exercise, or the tested class.
 
     Parameters
     ----------
@@ -88,9 +98,9 @@ def reference(name):
 
     Returns
     -------
-    reference : function
+    reference : function or class
     """
-    return find(name, "exercise").reference
+    return find(name, "exercise").tested
 
 
 def source(name):
@@ -105,10 +115,17 @@ def source(name):
     source : str
     """
     exercise, known = find(name, "exercise"), catalogue()[0]
-    functions = [reference(name), exercise.solution]
+    functions = [exercise.written or reference(name), exercise.written or exercise.solution]
     # What uses a helper of the course's own insides is shown as a learner would write it.
-    shown = min(functions, key=lambda f: (any("import _" in n for n in needs(f)), len(needs(f))))
+    shown = min(
+        functions,
+        key=lambda f: (_wrapped(f), any("import _" in n for n in needs(f)), len(needs(f))),
+    )
     return pasteable(shown, name, known)
+
+
+def _wrapped(function):
+    return getattr(function, "__closure__", None) is not None
 
 
 class _Solution(StaticFallback, widgets.VBox):

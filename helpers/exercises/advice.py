@@ -97,9 +97,6 @@ def on_error(error_text, line, source, variables):
         return SAID[r"numpy\.|numpy array"]
     if "expected Tensor as element" in error_text or "must be Tensor, not float" in error_text:
         return _keep_tensors(source) or _plain_number(error_text)
-    prefix = re.search(r"""\b(?:under|layers_of)\([^()]*,\s*["']([^"']*[^"'.])["']\)""", line)
-    if prefix:
-        return f'The prefix has to end with a dot: "{prefix[1]}."'
     if "cross_entropy" in line and "Expected " in error_text:
         return (
             "F.cross_entropy takes one row of logits per target, (N, V) and (N,). Flatten both in the "

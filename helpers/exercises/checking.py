@@ -91,6 +91,8 @@ def _check(exercise, answer):
         raise Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
     if not callable(answer):
         _fail("wrong type", f"Expected a function; got {compare.describe(answer)}.")
+    if exercise.takes and isinstance(answer, type):
+        answer = exercise.takes(answer)
     search = diagnosis.search(exercise)
     cases, wanted = search.cases, search.wanted
     got = [
@@ -135,6 +137,8 @@ def is_stub(answer):
     """Say whether an answer is None, an ellipsis, or a function with no body or a gap in it."""
     if answer is None or answer is ...:
         return True
+    if isinstance(answer, type):
+        return any(isinstance(m, types.FunctionType) and is_stub(m) for m in vars(answer).values())
     if _code(answer) is None:
         return False
     if advice.n_open_gaps(answer):

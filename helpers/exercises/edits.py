@@ -47,7 +47,7 @@ def pasteable(function, name, own=()):
     source : str
         Imports first, then the function.
     """
-    source = re.sub(r"\Adef \w+\(", f"def {name}(", source_of(function))
+    source = re.sub(r"\A(def|class) \w+\(", rf"\1 {name}(", source_of(function))
     lines = needs(function, own)
     return "\n".join([*lines, "", "", source] if lines else [source])
 
@@ -56,7 +56,8 @@ def needs(function, own=()):
     """List the lines that bring what a function uses from outside, but for torch and exercises."""
     tree = ast.parse(source_of(function))
     used = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    outside = {name: function.__globals__[name] for name in used if name in function.__globals__}
+    known = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
+    outside = {name: known[name] for name in used if name in known}
     lines = {_brought(*item, own) for item in outside.items() if item[0] != "torch"}
     return sorted(lines, key=lambda line: (line.startswith("def "), line))
 
@@ -181,7 +182,8 @@ def compiled(tree, namespace):
 
 def namespace_of(function):
     """Copy what a function's code sees, for edited versions of it."""
-    return {**function.__globals__, GUARD: _Rounds()}
+    outside = inspect.getclosurevars(function).nonlocals
+    return {**function.__globals__, **outside, GUARD: _Rounds()}
 
 
 def made_wrong(function, changes):

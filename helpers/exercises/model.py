@@ -76,6 +76,10 @@ class Exercise:
         The solution as a learner would write it, which mistakes are edits of; `reference` if None.
     then : str, default=""
         Said with a right answer: what runs on it next.
+    written : class, default=None
+        What a learner writes, if it's a class; `reference` is then what `takes` makes of it.
+    takes : function (class) -> function, default=None
+        Makes a function of a case of such a class.
     lesson : int, default=-1
         Filled in from the file it stands in.
     pytorch : str, default=""
@@ -96,6 +100,8 @@ class Exercise:
     look_at: str
     plain: Callable = None
     then: str = ""
+    written: type = None
+    takes: Callable = None
     lesson: int = -1
     pytorch: str = ""
 
@@ -103,6 +109,11 @@ class Exercise:
     def solution(self):
         """The function whose text the mistakes edit."""
         return self.plain or self.reference
+
+    @property
+    def tested(self):
+        """The tested function, or the class, that steps in for a learner's."""
+        return self.written or self.reference
 
     def mistake(self, name):
         """Find a known mistake by its name."""

@@ -37,13 +37,13 @@ _passed = {}  # name -> the answer that passed in this kernel
 
 @dataclass(frozen=True)
 class Part:
-    """A function or class of the file: its text, its heading, its lines, and whether it's ours."""
+    """A function or class of the file: its text, its heading, its lines, its comment above."""
 
     text: str
     heading: str
     first: int
     last: int
-    is_courses: bool
+    is_marked: bool
 
 
 def parts_of(text):
@@ -92,9 +92,24 @@ def tested():
     return parts_of(TESTED.read_text(encoding="utf-8"))
 
 
+def _is_courses(name, part):
+    """Say whether a part of the file is the course's, and the learner hasn't touched it."""
+    return part.is_marked and part.text == tested()[name].text
+
+
 def path():
     """Return where the learner's file is, or will be."""
     return progress.folder() / FILE
+
+
+def my_folder():
+    """Return the folder that the learner's file is in."""
+    return path().parent
+
+
+def my_source(name):
+    """Return the text of a part as it stands in the learner's file, or in the course's copy."""
+    return (_Own.read().parts.get(name) or tested()[name]).text
 
 
 @dataclass
@@ -132,7 +147,7 @@ class _Own:
     def replace(self, name, lines):
         part = self.parts[name]
         old = self.text.splitlines()
-        first = part.first - 1 - part.is_courses
+        first = part.first - 1 - part.is_marked
         self.text = "\n".join(old[:first] + lines + old[part.last :]) + "\n"
 
     def insert(self, name, lines):
@@ -148,7 +163,7 @@ class _Own:
             at = self.parts[before[-1]].last
         elif heading in old:  # only later parts of its section are there
             at = old.index(heading) + 1
-            lines, heading = [*lines, "", ""], ""
+            lines = [*lines, ""]
             self.text = "\n".join(old[:at] + lines + old[at:]) + "\n"
             return
         else:
@@ -160,9 +175,7 @@ class _Own:
         rest = old[at:]
         while rest and not rest[0].strip():
             rest = rest[1:]
-        self.text = (
-            "\n".join([*old[:at], "", "", *lines, *(["", "", *rest] if rest else [])]) + "\n"
-        )
+        self.text = "\n".join([*old[:at], "", *lines, *(["", *rest] if rest else [])]) + "\n"
 
     @staticmethod
     def _above(lines, at):
@@ -188,10 +201,13 @@ def keep(name, answer):
     told : str
         Where it is now, or what to do; "" if the exercise is no part of the file.
     """
+    exercise = find(name)
+    if exercise.written and not isinstance(answer, type):
+        return ""  # a function that computes the same is no class to build with
     _passed[name] = answer
     if name not in tested():
         return ""
-    is_courses = answer is find(name).reference
+    is_courses = answer is exercise.tested
     text = tested()[name].text if is_courses else source_of(answer, name)
     if text is None:
         return f"{FILE} can't take it: Python doesn't know its text. Write it with def in a cell."
@@ -251,7 +267,7 @@ def _put(name, text, is_courses, known):
     there = own.parts.get(name)
     if there is None:
         own.insert(name, lines)
-    elif there.is_courses and not is_courses:
+    elif _is_courses(name, there) and not is_courses:
         own.replace(name, lines)
     elif is_courses or there.text == text:
         return f"It's in {FILE}, line {there.first}."
@@ -424,11 +440,11 @@ def _find(name):
     """Return the answer to an exercise that later cells use, and whether the learner wrote it."""
     from helpers.exercises.checking import judge
 
-    reference = find(name, "exercise").reference
+    reference = find(name, "exercise").tested
     own = _Own.read()
     part = own.parts.get(name)
     candidates = []
-    if part and not part.is_courses:
+    if part and not _is_courses(name, part):
         module, trouble = _run(own.text, str(path()))
         candidates += [] if trouble else [getattr(module, name, None)]
     if _passed.get(name) is not reference:
