@@ -48,7 +48,7 @@ def main():
             return
 
         def call(name=name, arguments=arguments):
-            result = answers[name](*arguments)
+            result = called(name, answers[name])(*arguments)
             return [result, list(arguments)]  # what it was given too, in case it changed that
 
         wire.answer(call, [])
@@ -67,6 +67,13 @@ def run(source, namespace):
         raise
     except BaseException as error:
         return f"{type(error).__name__}: {error}"[:300]
+
+
+def called(name, answer):
+    """Return what to call with a case; a class of the learner's is no such thing yet."""
+    from helpers.exercises import model
+
+    return model.find(name).as_function(answer) if name in model.catalogue()[0] else answer
 
 
 def is_open(answer):

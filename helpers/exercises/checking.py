@@ -91,8 +91,7 @@ def _check(exercise, answer):
         raise Failed(not_attempted(exercise, advice.n_open_gaps(answer)))
     if not callable(answer):
         _fail("wrong type", f"Expected a function; got {compare.describe(answer)}.")
-    if exercise.takes and isinstance(answer, type):
-        answer = exercise.takes(answer)
+    answer = exercise.as_function(answer)
     search = diagnosis.search(exercise)
     cases, wanted = search.cases, search.wanted
     got = [

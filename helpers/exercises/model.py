@@ -1,6 +1,7 @@
 """What an exercise is made of, and where exercises are found."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -76,10 +77,11 @@ class Exercise:
         The solution as a learner would write it, which mistakes are edits of; `reference` if None.
     then : str, default=""
         Said with a right answer: what runs on it next.
-    written : class, default=None
-        What a learner writes, if it's a class; `reference` is then what `takes` makes of it.
-    takes : function (class) -> function, default=None
-        Makes a function of a case of such a class.
+    written : class or function, default=None
+        What a learner writes, where that can't be called with a case, which holds plain data: a
+        class, or a function of a model. `reference` is then what `takes` makes of it.
+    takes : function (class or function) -> function, default=None
+        Makes a function of a case of it.
     lesson : int, default=-1
         Filled in from the file it stands in.
     pytorch : str, default=""
@@ -100,7 +102,7 @@ class Exercise:
     look_at: str
     plain: Callable = None
     then: str = ""
-    written: type = None
+    written: Callable = None
     takes: Callable = None
     lesson: int = -1
     pytorch: str = ""
@@ -114,6 +116,14 @@ class Exercise:
     def tested(self):
         """The tested function, or the class, that steps in for a learner's."""
         return self.written or self.reference
+
+    def as_function(self, answer):
+        """Make what a learner writes a function of a case; leave any other answer as it is."""
+        if self.takes is None or not callable(answer):
+            return answer
+        if isinstance(self.written, type):
+            return self.takes(answer) if isinstance(answer, type) else answer
+        return self.takes(answer) if _first(answer) == _first(self.written) else answer
 
     def mistake(self, name):
         """Find a known mistake by its name."""
@@ -135,6 +145,14 @@ class Exercise:
     def _parts(self, name):
         known = [mistake.name for mistake in self.mistakes]
         return [name] if name in known and self.mistake(name).why else name.split(" + ")
+
+
+def _first(function):
+    """Name a function's first parameter."""
+    try:
+        return next(iter(inspect.signature(function).parameters), "")
+    except (TypeError, ValueError):
+        return ""
 
 
 @functools.cache

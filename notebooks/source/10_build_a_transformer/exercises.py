@@ -163,22 +163,18 @@ def _draw_transformer(generator):
 
 
 class _Learner:
-    """A tiny model that starts anew whenever it is asked for its parameters."""
+    """A tiny model to train: an embedding and a matrix."""
 
     d_model = 4
 
-    def __init__(self, generator, pad_id):
-        self.pad_id = pad_id
-        self.start = [torch.randn(shape, generator=generator) for shape in ((7, 4), (4, 7))]
+    def __init__(self, start, pad_id):
+        self.now, self.pad_id, self.shown = [t.clone().requires_grad_() for t in start], pad_id, 0
 
     def parameters(self):
-        self.now, self.shown = [start.clone().requires_grad_() for start in self.start], 0
         return list(self.now)
 
     def __call__(self, src_ids, tgt_ids):
-        with torch.enable_grad():
-            embedded = self.now[0][tgt_ids] + self.now[0][src_ids].mean(1, keepdim=True)
-            return embedded @ self.now[1]
+        return (self.now[0][tgt_ids] + self.now[0][src_ids].mean(1, keepdim=True)) @ self.now[1]
 
     def show(self, step, loss):
         self.shown += 1
@@ -186,50 +182,67 @@ class _Learner:
             raise ValueError(f"show(step, loss) was called with step {step}, not {self.shown}")
 
 
-def _draw_train(generator):
-    def batch(pad_id):
-        ids = torch.randint(1, 7, (2, 2, 4), generator=generator)
-        ids[1, 1, 2:] = pad_id
-        return ids[0], ids[1]
+def _takes_train(train):
+    def losses(table, matrix, pad_id, batches, warmup_steps):
+        """Train a tiny model that starts with these two matrices."""
+        with torch.inference_mode(False), torch.enable_grad():
+            model = _Learner([table.clone(), matrix.clone()], pad_id)
+            pairs = [tuple(ids.clone() for ids in batch) for batch in batches]
+            return train(model, pairs, warmup_steps, model.show)
 
+    return losses
+
+
+def _draw_train(generator):
     cases = []
     for pad_id, n, warm in [(0, 3, 2), (6, 5, 3)]:
-        model = _Learner(generator, pad_id)
-        cases.append((model, [batch(pad_id) for _ in range(n)], warm, model.show))
+        start = [torch.randn(shape, generator=generator) for shape in ((7, 4), (4, 7))]
+        ids = torch.randint(1, 6, (n, 2, 2, 4), generator=generator)
+        ids[:, 1, 1, 2:] = pad_id
+        cases.append((*start, pad_id, [tuple(batch) for batch in ids], warm))
     return cases
-
-
-class _Cache:
-    """Something to pass on."""
 
 
 class _Writer:
     """A made-up model with the methods of a Transformer; what it writes depends on its source."""
 
-    def __init__(self, generator, pad_id, never):
-        self.pad_id = pad_id
-        self.table = torch.randn(9, 9, generator=generator)
-        self.table[:, [pad_id, never]] = -9.0
+    def __init__(self, table, pad_id):
+        self.table, self.pad_id, self.caches = table, pad_id, []
 
     def encode(self, src_ids):
         return src_ids[..., None].float()
 
     def decode(self, tgt_ids, memory, memory_mask, cache=None):
+        self.caches.append(cache is not None)
         kept = (memory[..., 0] * memory_mask[:, 0, 0]).sum(1, keepdim=True)  # (B, 1)
         at = (tgt_ids.cumsum(1) + kept).long() % 9
-        return self.table[at] if cache is None else self.table[at[:, -1:]]
+        return self.table[at if cache is None else at[:, -1:]]
+
+
+def _takes_translate(translate):
+    def written(table, pad_id, src_ids, bos_id, eos_id, max_len, with_cache):
+        """Write with a made-up model that knows which token follows which."""
+        model = _Writer(table, pad_id)
+        ids = translate(model, src_ids, bos_id, eos_id, max_len, {} if with_cache else None)
+        if any(used != with_cache for used in model.caches):
+            raise ValueError("model.decode(…) wants the cache that translate was given")
+        return ids
+
+    return written
 
 
 def _draw_translate(generator):
-    return [
-        (_Writer(generator, pad_id, never), source, bos, eos, max_len, cache)
-        for pad_id, never, source, bos, eos, max_len, cache in [
-            (0, 2, _ids([3, 5, 2]), 1, 2, 6, None),
-            (7, 8, _ids([4, 2, 7, 7]), 3, 2, 9, _Cache()),
-            (0, 5, _ids([6, 2, 0]), 4, 5, 4, None),
-            (0, 0, _ids([1, 6, 3, 0]), 1, 5, 8, None),
-        ]
-    ]
+    cases = []
+    for pad_id, never, source, bos_id, eos_id, max_len, with_cache in [
+        (0, 2, _ids([3, 5, 2]), 1, 2, 6, False),
+        (7, 8, _ids([4, 2, 7, 7]), 3, 2, 9, True),
+        (0, 5, _ids([6, 2, 0]), 4, 5, 4, False),
+        (5, 0, _ids([1, 6, 3, 5]), 1, 6, 8, False),
+    ]:
+        table = torch.randn(9, 9, generator=generator)
+        table[:, [pad_id, never]] = -9.0
+        cases.append((table, pad_id, source, bos_id, eos_id, max_len, with_cache))
+    return cases
 
 
 # Functions that learners write, as a learner would write them; known mistakes are edits of these.
@@ -249,16 +262,6 @@ def _train(model, batches, warmup_steps=150, show=print):
         losses.append(loss.item())
         show(step, losses[-1])
     return losses
-
-
-def _with_gradients(function):
-    """Let a training function run where gradients are off, as some tests do."""
-
-    def train(model, batches, warmup_steps=150, show=print):
-        with torch.inference_mode(False), torch.enable_grad():
-            return function(model, batches, warmup_steps, show)
-
-    return train
 
 
 def _train_by_groups(model, batches, warmup_steps=150, show=print):
@@ -444,19 +447,20 @@ EXERCISES = [
         minutes=8,
         difficulty=3,
         importance=5,
-        reference=_with_gradients(_train),
-        plain=_train,
+        reference=_takes_train(_train),
+        written=_train,
+        takes=_takes_train,
         draw=_draw_train,
         then="The next cell trains your model with it.",
-        mistakes=[
-            Mistake("not shifted", "tgt_ids[:, :-1]", "tgt_ids[:, 1:]", "Each position reads the very token that it should predict. Which tokens go in, and which are the targets?"),
-            Mistake("targets not shifted", "tgt_ids[:, 1:]", "tgt_ids[:, :-1]", "The targets are the inputs themselves. Position t should predict token t + 1."),
-            Mistake("gradients pile up", "        optimizer.zero_grad()\n", "", "The gradients of all earlier batches are still there and add up. What empties them?"),
-            Mistake("no step", "        optimizer.step()\n", "", "Nothing moves: the gradients are computed, and the optimizer never takes its step."),
-            Mistake("rate without its factor", "0.2 * warmup_rate", "warmup_rate", "The learning rate is five times too large: 0.2 times `warmup_rate`."),
-            Mistake("rate not set", '        optimizer.param_groups[0]["lr"] = rate\n', "", "The learning rate stays Adam's own, 0.001: put `rate` into optimizer.param_groups[0]."),
-        ],
-        also_right=[_with_gradients(_train), _with_gradients(_train_by_groups)],
+        mistakes=_mistakes(_takes_train, _train,
+            ("not shifted", [("tgt_ids[:, :-1]", "tgt_ids[:, 1:]")], "Each position reads the very token that it should predict. Which tokens go in, and which are the targets?"),
+            ("targets not shifted", [("tgt_ids[:, 1:]", "tgt_ids[:, :-1]")], "The targets are the inputs themselves. Position t should predict token t + 1."),
+            ("gradients pile up", [("        optimizer.zero_grad()\n", "")], "The gradients of all earlier batches are still there and add up. What empties them?"),
+            ("no step", [("        optimizer.step()\n", "")], "Nothing moves: the gradients are computed, and the optimizer never takes its step."),
+            ("rate without its factor", [("0.2 * warmup_rate", "warmup_rate")], "The learning rate is five times too large: 0.2 times `warmup_rate`."),
+            ("rate not set", [('        optimizer.param_groups[0]["lr"] = rate\n', "")], "The learning rate stays Adam's own, 0.001: put `rate` into optimizer.param_groups[0]."),
+        ),
+        also_right=[_takes_train(_train), _takes_train(_train_by_groups)],
         hints=[
             "for step, (src_ids, tgt_ids) in enumerate(batches, start=1): …",
             'The rate: optimizer.param_groups[0]["lr"] = 0.2 * warmup_rate(step, model.d_model, warmup_steps). The loss: cross_entropy(model(src_ids, tgt_ids[:, :-1]), tgt_ids[:, 1:], model.pad_id).',
@@ -472,17 +476,19 @@ EXERCISES = [
         minutes=7,
         difficulty=3,
         importance=5,
-        reference=_translate,
+        reference=_takes_translate(_translate),
+        written=_translate,
+        takes=_takes_translate,
         draw=_draw_translate,
         then="From here on, every translation in this lesson is written by it.",
-        mistakes=[
-            Mistake("source padding not masked", "padding_mask(src_ids, model.pad_id)", "torch.ones_like(src_ids).bool()[:, None, None]", "The memory's mask allows everything, so the decoder attends to the source's padding."),
-            Mistake("first position", "logits[0, -1]", "logits[0, 0]", "The logits of the first position predict the second token, over and over. Which position predicts the next one?"),
-            Mistake("unlikeliest", "return logits[0, -1]", "return -logits[0, -1]", "The sign is turned round, so the least likely token is written each time."),
-            Mistake("bos for eos", "step, bos_id, eos_id", "step, eos_id, bos_id", "`bos_id` and `eos_id` have changed places: it starts with the end."),
-            Mistake("one token short", "eos_id, max_len)", "eos_id, max_len - 1)", "It stops one token before `max_len`."),
-        ],
-        also_right=[_translate_in_a_loop, own.translate],
+        mistakes=_mistakes(_takes_translate, _translate,
+            ("source padding not masked", [("padding_mask(src_ids, model.pad_id)", "torch.ones_like(src_ids).bool()[:, None, None]")], "The memory's mask allows everything, so the decoder attends to the source's padding."),
+            ("first position", [("logits[0, -1]", "logits[0, 0]")], "The logits of the first position predict the second token, over and over. Which position predicts the next one?"),
+            ("unlikeliest", [("return logits[0, -1]", "return -logits[0, -1]")], "The sign is turned round, so the least likely token is written each time."),
+            ("bos for eos", [("step, bos_id, eos_id", "step, eos_id, bos_id")], "`bos_id` and `eos_id` have changed places: it starts with the end."),
+            ("one token short", [("eos_id, max_len)", "eos_id, max_len - 1)")], "It stops one token before `max_len`."),
+        ),
+        also_right=[_takes_translate(_translate_in_a_loop), _takes_translate(own.translate)],
         hints=[
             "memory = model.encode(src_ids), and its mask is padding_mask(src_ids, model.pad_id): both once, before any token is written.",
             "step gets a plain list of ids: model.decode(torch.tensor([ids]), memory, mask, cache) has the shape (1, T, V).",
