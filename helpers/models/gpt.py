@@ -18,7 +18,7 @@ from helpers.transformer.attention import (
     scaled_dot_product_attention,
 )
 from helpers.transformer.cache import KeyValueCache
-from helpers.transformer.fast import grouped_attention, rotated
+from helpers.transformer.fast import OneRowLinear, grouped_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.positions import LearnedPositions
@@ -214,7 +214,7 @@ class GPT(nn.Module):
         self.layers = nn.ModuleList(GPTLayer(c) for _ in range(c.n_layers))
         # In post-norm the last layer ends with a norm of its own.
         self.norm = NORMS[c.norm](c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
-        self.output_proj = nn.Linear(c.d_model, c.vocab_size, bias=False)
+        self.output_proj = OneRowLinear(c.d_model, c.vocab_size, bias=False)
         self._initialise()
         if c.tie_embeddings:
             self.output_proj.weight = self.embedding.weight
