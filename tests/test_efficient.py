@@ -47,13 +47,6 @@ def test_a_window_stops_the_cache_from_growing():
 
 
 @few
-@given(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 1000]))
-def test_online_softmax_is_softmax(rows, columns, block, seed, scale):
-    scores = scale * normal(seed, rows, columns)
-    torch.testing.assert_close(efficient.online_softmax(scores, block), scores.softmax(-1))
-
-
-@few
 @given(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 300]))
 def test_tiled_attention_is_attention(n_queries, n_keys, block, seed, scale):
     query = scale * normal(seed, 2, n_queries, 4)

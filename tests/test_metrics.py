@@ -83,17 +83,3 @@ def test_alignment_error_rate_edges():
         metrics.alignment_error_rate([], [])
     with pytest.raises(ValueError, match="1 maps of weights and 2 alignments"):
         metrics.alignment_error_rate([weights], [truth, truth])
-
-
-def test_antecedent_accuracy_of_nothing():
-    with pytest.raises(ValueError, match="no sentence has a pronoun"):
-        metrics.antecedent_accuracy([torch.eye(2)], [[]])
-
-
-def test_antecedent_accuracy_by_hand():
-    weights = torch.tensor([[0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
-    assert metrics.antecedent_accuracy([weights], [[(0, 1)]]) == 1
-    assert metrics.antecedent_accuracy([weights], [[(0, 1), (1, 0)]]) == 0.5
-    # Among the candidates 0 and 2 alone, row 0 prefers 2.
-    assert metrics.antecedent_accuracy([weights], [[(0, 2)]], candidates=[[0, 2]]) == 1
-    assert metrics.antecedent_accuracy([weights], [[(0, 2)]], candidates=[[2, 0]]) == 1

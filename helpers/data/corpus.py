@@ -195,11 +195,6 @@ class ToyPair(NamedTuple):
         """The source as one writes it: nothing between l' and its noun, nor before the stop."""
         return _as_written(self.source)
 
-    @property
-    def target_text(self):
-        """The target as one writes it."""
-        return _as_written(self.target)
-
 
 class Splits(NamedTuple):
     """Three lists of pairs, `train`, `validation`, `test`, without a common source sentence."""

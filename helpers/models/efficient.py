@@ -36,35 +36,6 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2, window=N
     return 2 * kept * n_layers * n_heads * d_head * bytes_per_number  # 2: keys and values
 
 
-def online_softmax(scores, block):
-    """Compute a softmax in one pass over blocks, knowing only a maximum and a sum of what is past.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (..., S)
-    block : int
-        Number of scores looked at together.
-
-    Returns
-    -------
-    weights : Tensor of shape (..., S)
-        The same as ``scores.softmax(-1)``.
-
-    Source
-    ------
-    Milakov and Gimelshein (2018), "Online normalizer calculation for softmax", arXiv:1805.02867,
-    algorithm 3.
-    """
-    largest = scores.new_full((*scores.shape[:-1], 1), -math.inf)
-    total = torch.zeros_like(largest)
-    for part in scores.split(block, dim=-1):
-        new = torch.maximum(largest, part.amax(-1, keepdim=True))
-        # The old sum was taken relative to the old maximum; now it counts relative to the new one.
-        total = total * (largest - new).exp() + (part - new).exp().sum(-1, keepdim=True)
-        largest = new
-    return (scores - largest).exp() / total
-
-
 def tiled_attention(query, key, value, block):
     """Compute attention block by block, without ever storing all the weights.
 

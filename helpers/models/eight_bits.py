@@ -28,7 +28,8 @@ def to_int8(weight):
     scale = weight.abs().amax(-1, keepdim=True) / 127
     scale = scale.where(scale > 0, 1.0)  # a row of zeros stays zero
     # In 16 bits the largest quotient can be 127.5, which would round to 128 and turn negative.
-    whole = (weight.double() / scale.double()).round().clamp(-127, 127)
+    precise = torch.promote_types(weight.dtype, torch.float32)
+    whole = (weight.to(precise) / scale.to(precise)).round().clamp(-127, 127)
     return whole.to(torch.int8), scale
 
 

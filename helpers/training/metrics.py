@@ -164,42 +164,6 @@ def alignment_error_rate(weights, alignments):
     return 1 - right / (n_found + n_sure)
 
 
-def antecedent_accuracy(weights, antecedents, candidates=None):
-    """Measure how often a pronoun's strongest link goes to what it stands for.
-
-    Parameters
-    ----------
-    weights : list of Tensor of shape (query_len, key_len)
-        One for each sentence.
-    antecedents : list of lists of (pronoun index, antecedent index)
-    candidates : list of lists of int, default=None
-        For each sentence, the only words that count, such as its nouns.
-
-    Returns
-    -------
-    accuracy : float
-        From 0 to 1. Of two equally strong links, the first counts.
-
-    Raises
-    ------
-    ValueError
-        If no sentence has a pronoun: a share of nothing is not a number.
-    """
-    right = total = 0
-    for i, (rows, links) in enumerate(zip(weights, antecedents, strict=True)):
-        for pronoun, antecedent in links:
-            row = rows[pronoun]
-            if candidates is not None:
-                allowed = candidates[i]
-                strongest = allowed[row[allowed].argmax().item()]
-            else:
-                strongest = row.argmax().item()
-            right, total = right + (strongest == antecedent), total + 1
-    if not total:
-        raise ValueError("no sentence has a pronoun; give sentences whose antecedents are known.")
-    return right / total
-
-
 def normalise_answer(text):
     """Make two answers comparable as SQuAD does: small letters, no punctuation, no article.
 
