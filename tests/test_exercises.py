@@ -448,7 +448,7 @@ def test_no_explanation_names_what_counts_the_rounds_of_a_loop():
             layers += 1
         return layers
 
-    verdict = diagnosis.search(EXERCISES["layers_needed"])._repair(answer, [[torch.zeros(())]] * 9)
+    verdict = diagnosis.search(EXERCISES["layers_needed"]).repair(answer, [[torch.zeros(())]] * 9)
     assert "your result is right" in verdict.message
     assert GUARD not in verdict.message
 
@@ -608,6 +608,31 @@ def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():
     assert verdict.message == told[0], "after a success it begins anew"
     assert "one slip" not in verdict._repr_html_(), "the title would tell at once"
     assert f"Your last attempt: {told[1]}" in str(exercises.hint("lstm_step"))
+
+
+def _wrong_way_round(x, memory, attend, look_across, think):
+    causal = torch.ones(x.shape[1], x.shape[1]).tril().bool()
+    x = x + attend(x, x, x, causal)
+    x = x + look_across(memory, x, x, None)
+    return x + think(x)
+
+
+def _not_transposed(query, key):
+    return query @ key / math.sqrt(query.shape[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "mended"),
+    [
+        ("leaky_decoder", _wrong_way_round, "`look_across(x, memory, memory, None)` in place of"),
+        ("scaled_scores", _not_transposed, "key.transpose(-2, -1)` in place of"),
+    ],
+)
+def test_the_third_time_that_an_answer_raises_the_edit_is_told(name, answer, mended):
+    told = [exercises.check(name, answer) for _ in range(3)]
+    assert [verdict.mistake for verdict in told] == ["raised"] * 3
+    assert mended not in told[1].message
+    assert mended in told[2].message
 
 
 def test_success_says_something_about_what_works_now():

@@ -35,7 +35,7 @@ def check(name, answer):
     verdict : Verdict
         Shows itself in a notebook. `check` itself never raises, whatever the answer does.
     """
-    verdict = at_its_stage(name, judge(name, answer))
+    verdict = at_its_stage(name, judge(name, answer), lambda: _what_mends(name, answer))
     if verdict.passed:
         kept = own_file.keep(name, answer), find(name).then
         verdict = replace(verdict, kept=" ".join(filter(None, kept)))
@@ -45,6 +45,11 @@ def check(name, answer):
     if not in_notebook():
         print(verdict)
     return verdict
+
+
+def _what_mends(name, answer):
+    found = diagnosis.search(find(name)).repair(answer, [])
+    return f" {found.stages[-1]}" if found else ""
 
 
 def own_or_tested(name, mine):

@@ -90,12 +90,13 @@ class Search:
             if not found and not all(part.isnan().all() for parts in got for part in parts):
                 found = self._match(self.pairs, got, again)  # NaN alone: many pairs give that
             # A class comes here as a function of ours, whose text tells a learner nothing.
-            repair = None if self.exercise.takes else self._repair(answer, got)
+            repair = None if self.exercise.takes else self.repair(answer, got)
         if not found or not repair:
             return _staged(found.whys, found.name) if found else repair
         return _staged(found.whys, found.name, repair)
 
-    def _repair(self, answer, got):
+    def repair(self, answer, got):
+        """Look for what is wrong in an answer's own code; None if it can't be told."""
         inputs = [*zip(self.cases, self.wanted, strict=True), *self.fresh]
         try:
             return Repair(answer, self.exercise.solution, inputs, self.form, got).find()

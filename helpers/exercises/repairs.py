@@ -72,8 +72,8 @@ class Repair:
         What goes in and what should come out: those that a check uses, then others drawn anew.
     form : object
         The right result for the first, as the solution returns it.
-    got : list of Tensor or None
-        What the answer returned for each of the check's inputs.
+    got : list of lists of Tensor
+        What the answer returned for each of the check's inputs; empty if it raised.
     """
 
     def __init__(self, answer, solution, inputs, form, got):
@@ -98,6 +98,7 @@ class Repair:
                 warnings.catch_warnings(),
                 contextlib.redirect_stdout(io.StringIO()),
                 contextlib.redirect_stderr(io.StringIO()),
+                torch.random.fork_rng(devices=[]),
                 compare.time_limit(PATIENCE),
             ):
                 warnings.simplefilter("ignore")

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -275,6 +276,14 @@ def _call(node):
         args = [*node.args]
         args[i], args[i + 1] = args[i + 1], args[i]
         yield "the order of the arguments", ast.Call(node.func, args, node.keywords)
+    names = list(dict.fromkeys(a.id for a in node.args if isinstance(a, ast.Name)))
+    for one, other in itertools.combinations(names, 2):  # f(a, b, b) for f(b, a, a)
+        turn = {one: other, other: one}
+        args = [
+            ast.Name(turn.get(a.id, a.id), ast.Load()) if isinstance(a, ast.Name) else a
+            for a in node.args
+        ]
+        yield "which argument is which", ast.Call(node.func, args, node.keywords)
     for i, keyword in enumerate(node.keywords):
         others = [*node.keywords[:i], *node.keywords[i + 1 :]]
         yield f"`{keyword.arg}`", ast.Call(node.func, node.args, others)

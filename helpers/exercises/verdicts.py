@@ -39,7 +39,9 @@ class Verdict:
         sign = "✓ right" if self.passed else "○" if self.mistake == "not attempted" else "✗"
         kept = f"\n{self.kept}" if self.kept else ""
         said = (
-            f"{sign}: {self.message}" if self.passed else f"{sign} {self.mistake}: {self.message}"
+            f"{sign}: {self.message}"
+            if self.passed
+            else f"{sign} {self.mistake if self.named else 'not yet'}: {self.message}"
         )
         return said + kept
 
@@ -62,13 +64,15 @@ def fail(mistake, message):
 _failures = {}  # exercise -> the last failing verdict as it was judged, how often in a row
 
 
-def at_its_stage(name, verdict):
+def at_its_stage(name, verdict, mend):
     """Say at the first failure what happens and where, at the second the cause, then the repair.
 
     Parameters
     ----------
     name : str
     verdict : Verdict
+    mend : function () -> str
+        Looks for what mends an answer that raises; called at the third failure.
     """
     if verdict.mistake in ("not attempted", "unknown exercise"):
         return verdict
@@ -76,6 +80,8 @@ def at_its_stage(name, verdict):
     times = times + 1 if before and before.mistake == verdict.mistake else 0
     if not verdict.passed:
         _failures[name] = verdict, times
+    if verdict.mistake == "raised" and times >= 2:
+        return replace(verdict, message=verdict.message + mend())
     if not verdict.stages:
         return verdict
     said = verdict.stages[min(times, len(verdict.stages) - 1)]

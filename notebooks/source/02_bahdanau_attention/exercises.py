@@ -148,9 +148,9 @@ EXERCISES = [
                     "The keys have been given a dimension of size 1, like the query. They already have a dimension for the source words, so keys @ w_key is enough."),
             Mistake("softmax too early", "return", "result.softmax(-1)", SOFTMAX_TOO_EARLY),
             Mistake("tanh of the query alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + keys @ w_key",
-                    "tanh is applied to the query alone, because a bracket closes too early. Add first, then apply tanh."),
+                    "tanh is applied to the query alone. Add first, then apply tanh."),
             Mistake("tanh of the keys alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
-                    "tanh is applied to the keys alone, because a bracket opens too late. Add first, then apply tanh."),
+                    "tanh is applied to the keys alone. Add first, then apply tanh."),
         ],
         also_right=[_additive_by_concatenation, _additive_by_loops],
         hints=[
