@@ -128,7 +128,7 @@ display(
 # %% [markdown]
 # After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. There is a single
 # difference between them: A divides each score by 22.6 before the softmax, and B doesn't. How can one division
-# decide whether a model learns? Keep the question. In section 2 your own code will mend model B.
+# decide whether a model learns? Keep that question, because your own code will mend model B in section 2.
 
 # %%
 exercises.warm_up(4)
@@ -136,8 +136,8 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# In lesson 03 one word asked at a time. In a paragraph of 128 words, 128 queries meet 128 keys, and nobody wants
-# 16,384 dot products in a Python loop. Three matrix products do all of it. Here are *the cat sleeps* and the three
+# Lesson 03 let one word ask at a time. A paragraph of 128 words has a query and a key per word, and nobody wants
+# 16,384 dot products in a Python loop. A few matrix products do all of it. Here are *the cat sleeps* and the three
 # small matrices again. The word vectors are the **rows** of a matrix $X$, and a product treats each row by
 # itself: multiply one row by $W_Q$ for one query, or all of $X$ for all queries.
 
@@ -204,10 +204,10 @@ exercises.check("scaled_scores", scaled_scores)
 # %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
-# Back to model B, whose queries and keys have 512 entries. Before any training they are random, and random vectors
-# are easy to make: draw a query and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector
-# the weights come out nicely spread, and the strongest key gets 43% on average. Now draw 512 entries from the
-# very same distribution.
+# Back to model B. Before any training its queries and keys are random, and random vectors are easy to make: draw a
+# query and sixteen keys, compute the scores, apply a softmax. As long as the vectors have 4 entries, the weights come
+# out nicely spread, and the strongest key gets 43% on average. Model B's have 512. Draw those from the very same
+# distribution.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -269,8 +269,8 @@ for d_k in (4, 64, 512):
     print(f"d = {d_k:>3}   variance of q·k: {(q * k).sum(-1).var():.3g}")
 
 # %% [markdown]
-# With variance $d$, a typical score lies about $\sqrt d$ away from zero, 22.6 at $d = 512$. A softmax over numbers
-# like 23 and −18 is as good as decided. And a decided softmax can't be argued with. Nudge a losing
+# A typical score therefore lies about $\sqrt d$ away from zero, 22.6 at $d = 512$, and a softmax over numbers like 23
+# and −18 is as good as decided. A decided softmax can't be argued with. Nudge a losing
 # score, and its weight stays at zero; nudge the winning one, and its weight stays at 1. No change means no
 # gradient, and without a gradient model B has nothing to learn from. Such a softmax is called **saturated**.
 # Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
@@ -538,11 +538,11 @@ display(
 tested = read_by(attention.scaled_dot_product_attention)
 torch.testing.assert_close(tested[0][real], expected[real], atol=1e-4, rtol=1e-4)
 assert read_by(undivided)[1] > 1.4 * tested[1] and 1.1 * tested[1] < read_by(zeroed)[1]
-assert (maps[:, 0].triu(1)[2] == 0).all()
+assert (tested[2][:, 0].triu(1) == 0).all()
 notebook.tell(
-    """The logits agree with the translator's own, up to rounding. Neither switch raises an error. Without the
-    square root the maps turn black and white and the loss rises by more than a half. With the mask at the wrong
-    end, the rows of the map no longer sum to 1, and the loss tells you that, too."""
+    """The logits agree with the translator's own, up to rounding. Neither switch raises an error. Leave out the
+    square root, and the maps turn nearly black and white while the loss rises by more than a half. Put the mask
+    at the wrong end, and the rows of the map no longer sum to 1, which the loss notices as well."""
 )
 
 # %% tags=["hide-input"]
@@ -585,8 +585,8 @@ for n in (1024, 2048):
 assert growth == 4 and attention_products(1024) == 2 * 1024**2 * 64
 notebook.tell(
     """All $n$ words meet all $n$ words, which makes $n^2$ dot products of $d$ multiplications, and mixing the
-    values costs as much again: $2 n^2 d$. Nobody notices with single sentences. With whole books it becomes the
-    main problem, and lesson 16's subject."""
+    values costs as much again: $2 n^2 d$. Nobody notices as long as texts are single sentences, but whole books make it
+    the main problem. Lesson 16 is about what can be done."""
 )
 
 # %% [markdown]
@@ -596,6 +596,9 @@ notebook.tell(
 
 # %% tags=["nbval-ignore-output"]
 model_map(translator.trace("Un chien noir court."), here="head", tour="04")
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # <details><summary><b>Fine print</b></summary>

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Positional encoding
 #
-# Here's a task that a child can do: read eight letters and say them backwards. Let's give it to a model with
-# two attention layers of the kind you know from lessons 03 and 04.
+# A child can read eight letters and say them backwards. A model with two attention layers, of the kind you know from
+# lessons 03 and 04, will never learn to, however long it trains, because something is missing from everything we've
+# built so far.
 #
-# However long this model trains, it will never learn the task, because something is missing from everything
-# we've built so far. Before we look for the missing part, how often will the model name the right letter?
+# Before we look for the missing part, how often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -226,18 +226,18 @@ fractions = torch.cat([torch.arange(8)[:, None] / 8, torch.zeros(8, 63)], dim=1)
 with_positions = train_reverser(table)
 print(f"letters right: {with_positions:.0f}%, without positions {without_positions:.0f}%")
 print(exercises.whose("sinusoidal_positions", did="fed"))
-if not torch.equal(table, fractions):
+if torch.allclose(table.float(), exercises.reference("sinusoidal_positions")(8, 64)):
     assert with_positions > 95 and train_reverser(fractions) < 25
 notebook.tell(
-    """One table, added once, and the model reverses practically every letter. With fractions it's hardly better
-    than with nothing, in the same 200 training steps."""
+    """One table, added once, and the model reverses practically every letter. Fractions leave it hardly better
+    than nothing, after as many training steps."""
 )
 
 # %% [markdown]
 # Why do waves succeed where fractions fail? A head finds things by dot products, and the simplest thing it
-# could ask about a position is *is it number 7?* Let's give each of 64 positions an encoding, choose the best
-# possible vector and threshold, and say yes where the dot product exceeds the threshold. Three encodings compete:
-# $p/T$, a row of 64 sinusoids, and a one-hot vector.
+# could ask about a position is *is it number 7?* Give each of 64 positions an encoding, choose the best possible
+# vector and threshold, and say yes where the dot product exceeds the threshold. Three encodings compete: $p/T$, a row
+# of 64 sinusoids, and a one-hot vector.
 
 # %%
 exercises.predict("is_it_position_seven")
@@ -296,7 +296,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Here's the table for 64 positions. The columns on the left tell neighbours apart, those in the middle tell the
+# Below is the table for 64 positions. Its left columns tell neighbours apart, and those in the middle tell the
 # beginning from the end. The slow ones on the right are for longer texts: even among 5,000 positions, no two rows come
 # closer than 0.5.
 
@@ -342,8 +342,8 @@ display(
 )
 notebook.tell(
     """Every line parallel to the diagonal has a single colour: only the **distance** counts. The product is
-    largest at distance zero and fades in ripples. It can't tell left from right, but a model can learn to, with
-    its $W_Q$ and $W_K$."""
+    largest at distance zero and fades in ripples. By itself it can't tell left from right, but a model can learn
+    to, with its $W_Q$ and $W_K$."""
 )
 
 # %% [markdown]
@@ -506,6 +506,9 @@ notebook.tell(
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # <details><summary><b>Fine print</b></summary>

@@ -539,7 +539,7 @@ EXERCISES = [
         reference=silence_head,
         plain=_silenced,
         draw=_draw_silence,
-        then="The next cell silences the translator's dearest head with it.",
+        then="The next cell silences the translator's costliest head with it.",
         mistakes=[
             Mistake("columns instead of rows", "silent[start:stop]", "silent[:, start:stop]",
                     "The columns were set to zero, which silences part of the output for all heads. A head's output is multiplied by its own rows of W_O."),

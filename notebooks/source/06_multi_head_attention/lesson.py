@@ -255,7 +255,7 @@ display(
     )
 )
 notebook.tell(
-    """With one row, the middle run names both people in about six sentences of seven, and nearly all its
+    """Using one row, the middle run names both people in about six sentences of seven, and nearly all its
     mistakes swap them. It has found a trick. Its row favours some names over others, and the mixture betrays
     where the favoured name stands. Two rows need no trick: every run is nearly perfect, and nobody told the
     rows to take one question each, *who gives?* and *who receives?*"""
@@ -466,9 +466,9 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
-# Six tidy test cases are one thing, a trained model is another. The next cell puts your layer into the course's
-# translator, where it replaces all six self-attentions with their trained matrices, four heads each. The second
-# line is a switch: remove its `#`, and every split and merge becomes a bare reshape.
+# Tidy test cases are one thing, a trained model is another. The next cell puts your layer into the course's
+# translator. It takes the place of all six self-attentions and works with their trained matrices, four heads each. The
+# last line is a switch: remove its `#`, and every split and merge becomes a bare reshape.
 
 
 # %%
@@ -557,8 +557,8 @@ torn_logits, _, torn = translate_by(torn_heads)
 assert torn == "The cooks a kitchen." and difference(torn_logits) > 1
 notebook.tell(
     """The translator's logits come back up to rounding, and the maps of its first layer come out of this very
-    function. With the switch, every shape still fits and nothing complains. The maps fall to pieces, and *Le
-    cuisinier prépare un repas dans la cuisine* becomes *The cooks a kitchen.*"""
+    function. Turn the switch, and every shape still fits and nothing complains. But the maps fall to pieces, and
+    *Le cuisinier prépare un repas dans la cuisine* becomes *The cooks a kitchen.*"""
 )
 
 # %% [markdown]
@@ -602,13 +602,13 @@ notebook.tell(
 # %% [markdown]
 # Don't expect the whole textbook story from one head. Some have jobs you can name. One attends to the previous
 # word, and one follows a verb back to the noun that agrees with it, singular or plural; *Going deeper* looks for
-# both. Most have no job that anybody has put into words.
+# both. Most of MiniLM's heads have no job that we could name.
 #
 # ## 5. Does a head matter? Switch it off
 #
 # A map is easy to believe. Here is a head of the translator's cross-attention, where English words attend to
-# French ones, and it reads like a dictionary. Averaged over twenty captions, its rows put 84% of their weight on
-# a single token.
+# French ones. It reads like a dictionary: averaged over twenty captions, its rows put 84% of their weight on a single
+# token.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # the map, and the loss without each head: click to see it
@@ -674,7 +674,8 @@ with ExitStack() as stack:  # blind to the French, it says one thing about every
     for _, layer in layers[6:]:
         stack.enter_context(heads_off(layer, range(4)))
     assert len({translator.translate(french) for french, _ in CAPTIONS[:4]}) == 1
-assert cheap > 0.7 * 36 and sharpness.argmax() == change.argmax() >= 6 * 4
+assert cheap > 0.7 * 36 and sharpness.argmax() == change.argmax()
+assert (change[:6] < 0.1 * whole).all()  # the exceptions are in the cross-attention
 print(f"{cheap} of 36 heads raise it by less than a tenth")
 display(
     notebook.figure(
@@ -688,7 +689,7 @@ notebook.tell(
     """The translator doesn't miss it. A map is a *hypothesis* about what a model uses, and switching off is the
     test. The figure shows all 36 heads, silenced one by one: most can be spared, as Michel et al. (2019) found
     in far larger models. The exceptions are in the cross-attention, the decoder's only view of the French
-    sentence, and the dearest of all is also the sharpest."""
+    sentence, and the costliest of all is also the sharpest."""
 )
 
 # %% [markdown]
@@ -724,6 +725,9 @@ HeadSwitches(translator, CAPTIONS[:4])
 
 # %% tags=["nbval-ignore-output"]
 model_map(translator.trace("Un chien noir court dans la neige."), here="self-attention", tour="06")
+
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
 
 # %% [markdown]
 # **Lesson 07** builds the rest of the Transformer around attention: residual connections, normalisation, the
@@ -826,7 +830,7 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# Your function does what the buttons of section 5 do. Here it silences the translator's dearest head.
+# Your function does what the buttons of section 5 do. Here it silences the translator's costliest head.
 
 # %% tags=["nbval-ignore-output"]
 i, head = divmod(change.argmax().item(), 4)
