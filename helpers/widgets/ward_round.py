@@ -64,7 +64,7 @@ class WardRound(Explorer):
     def tell(self):
         """Say what was changed, and what the chosen module is."""
         place = self.numbers["path"] or "the whole model"
-        return f"Each {self.numbers['side']} word is changed in turn: what moves in {place}?"
+        return [f"Each {self.numbers['side']} word is changed in turn: what moves in {place}?"]
 
     def describe(self):
         """Say in words what the picture shows."""
@@ -78,15 +78,18 @@ class WardRound(Explorer):
 
     def draw(self):
         """Draw the list of modules, and two matrices side by side."""
-        names, grids = Sheet(290, 400), Sheet(510, 400)
-        for i, (path, _) in enumerate(self.numbers["modules"]):
+        moved, may = self.numbers["moved"], self.numbers["may"]
+        size = min(17, 220 // max(moved.shape))
+        below = 30 + size * may.shape[0] + 24
+        modules = self.numbers["modules"]
+        height = max(below + 50, 30 + 25 * len(modules))
+        names, grids = Sheet(290, height), Sheet(510, height)
+        for i, (path, _) in enumerate(modules):
             chosen, y = path == self.numbers["path"], 22 + 25 * i
             names.rect(0, y, 282, 22, BLUE if chosen else PALE, round=4)
             label = path or "the whole model"
             names.text(8, y + 16, label, "white" if chosen else INK)
             names.target(0, y, 282, 22, f"Show {label}", module=i)
-        moved, may = self.numbers["moved"], self.numbers["may"]
-        size = min(17, 220 // max(moved.shape))
         grids.text(20, 16, "the output may", INK)
         grids.text(275, 16, "this module does", INK)
         for x, seen in ((20, may), (275, moved)):
@@ -97,7 +100,6 @@ class WardRound(Explorer):
                     grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
                         grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
-        below = 30 + size * may.shape[0] + 24
-        grids.text(20, below, "row: output position · column: changed word", GREY)
-        grids.text(20, below + 22, "blue: moves · orange: shouldn’t, or ○ should", GREY)
+        grids.text(20, below, "row: an output · column: a word", GREY)
+        grids.text(20, below + 22, "orange, ○: not as the output may", GREY)
         return [names, grids]

@@ -386,7 +386,7 @@ assert sum(bool(row["checklist"]) for row in everybody) < len(everybody) / 2
 # A clean report isn't a proof. The clinic examines what depends on what, and the insides of attention; it doesn't
 # know whether your tokeniser, your data or your learning rate are right.
 
-# %% [markdown] tags=["fine-print"]
+# %% [markdown]
 # <details><summary>Fine print</summary>
 #
 # All 25 were rebuilt by us, from reports that we chose, and a model that someone else wrote may hide its bug
