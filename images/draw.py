@@ -13,10 +13,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from images import charts, diagrams, kit, moving, networks, numbers, words
+from images import charts, diagrams, kit, moving, networks, numbers, one_plane, words
 
 HERE = Path(__file__).parent
-MODULES = (charts, diagrams, networks, numbers, words, moving)
+MODULES = (charts, diagrams, networks, numbers, words, moving, one_plane)
 PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 

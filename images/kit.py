@@ -5,6 +5,7 @@ letter is never smaller than 16 pixels, which is 12 points.
 """
 
 import html
+from itertools import accumulate
 from os.path import commonprefix
 
 from helpers.plots import GREY, INK, PURPLE, tint
@@ -134,10 +135,10 @@ def film(sheets, alt, seconds=PACE, rest=2.0, once=False):
     Parameters
     ----------
     sheets : list of Sheet
-        Of one size.
+        Of one size. One with an attribute `hold` is shown for so many seconds.
     alt : str
     seconds : float
-        How long each is shown.
+        How long each of the others is shown.
     rest : float
         How much longer the last one is.
     once : bool
@@ -147,13 +148,14 @@ def film(sheets, alt, seconds=PACE, rest=2.0, once=False):
     -------
     svg : str
     """
-    total = seconds * len(sheets) + rest
+    ends = list(accumulate(getattr(sheet, "hold", seconds) for sheet in sheets))
+    total = ends[-1] + rest
     shared = commonprefix([sheet.shapes for sheet in sheets]) if once else []
     frames = []
     for i, sheet in enumerate(sheets):
         own = "".join(sheet.shapes[len(shared) :])
-        start = i * seconds / total
-        end = (i + 1) * seconds / total if i + 1 < len(sheets) else 1
+        start = ends[i - 1] / total if i else 0
+        end = ends[i] / total if i + 1 < len(sheets) else 1
         times, states = [0, start, end], ["hidden", "visible", "hidden"]
         if i == 0:
             times, states = times[1:], states[1:]

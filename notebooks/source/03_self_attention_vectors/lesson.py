@@ -19,6 +19,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 # The lesson's tools, and MiniLM, the model that reads the two sentences.
 import math
+import random
 
 import matplotlib.pyplot as plt
 from IPython.display import display
@@ -357,6 +358,12 @@ notebook.tell(
     *noun*. Lesson 07 builds that addition, the residual connection."""
 )
 
+# %% [markdown]
+# The whole of it in motion:
+
+# %% tags=["hide-input"]
+notebook.picture("queries_in_one_plane")
+
 # %%
 exercises.predict("a_third_adjective")
 
@@ -426,11 +433,12 @@ def noun_phrase(gender, pick, french):
     return [("le", "la")[gender], small, NOUNS[gender][noun], green], size, colour
 
 
-def made_up(n, generator, french=True):
+def made_up(n, seed, french=True):
     """Sentences (n, T=9), which noun is asked about (n,), its size (n,) and its colour (n,)."""
+    rng = random.Random(seed)
 
     def pick(choices):
-        return list(choices)[torch.randint(len(choices), (1,), generator=generator).item()]
+        return rng.choice(list(choices))
 
     rows = []
     for _ in range(n):
@@ -448,8 +456,7 @@ def made_up(n, generator, french=True):
 def learn_to_look(seed, french=True, even=False, steps=300, d_model=16):
     """Train one head; return the share of test sentences it gets right, and its parameters."""
     notebook.set_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
-    train, test = (made_up(n, generator, french) for n in (1000, 500))
+    train, test = made_up(1000, seed, french), made_up(500, 100 + seed, french)
     sizes = ((len(NUMBER), d_model), (d_model, 2), (d_model, 2), (d_model, 8), (8, 6))
     spread = (0.5, 0.25, 0.25, 0.25, 0.33)
     parameters = [
@@ -463,7 +470,7 @@ def learn_to_look(seed, french=True, even=False, steps=300, d_model=16):
         return (context @ answer).split([2, 4], dim=-1)
 
     for _ in range(steps):
-        some = torch.randint(0, len(train[0]), (64,), generator=generator)
+        some = torch.randint(0, len(train[0]), (64,))
         ids, noun, size, colour = (column[some] for column in train)
         of_size, of_colour = answers(ids, noun)
         loss = F.cross_entropy(of_size, size) + F.cross_entropy(of_colour, colour)
@@ -479,7 +486,7 @@ def learn_to_look(seed, french=True, even=False, steps=300, d_model=16):
 def weights_of_first_noun(seed, parameters):
     """Mean weights (T,) of the first noun, where it's feminine and asked about."""
     embedding, *matrices = parameters[:4]
-    ids, noun, *_ = made_up(500, torch.Generator().manual_seed(100 + seed))
+    ids, noun, *_ = made_up(500, 100 + seed)
     asked = (noun == 2) & (ids[:, 0] == NUMBER["la"])
     return one_head(embedding[ids[asked]], noun[asked], *matrices)[1].mean(0)
 
@@ -507,7 +514,7 @@ for gender, mark in enumerate("os"):
     plane(left, nouns, plots.BLUE)
     kind = ["masculine", "feminine"][gender]
     left.plot(*forms.T, mark, color=plots.ORANGE, markersize=8, label=f"{kind} adjectives")
-    left.annotate(f"{kind} nouns", (nouns.mean(0) * 0.5).tolist(), xytext=(10, 8),
+    left.annotate(f"{kind} nouns", (nouns.mean(0) * 0.5).tolist(), xytext=(10, (8, 26)[gender]),
                   textcoords="offset points", color=plots.BLUE)  # fmt: skip
 rest = ["le", "la", "cache", *NOUNS[0].values(), *NOUNS[1].values()]
 left.plot(
