@@ -266,7 +266,8 @@ exercises.my_parts()
 # ## The course
 #
 # The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95 and 18. Lessons 15
-# (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time.
+# (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time, and 96 when a model of your own
+# writes rubbish.
 #
 # <details><summary>The lessons and the question that each one answers</summary>
 #
@@ -296,6 +297,7 @@ exercises.my_parts()
 # | 93 | Questions people bring | What does everybody ask, and where can I read more? |
 # | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
 # | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
+# | 96 | The clinic | What is wrong with a model that runs, trains and writes rubbish? |
 #
 # </details>
 #

@@ -170,7 +170,6 @@ EXERCISES = [
         reference=attention_context,
         draw=_draw_context,
         mistakes=[
-            Mistake("still as in lesson 00", "dim=-1", "dim=0", WEIGHTS_APART, also=(("if mask is not None", "if False"),)),
             Mistake("still as it was", "dim=-1", "dim=0", WEIGHTS_APART, also=(("-math.inf", "0.0"),)),
             Mistake("softmax over the batch", "dim=-1", "dim=0",
                     "The softmax runs from sentence to sentence. The weights over the words of "

@@ -416,8 +416,8 @@ notebook.tell(
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
 # | 1 sequential computation | remains: $\alpha_t$ waits for $s_{t-1}$, which waits for $\alpha_{t-1}$ | remains |
-# | 2 no explicit modelling of dependencies (the bottleneck) | solved: one score per pair of words | remains |
-# | 3 distance between positions | solved: one step from any word to any other | remains |
+# | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
+# | 3 the distance between positions | solved: one step from any word to any other | remains |
 #
 # Between the sentences, attention solves two of the three. Inside each of them a recurrent network is still at work, and
 # **the loop is still there.**

@@ -37,9 +37,9 @@ notebook.set_seed(0)
 #
 # ### Which of the three problems does attention solve, and which doesn't it?
 #
-# *Between* the two sentences, it solves two of the three. No explicit modelling of dependencies, which shows as the
-# bottleneck: solved, because every target word has a score for every source word. Distance between positions: solved,
-# because it's one step from any target word to any source word. Sequential computation remains: each weight waits for
+# *Between* the two sentences, it solves two of the three. No explicit modelling of long- and short-range dependencies,
+# which shows as the bottleneck: solved, because every target word has a score for every source word. The distance between
+# positions: solved, because it's one step from any target word to any source word. Sequential computation remains: each weight waits for
 # the decoder's state before it. And *within* each sentence, where recurrent networks still read and write, all three
 # remain until lesson 03 drops the recurrence.
 #
