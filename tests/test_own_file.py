@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from helpers import exercises
 from helpers.data.captions import CAPTIONS
-from helpers.exercises import lessons, own_file
+from helpers.exercises import lessons, own_code, own_file
 from helpers.exercises.checking import judge
 from helpers.pretrained.translator import load_translator
 
@@ -33,7 +33,7 @@ SPLIT = "def split_heads(x, n_heads):\n    return x.unflatten(-1, (n_heads, -1))
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path))
-    monkeypatch.setattr(own_file, "_passed", {})
+    monkeypatch.setattr(own_file, "answers", {})
     return tmp_path
 
 
@@ -58,7 +58,7 @@ def text():
 
 @pytest.mark.parametrize("name", own_file.tested())
 def test_the_courses_copy_passes_every_check(name):
-    module = own_file._run(own_file.TESTED.read_text(encoding="utf-8"), "tested")[0]
+    module = own_code.run(own_file.TESTED.read_text(encoding="utf-8"), "tested")[0]
     if name in own_file.catalogue()[0]:
         assert judge(name, getattr(module, name)).passed
 
@@ -419,7 +419,7 @@ def test_no_history_loses_a_line(tmp_path_factory, deeds):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("history")
         patch.setenv("COURSE_PROGRESS", str(folder))
-        patch.setattr(own_file, "_passed", {})
+        patch.setattr(own_file, "answers", {})
         patch.setattr(os, "fsync", lambda file: None)
         edits, broken = {}, False
         for deed, name, number in deeds:
@@ -435,7 +435,7 @@ def test_no_history_loses_a_line(tmp_path_factory, deeds):
                 own_file.path().write_text(before.replace(part.text, written))
                 edits[name] = written
             elif deed == "restart":
-                own_file._passed.clear()
+                own_file.answers.clear()
             elif deed == "break" and before:
                 broken = bool(own_file.path().write_text(f"{before}def oh(:\n")) or broken
             elif deed == "mend" and broken:

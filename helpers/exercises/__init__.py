@@ -12,16 +12,8 @@ import ipywidgets as widgets
 from helpers.exercises import panels
 from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
-from helpers.exercises.own_file import (
-    fill_in,
-    is_mine,
-    mine,
-    my_folder,
-    my_parts,
-    my_source,
-    my_transformer,
-    whose,
-)
+from helpers.exercises.own_code import is_mine, mine, my_parts, my_transformer, whose
+from helpers.exercises.own_file import fill_in, my_folder, my_source
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, join_class, progress
 from helpers.exercises.quizzes import quiz

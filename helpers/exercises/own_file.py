@@ -8,93 +8,29 @@ or left out is kept in ``my_transformer_versions``.
 
 import ast
 import builtins
-import functools
-import inspect
-import linecache
-import re
 import symtable
-import sys
-import textwrap
-import types
 from dataclasses import dataclass
-from pathlib import Path
 
 from helpers.exercises import progress
 from helpers.exercises.model import catalogue, find
+from helpers.exercises.own_text import (
+    COURSES,
+    TESTED,
+    import_line,
+    names_used,
+    parts_of,
+    source_of,
+    tested,
+    untouched,
+    what_to_add,
+)
 from helpers.exercises.progress import locked
 from helpers.machine.atomic_writes import whole_file
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"
 EDITED = "_from_the_file"  # how the names of versions end that the learner wrote into the file
-TESTED = (
-    Path(__file__).parents[2] / "notebooks" / "source" / "10_build_a_transformer" / "my_transformer.py"
-)  # fmt: skip
-COURSES = "# The course's, until yours passes its check:"
-MAIN = "__main__"  # the name of the part that runs the file as a program
 
-_passed = {}  # name -> the answer that passed in this kernel
-
-
-@dataclass(frozen=True)
-class Part:
-    """A function or class of the file: its text, its heading, its lines, its comment above."""
-
-    text: str
-    heading: str
-    first: int
-    last: int
-    is_marked: bool
-
-
-def parts_of(text):
-    """Find the functions, classes and names that stand at the top level of a file.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    parts : dict of str to Part
-        In their order. Of two with one name it's the second, as in Python.
-
-    Raises
-    ------
-    SyntaxError
-        If the text isn't Python.
-    """
-    lines, parts, heading = text.splitlines(), {}, ""
-    end = 0
-    for node in ast.parse(text).body:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        above = [
-            line for line in lines[end : first - 1] if line.startswith("# ") and line != COURSES
-        ]
-        heading, end = above[-1] if above else heading, node.end_lineno
-        for name in _names_of(node):
-            parts.pop(name, None)
-            text = "\n".join(lines[first - 1 : end]).rstrip()
-            parts[name] = Part(text, heading, first, end, lines[first - 2 : first - 1] == [COURSES])
-    return parts
-
-
-def _names_of(node):
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [MAIN] if isinstance(node, ast.If) and "__name__" in ast.dump(node.test) else []
-
-
-@functools.cache
-def tested():
-    """Return the parts of the course's own copy of the file."""
-    return parts_of(TESTED.read_text(encoding="utf-8"))
-
-
-def _is_courses(name, part):
-    """Say whether a part of the file is the course's, and the learner hasn't touched it."""
-    return part.is_marked and part.text == tested()[name].text
+answers = {}  # name -> the answer that passed in this kernel
 
 
 def path():
@@ -109,11 +45,11 @@ def my_folder():
 
 def my_source(name):
     """Return the text of a part as it stands in the learner's file, or in the course's copy."""
-    return (_Own.read().parts.get(name) or tested()[name]).text
+    return (Own.read().parts.get(name) or tested()[name]).text
 
 
 @dataclass
-class _Own:
+class Own:
     """The file as it is: its text, how its lines end, and what is wrong with it, if anything."""
 
     text: str = ""
@@ -204,7 +140,7 @@ def keep(name, answer):
     exercise = find(name)
     if exercise.takes and exercise.as_function(answer) is answer:
         return ""  # it computes the same, but can't be built with
-    _passed[name] = answer
+    answers[name] = answer
     if name not in tested():
         return ""
     is_courses = answer is exercise.tested
@@ -247,7 +183,7 @@ def fill_in(*names):
         If the file can't be written.
     """
     with _alone():
-        present = _Own.read()
+        present = Own.read()
         if present.trouble:
             print(f"{present.trouble} Mend it, and run this again.")
             return []
@@ -260,14 +196,14 @@ def fill_in(*names):
 def _put(name, text, is_courses, known):
     """Put one part into the file, and say where it is and what it lacks; the lock is held."""
     version = "" if is_courses else _save_version(name, text)
-    own = _Own.read()
+    own = Own.read()
     if own.trouble:
         return f"{own.trouble} Mend it and run this check again. Until then your answer is in {version}."
     lines = [*([COURSES] if is_courses and name in catalogue()[0] else []), *text.splitlines()]
     there = own.parts.get(name)
     if there is None:
         own.insert(name, lines)
-    elif _is_courses(name, there) and not is_courses:
+    elif untouched(name, there) and not is_courses:
         own.replace(name, lines)
     elif is_courses or there.text == text:
         return f"It's in {FILE}, line {there.first}."
@@ -304,80 +240,21 @@ def _save_version(name, text, kind=""):
     return f"{VERSIONS}/{file.name}"
 
 
-def source_of(answer, name):
-    """Return the text of a function or class under the name of its exercise; None if unknown."""
-    functions = [answer, *vars(answer).values()] if isinstance(answer, type) else [answer]
-    code = next((f.__code__ for f in functions if isinstance(f, types.FunctionType)), None)
-    if code is None:
-        return None
-    text = "".join(linecache.getlines(code.co_filename)) or _file_text(answer)
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:
-        return None
-    kind = ast.ClassDef if isinstance(answer, type) else ast.FunctionDef
-    for node in nodes:
-        if not isinstance(node, kind) or node.name != answer.__name__:
-            continue
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if first <= code.co_firstlineno <= node.end_lineno:
-            lines = text.splitlines()[first - 1 : node.end_lineno]
-            found = textwrap.dedent("\n".join(line.rstrip() for line in lines))
-            return re.sub(rf"\b{node.name}\b", name, found)
-    return None
-
-
-def _file_text(answer):
-    try:
-        return inspect.getsource(sys.modules[answer.__module__])
-    except (OSError, TypeError, KeyError):
-        return ""
-
-
 def _supply_names(own, name, known):
     """Add the imports that a part needs to the file, and say which other names it lacks."""
     table = symtable.symtable(own.text, FILE, "exec")
     there = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     part = symtable.symtable(own.parts[name].text, FILE, "exec")
-    missing = sorted(_used(part) - there - set(dir(builtins)) - {name})
+    missing = sorted(names_used(part) - there - set(dir(builtins)) - {name})
     told = []
     for other in missing:
-        line = _import_line(other, known.get(other))
+        line = import_line(other, known.get(other))
         if line:
             _add_import(own, line)
             told.append(f" It needs `{line}`, which is there now, too.")
         else:
-            told.append(f" It uses `{other}`, which the file lacks. {_what_to_add(other, known)}")
+            told.append(f" It uses `{other}`, which the file lacks. {what_to_add(other, known)}")
     return "".join(told)
-
-
-def _used(table):
-    """Collect the names that a text takes from outside itself, inside its functions too."""
-    used = {
-        s.get_name()
-        for s in table.get_symbols()
-        if s.is_referenced()
-        and s.is_global()
-        and not (table.get_type() == "module" and s.is_assigned())
-    }
-    return used.union(*map(_used, table.get_children())) if table.get_children() else used
-
-
-def _import_line(name, value):
-    """Return the line that imports a value from PyTorch or another library; "" if there is none."""
-    module = getattr(value, "__module__", None) or ""
-    if isinstance(value, types.ModuleType) and not value.__name__.startswith("helpers"):
-        head, _, last = value.__name__.rpartition(".")
-        if last == name:
-            return f"from {head} import {name}" if head else f"import {name}"
-        return f"import {value.__name__} as {name}"
-    for home in ("torch", "math", module.split(".")[0] if module != "__main__" else "", module):
-        ours = home.startswith(("helpers", "notebooks"))
-        found = sys.modules.get(home) if home and not ours else None
-        original = getattr(value, "__name__", name)
-        if found and value is not None and getattr(found, original, None) is value:
-            return f"from {home} import {original}" + (f" as {name}" if original != name else "")
-    return ""
 
 
 def _add_import(own, line):
@@ -389,142 +266,3 @@ def _add_import(own, line):
     at = (last or doc or [0])[-1]
     own.text = "\n".join([*lines[:at], line, *lines[at:]]) + "\n"
     own.parts = parts_of(own.text)
-
-
-def _what_to_add(name, known):
-    """Say what to write into the file for a name that it lacks."""
-    value = known.get(name)
-    if name in tested():
-        return f'Pass its exercise, or put in the course\'s: exercises.fill_in("{name}").'
-    if isinstance(value, int | float | str | bool | None.__class__):
-        return f"Add the line `{name} = {value!r}`." if name in known else "Define it there."
-    module = getattr(value, "__module__", "") or ""
-    text = source_of(value, name) if hasattr(value, "__code__") and module == "__main__" else None
-    return f"Add it:\n{text}" if text else "Write it into the file, too."
-
-
-@functools.lru_cache(maxsize=1)
-def _run(text, place):
-    """Run the text of the file as a module; returns it, and what went wrong."""
-    from helpers.exercises import compare
-
-    module = types.ModuleType("my_transformer")
-    module.__file__ = place
-    try:
-        with compare.time_limit():
-            exec(compile(text, place, "exec"), vars(module))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return module, f"{FILE} stops with {type(error).__name__}: {error}."
-    return module, ""
-
-
-def my_transformer():
-    """Run the learner's file, and return it as a module.
-
-    Returns
-    -------
-    module : module
-        Of the file, or of the course's copy of it where the file can't run; then it says why.
-    """
-    own = _Own.read()
-    module, trouble = _run(own.text, str(path())) if not own.trouble else (None, own.trouble)
-    if not trouble and own.text:
-        return module
-    print(trouble or f"There's no {FILE} yet.", "This cell goes on with the course's.")
-    return _run(TESTED.read_text(encoding="utf-8"), str(TESTED))[0]
-
-
-def _find(name):
-    """Return the answer to an exercise that later cells use, and whether the learner wrote it."""
-    from helpers.exercises.checking import judge
-
-    reference = find(name, "exercise").tested
-    own = _Own.read()
-    part = own.parts.get(name)
-    candidates = []
-    if part and not _is_courses(name, part):
-        module, trouble = _run(own.text, str(path()))
-        candidates += [] if trouble else [getattr(module, name, None)]
-    if _passed.get(name) is not reference:
-        candidates.append(_passed.get(name))
-    for answer in candidates:
-        if answer is not None and judge(name, answer).passed:
-            return answer, True
-    return reference, False
-
-
-def mine(name):
-    """Return the learner's answer to an exercise if it passes, else the tested one.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    answer : function or class
-        From my_transformer.py, or from this notebook. Never one that fails its check.
-    """
-    return _find(name)[0]
-
-
-def is_mine(name):
-    """Say whether `mine` gives the learner's own code."""
-    return _find(name)[1]
-
-
-def whose(*names, did="drawn"):
-    """Say whose code made a figure, for its caption.
-
-    Parameters
-    ----------
-    *names : str
-        The exercises whose functions ran.
-    did : str, default="drawn"
-        What they did: "drawn", "translated", "trained".
-
-    Returns
-    -------
-    caption : str
-    """
-    own = [name for name in names if is_mine(name)]
-    rest = [name for name in names if name not in own]
-    if not rest:
-        return f"{did} by your code ({', '.join(own)})"
-    if not own:
-        return f"{did} by the course's code, until yours passes ({', '.join(rest)})"
-    return f"{did} by your {', '.join(own)}, and the course's {', '.join(rest)} until yours passes"
-
-
-class _Parts:
-    """The Transformer with the learner's parts lit, and a sentence."""
-
-    def __init__(self, mine):
-        self.mine = mine
-        own = [name for name, is_own in mine.items() if is_own]
-        self.said = f"{len(own)} of {len(mine)} parts of the Transformer are yours."
-        if len(own) < len(mine):
-            name = next(name for name, is_own in mine.items() if not is_own)
-            self.said += f" Next: {name}, lesson {find(name).lesson:02}."
-
-    def __repr__(self):
-        return self.said
-
-    def _repr_html_(self):
-        from helpers.widgets import own_parts
-
-        return f"{own_parts.draw(self.mine)}<p>{self.said}</p>"
-
-
-def my_parts():
-    """Show the Transformer with the parts lit that are the learner's own.
-
-    Returns
-    -------
-    parts : object that shows itself
-    """
-    known = catalogue()[0]
-    names = sorted((name for name in tested() if name in known), key=lambda n: known[n].lesson)
-    return _Parts({name: is_mine(name) for name in names})

@@ -334,7 +334,7 @@ def progress():
     -------
     progress : Progress
     """
-    from helpers.exercises import model, own_file  # they import torch
+    from helpers.exercises import model, own_code  # they import torch
 
     items = {"exercises": model.catalogue()[0], "questions": content.catalogue("question")}
     state = load()
@@ -347,7 +347,7 @@ def progress():
                 minutes += getattr(item, "minutes", 1) if status[-1] != "done" else 0
         counts = [status.count(kind) for kind in ("done", "attempted", "open")]
         rows.append((f"{lesson:02}", *counts, minutes))
-    parts = own_file.my_parts()._repr_html_()
+    parts = own_code.my_parts()._repr_html_()
     return Progress(rows, _predicted(state["predictions"].values()), parts)
 
 

@@ -294,11 +294,11 @@ print(
 )
 
 # %% [markdown]
-# A thousand batches of 32 sentences take about a minute. Every hundred steps, the picture below shows where
+# 1,200 batches of 32 sentences take about a minute. Every hundred steps, the picture below shows where
 # the last decoder layer looks while it writes one of the unseen sentences.
 
 # %%
-exercises.predict("after_a_thousand_batches")
+exercises.predict("after_a_minute")
 
 
 # %% tags=["hide-input"]
@@ -343,12 +343,12 @@ def show(step, loss):
         picture.update(drawn(model, step))
 
 
-losses = own.train(model, own.batches_of(pairs, 1000), show=show)
+losses = own.train(model, own.batches_of(pairs, 1200), show=show)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # the measurement: click to see it
 right = exact(model)
-exercises.reveal("after_a_thousand_batches", measured=sum(right))
+exercises.reveal("after_a_minute", measured=sum(right))
 write = at_work.translator_of(own, model, pieces)
 for french, _ in test_lines[:3]:
     print(f"{french}\n   {write(french)}")
@@ -532,6 +532,9 @@ exercises.quiz("order_of_an_encoder_layer")
 
 # %%
 exercises.quiz("scores_of_cross_attention")
+
+# %%
+exercises.quiz("scores_with_a_cache")
 
 # %%
 exercises.quiz("weights_that_do_not_fit")

@@ -95,6 +95,20 @@ QUESTIONS = [
         why="(B, H, T, S).",
     ),
     Question(
+        "scores_with_a_cache",
+        "One sentence, 4 heads. Six tokens are written, `<bos>` included, and the cache holds the keys and values of the first five. What is the shape of the scores in the decoder's self-attention at this step?",
+        "shape",
+        [
+            wrong(
+                "(1, 4, 6, 6)", "That's without a cache, where every position is computed again."
+            ),
+            wrong("(1, 4, 1, 1)", "The newest token also attends to the five before it."),
+            wrong("(1, 4, 1, 5)", "Its own key joins the five in the cache before it attends."),
+        ],
+        answer="(1, 4, 1, 6)",
+        why="One new query, and six keys: five from the cache and its own.",
+    ),
+    Question(
         "why_check_each_part",
         "You have a model that runs and whose translations are nonsense. Describe how you would find the mistake, and say why you'd work in that order.",
         "open",
@@ -111,9 +125,9 @@ QUESTIONS = [
 
 PREDICTIONS = [
     Prediction(
-        "after_a_thousand_batches",
-        "After a thousand batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
-        explain="The toy language has a few hundred words and a small grammar, and 32,000 sentences are enough to learn both. Captions need a hundred times as much.",
+        "after_a_minute",
+        "After 1,200 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
+        explain="The toy language has a few hundred words and a small grammar, and the batches held 38,400 sentences: enough to learn both.",
         too_high="Nearly, but a rare word or an odd order still goes wrong here and there.",
         too_low="A grammar this small leaves little to guess. Once the model has found where to look, nearly everything follows at once.",
         unit="sentences",

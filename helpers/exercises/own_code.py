@@ -1,0 +1,136 @@
+"""The learner's own code in later cells: theirs where it passes its check, else the tested one."""
+
+import functools
+import types
+
+from helpers.exercises import own_file
+from helpers.exercises.model import catalogue, find
+from helpers.exercises.own_file import FILE, Own, path
+from helpers.exercises.own_text import TESTED, tested, untouched
+
+
+@functools.lru_cache(maxsize=1)
+def run(text, place):
+    """Run the text of the file as a module; returns it, and what went wrong."""
+    from helpers.exercises import compare
+
+    module = types.ModuleType("my_transformer")
+    module.__file__ = place
+    try:
+        with compare.time_limit():
+            exec(compile(text, place, "exec"), vars(module))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return module, f"{FILE} stops with {type(error).__name__}: {error}."
+    return module, ""
+
+
+def my_transformer():
+    """Run the learner's file, and return it as a module.
+
+    Returns
+    -------
+    module : module
+        Of the file, or of the course's copy of it where the file can't run; then it says why.
+    """
+    own = Own.read()
+    module, trouble = run(own.text, str(path())) if not own.trouble else (None, own.trouble)
+    if not trouble and own.text:
+        return module
+    print(trouble or f"There's no {FILE} yet.", "This cell goes on with the course's.")
+    return run(TESTED.read_text(encoding="utf-8"), str(TESTED))[0]
+
+
+def _find(name):
+    """Return the answer to an exercise that later cells use, and whether the learner wrote it."""
+    from helpers.exercises.checking import judge
+
+    reference = find(name, "exercise").tested
+    own = Own.read()
+    part = own.parts.get(name)
+    candidates = []
+    if part and not untouched(name, part):
+        module, trouble = run(own.text, str(path()))
+        candidates += [] if trouble else [getattr(module, name, None)]
+    if own_file.answers.get(name) is not reference:
+        candidates.append(own_file.answers.get(name))
+    for answer in candidates:
+        if answer is not None and judge(name, answer).passed:
+            return answer, True
+    return reference, False
+
+
+def mine(name):
+    """Return the learner's answer to an exercise if it passes, else the tested one.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    answer : function or class
+        From my_transformer.py, or from this notebook. Never one that fails its check.
+    """
+    return _find(name)[0]
+
+
+def is_mine(name):
+    """Say whether `mine` gives the learner's own code."""
+    return _find(name)[1]
+
+
+def whose(*names, did="drawn"):
+    """Say whose code made a figure, for its caption.
+
+    Parameters
+    ----------
+    *names : str
+        The exercises whose functions ran.
+    did : str, default="drawn"
+        What they did: "drawn", "translated", "trained".
+
+    Returns
+    -------
+    caption : str
+    """
+    own = [name for name in names if is_mine(name)]
+    rest = [name for name in names if name not in own]
+    if not rest:
+        return f"{did} by your code ({', '.join(own)})"
+    if not own:
+        return f"{did} by the course's code, until yours passes ({', '.join(rest)})"
+    return f"{did} by your {', '.join(own)}, and the course's {', '.join(rest)} until yours passes"
+
+
+class _Parts:
+    """The Transformer with the learner's parts lit, and a sentence."""
+
+    def __init__(self, mine):
+        self.mine = mine
+        own = [name for name, is_own in mine.items() if is_own]
+        self.said = f"{len(own)} of {len(mine)} parts of the Transformer are yours."
+        if len(own) < len(mine):
+            name = next(name for name, is_own in mine.items() if not is_own)
+            self.said += f" Next: {name}, lesson {find(name).lesson:02}."
+
+    def __repr__(self):
+        return self.said
+
+    def _repr_html_(self):
+        from helpers.widgets import own_parts
+
+        return f"{own_parts.draw(self.mine)}<p>{self.said}</p>"
+
+
+def my_parts():
+    """Show the Transformer with the parts lit that are the learner's own.
+
+    Returns
+    -------
+    parts : object that shows itself
+    """
+    known = catalogue()[0]
+    names = sorted((name for name in tested() if name in known), key=lambda n: known[n].lesson)
+    return _Parts({name: is_mine(name) for name in names})
