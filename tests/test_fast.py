@@ -147,6 +147,15 @@ def test_a_model_trained_with_it_has_the_gradients_of_the_plain_loss():
         torch.testing.assert_close(mine, other)
 
 
+@pytest.mark.parametrize("rows", [1, 32, 33])
+@pytest.mark.parametrize("width", [128, 64])
+def test_a_large_matrix_comes_first_for_few_rows(rows, width):
+    linear, x = nn.Linear(width, 2**13, bias=False), torch.randn(rows, width)
+    found = fast.matrix_first(linear, x)
+    torch.testing.assert_close(found, linear(x))
+    assert (found.stride() == (1, rows)) == (rows <= 32 and width == 128)
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_joined_layers_equal_each_alone(bias):
     linears = [nn.Linear(6, n, bias, dtype=torch.float64) for n in (6, 3, 3)]

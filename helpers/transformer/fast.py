@@ -67,6 +67,28 @@ def none_if_full(mask):
     return None if mask.all() else mask
 
 
+def matrix_first(linear, x):
+    """The same as ``linear(x)``, quicker where a CPU multiplies few rows by a very large matrix.
+
+    A decoding step has one row per sentence, and the output layer one per token of the vocabulary.
+    Measured for 8 sentences and 8,000 tokens of width 256: 1.0 ms instead of 1.7. Smaller matrices
+    and more rows gain nothing.
+
+    Parameters
+    ----------
+    linear : nn.Linear
+        Without bias.
+    x : Tensor of shape (N, D)
+
+    Returns
+    -------
+    x : Tensor of shape (N, V)
+    """
+    if x.device.type == "cpu" and len(x) <= 32 and linear.weight.numel() >= 2**20:
+        return (linear.weight @ x.t()).t()  # (V, N) -> (N, V)
+    return linear(x)
+
+
 def joined(linears):
     """The same as ``lambda x: torch.cat([linear(x) for linear in linears], -1)``; for decoding.
 

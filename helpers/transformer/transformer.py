@@ -14,7 +14,7 @@ from torch import nn
 
 from helpers.transformer.attention import recorded_weights
 from helpers.transformer.cache import DecoderCache
-from helpers.transformer.fast import none_if_full
+from helpers.transformer.fast import matrix_first, none_if_full
 from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, inference
 from helpers.transformer.masks import causal_mask, padding_mask
 from helpers.transformer.positions import sinusoidal_positions
@@ -244,7 +244,7 @@ class Transformer(nn.Module):
                     cache.reorder(rows)
             with inference(self), torch.inference_mode():
                 hidden = self.decode(prefix.to(memory.device), memory, memory_mask, cache)
-                logits = self.output_proj(hidden[:, -1])  # (N, t, D) -> (N, V)
+                logits = matrix_first(self.output_proj, hidden[:, -1])  # (N, t, D) -> (N, V)
             return logits.clone()  # outside, so that it may be used in training
 
         return step
