@@ -165,8 +165,9 @@ def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
 
 def _take_progress_along(folder):
     """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
-    if (NOTEBOOKS / PROGRESS).exists() and not (folder / PROGRESS).exists():
-        shutil.copy2(NOTEBOOKS / PROGRESS, folder / PROGRESS)
+    for name in (PROGRESS, "my_transformer.py"):
+        if (NOTEBOOKS / name).exists() and not (folder / name).exists():
+            shutil.copy2(NOTEBOOKS / name, folder / name)
 
 
 def _read(path):

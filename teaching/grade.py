@@ -33,6 +33,7 @@ from helpers.exercises import checking
 from notebooks.build import NOTEBOOKS, assemble, source_of
 from notebooks.copies import learners_copy
 from teaching import reports
+from teaching.handing_back import hand_back
 from teaching.needed import needed
 from teaching.sandbox import (
     SECONDS,
@@ -324,6 +325,9 @@ def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False):
         for name, graded, note in _graded(waiting, jobs):
             say(f"{name}: {note}")
             rows += graded
+            if graded[:1] and graded[0]["part"]:
+                submission = replace(read_submission(named[name]), name=name)
+                hand_back(submission, graded, out.parent / "files")
             writer.writerows(
                 {key: reports.harmless(value) for key, value in row.items()} for row in graded
             )

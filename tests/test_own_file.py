@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from helpers import exercises
 from helpers.data.captions import CAPTIONS
-from helpers.exercises import lessons, own_code, own_file
+from helpers.exercises import lessons, own_code, own_file, own_text
 from helpers.exercises.checking import judge
 from helpers.pretrained.translator import load_translator
+from teaching.grade import Submission
+from teaching.handing_back import hand_back
 
 at_work = lessons.module(10, "at_work")
 FRENCH = [french for french, _ in CAPTIONS[:2]]
@@ -448,3 +450,23 @@ def test_no_history_loses_a_line(tmp_path_factory, deeds):
             now = own_file.path().read_text() if own_file.path().exists() else ""
             for edit in edits.values():
                 assert edit in now, "what the learner wrote into the file stays there"
+
+
+def test_the_grader_hands_the_file_back(tmp_path):
+    cells = [
+        {"source": "%magic", "check": {}, "own": True},
+        {"source": MERGE.replace("merge_heads", "mine"), "check": {}, "own": True},
+        {
+            "source": "",
+            "check": {"merge_heads": "mine", "split_heads": "split_heads"},
+            "own": False,
+        },
+        {"source": SPLIT, "check": {}, "own": True},
+    ]
+    submission = Submission("ada", "06", "", cells, [], {})
+    rows = [{"part": "merge_heads", "passed": 1}, {"part": "split_heads", "passed": 0}]
+    hand_back(submission, rows, tmp_path / "files")
+    (file,) = (tmp_path / "files").iterdir()
+    written = own_text.parts_of(file.read_text(encoding="utf-8"))
+    assert written["merge_heads"].text == MERGE.strip()
+    assert "split_heads" not in written

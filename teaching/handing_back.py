@@ -1,0 +1,37 @@
+"""Give a learner's own file back with the grades: ``my_transformer.py`` of what they handed in."""
+
+import re
+
+from helpers.exercises.own_file import FILE, Own
+from helpers.exercises.own_text import parts_of, tested
+from helpers.machine.atomic_writes import whole_file
+
+
+def hand_back(submission, rows, folder):
+    """Write the parts that passed into a file of the learner's, in the paper's order.
+
+    Parameters
+    ----------
+    submission : Submission
+    rows : list of dict
+        What `grade` returned for it.
+    folder : Path
+        Where it goes, under the submission's name; nothing is written if no part passed.
+    """
+    passed = {row["part"] for row in rows if row["passed"]} & tested().keys()
+    written, own = {}, Own(parts={})
+    for cell in submission.cells:
+        try:
+            written |= parts_of(cell["source"])
+        except SyntaxError:  # a magic, or a cell that was left half done
+            continue
+    for cell in submission.cells:
+        for name, variable in cell["check"].items():
+            if name in passed and variable in written:
+                text = re.sub(rf"\b{variable}\b", name, written[variable].text)
+                own.insert(name, text.splitlines())
+                own.parts = parts_of(own.text)
+    if own.parts:
+        folder.mkdir(exist_ok=True)
+        with whole_file(folder / f"{submission.name.replace('/', '_')}.{FILE}") as partial:
+            partial.write_text(own.text, encoding="utf-8")
