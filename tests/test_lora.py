@@ -99,3 +99,13 @@ def test_errors_say_what_was_expected():
         LoRALinear(nn.Linear(5, 3), rank=4, alpha=1.0)
     with pytest.raises(ValueError, match="no linear layer named query"):
         add_lora(BertEncoder(BertConfig(**SIZES)), names=("query",))
+
+
+@pytest.mark.parametrize("damage", ["cut", "not an adapter"])
+def test_a_damaged_adapter_says_what_to_do(tmp_path, damage):
+    path = tmp_path / "mine.safetensors"
+    save_adapter(adapted(), path, {"seed": 3})
+    content = path.read_bytes()
+    path.write_bytes(content[:-40] if damage == "cut" else b"nothing of the kind")
+    with pytest.raises(ValueError, match=r"mine.safetensors is damaged .*train the adapter again"):
+        load_adapter(adapted(), path)

@@ -61,11 +61,19 @@ def load_adapter(model, path):
     Raises
     ------
     ValueError
-        If the file was trained on another base, or for a model of other names or sizes.
+        If the file is damaged, was trained on another base, or for a model of other names or
+        sizes.
     """
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata() or {}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        card = json.loads(metadata["card"])
+    except Exception as error:  # safetensors raises a class of its own
+        raise ValueError(
+            f"{path} is damaged or no adapter of this course ({error}). Restore the file, or train "
+            f"the adapter again and save it with save_adapter."
+        ) from error
     own = trainable_state(model)
     sizes, wanted = ({n: tuple(t.shape) for n, t in state.items()} for state in (tensors, own))
     if sizes != wanted:
@@ -82,7 +90,7 @@ def load_adapter(model, path):
         )
     for name, tensor in tensors.items():
         own[name].copy_(tensor)
-    return json.loads(metadata["card"])
+    return card
 
 
 def load_adapted(build, path):

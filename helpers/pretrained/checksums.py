@@ -50,7 +50,11 @@ def check_file(path):
             f"{COMMAND} {path.parent}"
         )
     if fingerprint(path.read_bytes()) != noted:
-        raise ValueError(f"the SHA-256 of {path.name} is not the one in {CHECKSUMS}")
+        raise ValueError(
+            f"the SHA-256 of {path.name} is not the one in {CHECKSUMS}: damaged, or "
+            f"changed. Restore it from the repository (git checkout -- {path.name}), or, if you "
+            f"changed it yourself: {COMMAND} {path.parent}"
+        )
 
 
 def _read(folder):

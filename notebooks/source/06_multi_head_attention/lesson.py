@@ -844,9 +844,8 @@ weight = weight.copy_(kept)
 assert evaluate(model, pairs) == whole
 
 # %% [markdown]
-# For comparison, here's the course's own class. It has four matrices, one per projection. (`Linear` is
-# `nn.Linear`, only quicker to train on some processors.) It returns the weights only if you ask for them
-# with `need_weights`, because lesson 04's fused operator never stores them.
+# For comparison, here's the course's own class. It has four matrices, one per projection. It returns the weights
+# only if you ask for them with `need_weights`, because lesson 04's fused operator never stores them.
 
 # %%
 notebook.show_source(MultiHeadAttention)
