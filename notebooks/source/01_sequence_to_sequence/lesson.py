@@ -129,7 +129,7 @@ n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""*rabbit* has turned into *cows*, in a part of the sentence that nobody touched. A few words more, and the network is
-    writing about curious doctors and a grey table, in perfect English. This sentence isn't a freak: of
+    writing about curious doctors and a grey table, in perfect English. It isn't bad luck with one sentence: of
     {n_known} short sentences that it translates without a mistake, {survived[1]} beginnings survive one added sentence, and
     {survived[3]} survive three. All it writes comes from that one vector. Let's build such a network and see what breaks."""
 )
@@ -197,7 +197,7 @@ torch.testing.assert_close(rnn(words[None])[1][0], notes)
 print(exercises.whose("rnn_step", did="computed"))
 
 # %% [markdown]
-# The first number holds a trace of word 1 that halves at every step. The second remembers word 2 better, with a sign that
+# The first number holds a trace of word 1 and loses at least half of it at every step. The second remembers word 2 better, with a sign that
 # flips each time. After the last word, these two numbers are all that's left of the sentence.
 #
 # ## 2. How does it write a sentence of another length?
@@ -327,8 +327,8 @@ assert all(any(w.startswith("travers") for w in p.source) for p in test if with_
 # different one. This is **teacher forcing**: no early mistake spoils the rest of the
 # sentence, and every position has a correct prefix to learn from.
 #
-# A colleague wrote the function that prepares the decoder's input, and trained for a minute. A translator at this stage
-# usually has a loss of about 1.
+# A colleague wrote the function that prepares the decoder's input, and trained for 60 steps. A translator usually has a
+# loss of about 1 by then.
 
 
 # %%
@@ -383,7 +383,7 @@ notebook.table(
     ["French", "what it writes"],
 )
 notebook.tell(
-    """Be suspicious of a loss near zero after a minute. This model found an easier task than translation, and it's
+    """Be suspicious of a loss near zero after 60 steps. This model found an easier task than translation, and it's
     helpless as soon as nobody hands it the true words."""
 )
 assert repeats > 0.8
@@ -435,8 +435,8 @@ assert all(len(set(text.split())) > 1 for text in ours.translate([p.source for p
 # | sentiment | *the film was really silly . verdict :* | *bad* |
 # | a chat | your question | the answer, one token at a time |
 #
-# *Going deeper* trains one tiny network on the missing words and the sentiment together. BERT was trained on the fourth row,
-# GPT on plain text, one next token after the other.
+# *Going deeper* trains one tiny network on the missing words and the sentiment together. BERT was trained on missing
+# words, GPT on the next token of plain text.
 #
 # ## 4. Three problems of recurrent networks
 #
@@ -595,8 +595,8 @@ notebook.tell(
 # Before the network can learn that word 1 matters for the last state, training has to send a gradient back
 # through every step in between. Each step multiplies it by $W_h$ and by the slope of $\tanh$, which is at
 # most 1. If each step halves the gradient, $0.5^{25} \approx 0.00000003$ of it is left after 25 steps.
-# This is the **vanishing gradient**, and here it is, measured. The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) have
-# **gates**, learned numbers between 0 and 1 that set how much of the old notes to keep.
+# This is the **vanishing gradient**, and here it is, measured. The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) have **gates**,
+# numbers between 0 and 1, computed at every step with learned weights, that set how much of the old notes to keep.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # How much of the last state's gradient arrives how far back.

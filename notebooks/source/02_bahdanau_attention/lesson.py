@@ -6,7 +6,7 @@
 # didn't. A translator keeps the paper on the desk. Before writing a word, you glance back at the part you need.
 #
 # In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, trained on the
-# same sentences, equally long and from one seed.
+# same sentences for as many epochs, from the same **seed** (the number that random numbers start from).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -158,7 +158,7 @@ notebook.picture("bahdanau_step")
 # \end{aligned}$$
 #
 # Three names come with it, and they stay for the rest of the course. Think of looking something up: the decoder's state
-# is the **query**, the vectors it's compared with are the **keys**, and what is handed back are the **values**. Attention
+# is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are the **values**. Attention
 # retrieves, except that it returns a mixture instead of one hit. Here each encoder state is both a key and a value.
 #
 # ### Your turn
@@ -246,8 +246,7 @@ torch.testing.assert_close(*without_tanh)
 torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
 notebook.tell(
-    """Without $W s$ the decoder stares at one spot, whatever it's about to write. Without $U h_i$ it sees a blur, every word
-    alike. The last row shows what tanh is for: take it away, and $W s$ adds one number to *all* the scores, which a softmax
+    """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike. The last row shows what tanh is for: take it away, and $W s$ adds one number to *all* the scores, which a softmax
     doesn't notice. A test for all three is to change each ingredient and watch whether the weights follow."""
 )
 
@@ -256,7 +255,8 @@ notebook.tell(
 #
 # Now the second and third line, for a batch. The sentences of a batch have different lengths, so the shorter ones are
 # padded, and `mask` is False where there's only padding. Below is somebody's version, and what it made of two
-# sentences, the second of them two words long. Look at the numbers first. What about them can't be?
+# sentences, the second of them two words long. Look at the printed weights before you look at the
+# code. What's wrong with them?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -301,8 +301,7 @@ class LookingDecoder(nn.Module):
 
 # %% [markdown]
 # The folded cell puts the trained weights into it and lets it write a test sentence. Its rows of weights make an **alignment
-# map**: a row per written word (the queries), a column per source word (the keys). The row *red* was computed
-# before *red* was written. Here are the sentence and its translation:
+# map**: a row per written word (the queries), a column per source word (the keys). The row labelled *red* was computed before *red* was written. Here are the sentence and its translation:
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -367,7 +366,7 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # %% [markdown]
 # A map as pretty as that proves little. But in our toy corpus we know which word translates which, and can mark it: link every
 # English word to the French word with the most weight, and count the wrong links. This is the **alignment error rate** (Och
-# and Ney 2003). Linking the words in order, along the diagonal, has 0.55; perfect is 0. The model itself
+# and Ney 2003). Linking the words in order, along the diagonal, scores 0.55; perfect is 0. The model itself
 # translates nearly every sentence without a mistake.
 
 # %%
@@ -417,7 +416,7 @@ notebook.tell(
 # |---|---|---|
 # | 1 sequential computation | remains: $\alpha_t$ waits for $s_{t-1}$, which waits for $\alpha_{t-1}$ | remains |
 # | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
-# | 3 the distance between positions | solved: one step from any word to any other | remains |
+# | 3 the distance between positions | solved: one step from any target word to any source word | remains |
 #
 # Between the sentences, attention solves two of the three. Inside each of them a recurrent network is still at work, and
 # **the loop is still there.**
@@ -465,8 +464,7 @@ exercises.my_parts()
 # <details><summary>Fine print</summary>
 #
 # Every model here was trained once, with one seed. *additive* and *concat* differ in the order of attention and step, but
-# not only in that, so their alignment errors support the explanation of the lag without proving it. In the first curve,
-# the two models had equally many epochs; the attending one takes longer per epoch.
+# not only in that, so their alignment errors support the explanation of the lag without proving it.
 # </details>
 
 # %% [markdown]

@@ -150,7 +150,8 @@ display(
 notebook.tell(
     """Hiding *river* closes half of the gap on its own, from 0.82 to 0.91; hiding *sat* does nothing. Switch
     attention off altogether and the two vectors are practically one again (0.996). Whatever made *bank* a
-    river bank came in through attention, and most of it from a word three places further on. Let's build that."""
+    river bank came in through attention, and the largest share from a word three
+    places further on. Let's build that."""
 )
 
 # %%
@@ -164,7 +165,8 @@ exercises.warm_up(3)
 # multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so
 # somebody at −2 for horror gains 4 from a film that is itself at −2, as cosy as they come.
 #
-# Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. **Try**
+# Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
+# arrows score high when they are long and point the same way, 0 at right angles, less than 0 in opposing directions. **Try**
 # turning the viewer's arrow right round, then find a viewer who scores both films 0 or less.
 
 # %%
@@ -248,7 +250,7 @@ display(
 notebook.tell(
     """*car* keeps 0.40 for itself and shares the rest evenly: its adjectives count no more than *the*. *small* and
     *red*, on the other hand, found each other, so *red* is now a little small. A dot product between the words
-    themselves rewards what is **alike**, and nothing is as like a word as the word. *car* doesn't need more nouns. It
+    themselves rewards what is **alike**, and nothing is as like a word as the word itself. *car* doesn't need more nouns. It
     needs to ask for something that it isn't."""
 )
 
@@ -256,8 +258,8 @@ notebook.tell(
 # ## 3. A question of its own
 #
 # On the left below are the arrows of *car* and its adjectives, as far as *noun* and *adjective* go. They
-# are at right angles, which is why they scored 0. For *car* to find *red*, it has to ask with another arrow than its
-# own: one that points upwards, where the adjectives are.
+# are at right angles, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that points
+# upwards, where the adjectives are.
 #
 # A matrix can do that. $W_Q$ has a row per feature, and its row *noun* says which question nouns ask. Put 4 under
 # *adjective* there and every noun's arrow is turned upwards and stretched by 4. What comes out is the word's **query**.
@@ -295,7 +297,8 @@ notebook.figure(
 
 # %% [markdown]
 # Query and key of *car* are now two arrows, and only the query follows the adjectives. The matching is
-# one-sided, too: *car* looks for *red* while *red*, whose query is zero, looks for nothing.
+# one-sided, too: *car* looks for *red* while *red*, whose query is zero, looks for nothing
+# in particular.
 #
 # What should *red* pass on? It matched because it's an adjective, but *car* can't use that. It can use the colour.
 # A third matrix picks what a word passes on, its **value**.
@@ -381,8 +384,8 @@ exercises.reveal(
 assert abs(redness - 0.31) < 0.01
 notebook.tell(
     f"""It falls to {redness:.2f}, though *shiny* says nothing about colour. A row of weights always sums to 1, and
-    three adjectives now share what two shared before. One row of weights can't give everybody more; lesson 06 takes
-    up the problem from here."""
+    three adjectives now share what two shared before. One row of weights can only share;
+    lesson 06 starts from there."""
 )
 
 # %% [markdown]
@@ -553,8 +556,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# English doesn't mark its adjectives. Translate the sentences, change nothing else, and train again: *the small
-# green car hides the big black tree*, and tell me about the *car*.
+# English doesn't mark its adjectives. Put the sentences into English, change nothing else, and train again. In *the small
+# green car hides the big black tree*, what size and colour is the *car*?
 
 # %%
 exercises.predict("with_a_second_noun")
@@ -579,8 +582,8 @@ notebook.tell(
 # ### Where a word's vector comes from
 #
 # Our embeddings started at random and were trained with the matrices, which is how a Transformer gets its own. Look
-# what such a table knows afterwards: these are a word's nearest neighbours in MiniLM's table, before
-# training (random numbers) and after.
+# what such a table knows afterwards: these are a word's nearest neighbours in a table of random numbers, where training
+# starts, and in MiniLM's, where it ended.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -601,8 +604,8 @@ notebook.table(rows, ["", "random table", "trained table"])
 # %% [markdown]
 # You can also train the table alone, before there is any model. **word2vec** (2013) learns vectors that predict a
 # word's neighbours in a text, and **GloVe** (2014) fits them to counts of which words occur together. Both end in
-# one vector per word, whatever the sentence. *bank* is next to *banking* there even when it has a river beside it, and
-# that is the part that attention repairs.
+# one vector per word, whatever the sentence, as MiniLM's table does: its *bank* stands among *banks* and *banking* even with
+# a river in the sentence. Attention is what repairs that.
 #
 # ## 5. The six steps, with a pencil
 #
@@ -673,7 +676,7 @@ exercises.my_parts()
 #
 # *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. MiniLM was
 # trained to represent whole sentences, not to tell a noun's senses apart. The French head needs only two
-# directions because the task asks for two bundles; a translator's heads have 64 (lesson 06). The figures in section 4
+# directions because the task asks for two bundles; the paper's heads have 64 (lesson 06). The figures in section 4
 # are of five training runs each. Shuffling the words only shuffles the outputs as long as no position is written
 # into the vectors and no causal mask (lesson 04) is in force.
 # </details>
