@@ -38,7 +38,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 from notebooks.freshness import modules_mark
 
@@ -169,7 +169,7 @@ def set_address(new):
     old = address()
     for place in (ROOT / "CITATION.cff", ROOT / "pyproject.toml"):
         text = place.read_text(encoding="utf-8").replace(old, new.removesuffix("/"))
-        with whole_file(place) as partial:
+        with atomic_write(place) as partial:
             partial.write_text(text, encoding="utf-8")
 
 
@@ -420,7 +420,7 @@ def build(source, force=False):
         execute(notebook)
     notebook.metadata["course"]["modules"] = mark
     nbformat.validate(notebook)
-    with whole_file(target) as partial:
+    with atomic_write(target) as partial:
         nbformat.write(notebook, partial)
     size = target.stat().st_size / 1000
     print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)

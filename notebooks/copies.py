@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from notebooks import slides
 from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh, lessons, name_of
 
@@ -194,7 +194,7 @@ def write(notebook, path, keep=False):
     if keep:  # a file of the learner's own that happens to have this name
         names = (f"{path.stem} (mine{n}).ipynb" for n in chain([""], (f" {i}" for i in count(2))))
         path.replace(next(p for p in map(path.with_name, names) if not p.exists()))
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         nbformat.write(notebook, partial)
 
 

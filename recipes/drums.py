@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy
 
 from helpers.data.drums import FILE, VOICES
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 
 # Which of our nine voices a note of the drum kit counts as, after Gillick et al. (2019), appendix.
 NOTES = {
@@ -81,7 +81,7 @@ def main(arguments=None):
     together = numpy.concatenate([piece for _, piece in kept])
     # The distance to the stroke before takes one byte where the place would take two.
     steps = numpy.concatenate([numpy.diff(piece[:, 0], prepend=0) for _, piece in kept])
-    with whole_file(options.out) as partial, partial.open("wb") as file:
+    with atomic_write(options.out) as partial, partial.open("wb") as file:
         numpy.savez_compressed(
             file,
             wait=steps.astype(numpy.uint16),

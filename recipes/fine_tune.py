@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.models.lora import trainable_state
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.optimizers import take_step
@@ -125,7 +125,7 @@ def fine_tune(model, loss_of, epochs, score, settings, checkpoint):
                 "random": torch.get_rng_state(),
             }
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(checkpoint) as partial:
+            with atomic_write(checkpoint) as partial:
                 torch.save(state | rest, partial)
             print(f"epoch {state['epoch']}: {state['scores'][-1]:.4f}", flush=True)
     model.load_state_dict(state["best"], strict=False)

@@ -10,7 +10,7 @@ import json
 import torch
 from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.pretrained.checksums import write_checksums
 from helpers.pretrained.toy_models import EPOCHS, NAMES, toy_data, toy_path, train_toy
 from helpers.training.interruption import StopBetweenSteps
@@ -27,7 +27,7 @@ def save_toy(toy, path):
     card = {k: _rounded(v) for k, v in toy.card.items()}
     about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
     weights = {k: v.half().contiguous() for k, v in toy.model.state_dict().items()}
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         save_file(weights, partial, {"toy": json.dumps(about, ensure_ascii=False)})
     write_checksums(path)
 

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.data.clothes import Pictures, clothes
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.models.vit import SmallCNN, VisionTransformer
 from helpers.pretrained.wardrobe import (
     CNN_WIDTHS,
@@ -192,7 +192,7 @@ def compare(args):
                 })  # fmt: skip
                 print(runs[-1], flush=True)
     if not args.dry:
-        with whole_file(COMPARISON) as partial:
+        with atomic_write(COMPARISON) as partial:
             partial.write_text(json.dumps({"runs": runs}, indent=1), encoding="utf-8")
 
 

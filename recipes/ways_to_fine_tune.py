@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from helpers.data.reviews import film_reviews
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.models.bert import TextClassifier, mean_pool
 from helpers.models.lora import add_lora
 from helpers.pretrained.checksums import WEIGHTS
@@ -249,7 +249,7 @@ def main(arguments=None):
 
 
 def _write(found, path):
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8", newline="\n")
 
 

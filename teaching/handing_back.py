@@ -4,7 +4,7 @@ import re
 
 from helpers.exercises.own_file import FILE, Own
 from helpers.exercises.own_text import parts_of, tested
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 
 
 def hand_back(submission, rows, folder):
@@ -33,5 +33,5 @@ def hand_back(submission, rows, folder):
                 own.parts = parts_of(own.text)
     if own.parts:
         folder.mkdir(exist_ok=True)
-        with whole_file(folder / f"{submission.name.replace('/', '_')}.{FILE}") as partial:
+        with atomic_write(folder / f"{submission.name.replace('/', '_')}.{FILE}") as partial:
             partial.write_text(own.text, encoding="utf-8")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from helpers.machine import atomic_writes
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 
 
 def write(path, text):
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(text)
 
 
@@ -29,7 +29,7 @@ def names(folder):
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path):
     path = tmp_path / "file"
     write(path, "old")
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -41,7 +41,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     write(path, "old")
 
     def fail():
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             partial.write_text("ne")
             raise KeyError
 
@@ -55,7 +55,7 @@ def test_threads_do_not_write_into_each_others_partial_file(tmp_path):
     path, together = tmp_path / "file", threading.Barrier(8, timeout=60)
 
     def write_slowly(letter):
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             together.wait()
             partial.write_text(letter * 1000)
             together.wait()
@@ -73,8 +73,8 @@ def test_threads_do_not_write_into_each_others_partial_file(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from helpers.machine.atomic_writes import whole_file
-with whole_file(Path(sys.argv[1])) as partial:
+from helpers.machine.atomic_writes import atomic_write
+with atomic_write(Path(sys.argv[1])) as partial:
     partial.write_text("ne")
     os.kill(os.getpid(), signal.SIGKILL)
 """

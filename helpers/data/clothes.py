@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from helpers.data.corpus import cache_directory, fetch
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 CLASSES = (
@@ -96,7 +96,7 @@ def _all_rows(split):
         )
         _demand_published(split, images, labels, ADDRESS + FILES[split][0][0])
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as partial, open(partial, "wb") as file:
+        with atomic_write(path) as partial, open(partial, "wb") as file:
             np.savez_compressed(file, x=images.reshape(-1, SIDE, SIDE), y=labels)
     try:
         with np.load(path) as file:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import platformdirs
 
 from helpers.data.toy_grammar import Grammar
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 CACHE_VARIABLE = "COURSE_DATA"
@@ -165,7 +165,7 @@ def _download(address, path, sha256, n_bytes):
             f"again, or copy the right file to {path.parent}."
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_bytes(content)
 
 

@@ -25,7 +25,7 @@ from helpers.exercises.own_text import (
     what_to_add,
 )
 from helpers.exercises.progress import locked
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"
 EDITED = "_from_the_file"  # how the names of versions end that the learner wrote into the file
@@ -76,7 +76,7 @@ class Own:
             return cls(text, newline, {}, f"{FILE} has a syntax error{place}: {what}.")
 
     def write(self):
-        with whole_file(path()) as partial:
+        with atomic_write(path()) as partial:
             partial.write_bytes(self.text.replace("\n", self.newline).encode())
         self.parts = parts_of(self.text)
 
@@ -235,7 +235,7 @@ def _save_version(name, text, kind=""):
         if file.read_text(encoding="utf-8").rstrip() == text:
             return f"{VERSIONS}/{file.name}"
         number += 1
-    with whole_file(file) as partial:
+    with atomic_write(file) as partial:
         partial.write_text(text + "\n", encoding="utf-8", newline="\n")
     return f"{VERSIONS}/{file.name}"
 

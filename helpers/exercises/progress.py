@@ -19,7 +19,7 @@ from pathlib import Path
 import filelock
 
 from helpers.exercises import content, sending
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 
 FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
 KINDS = ("exercises", "questions", "predictions", "warm_ups")
@@ -205,7 +205,7 @@ def _changed(state, changes):
 
 
 def _write(path, state):
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
         if path.exists():
             shutil.copymode(path, partial)

@@ -12,7 +12,7 @@ ABANDONED = 600  # seconds without a write, after which a partial file belongs t
 
 
 @contextlib.contextmanager
-def whole_file(path):
+def atomic_write(path):
     """Write a file atomically: into a partial file beside it, which then takes its name.
 
     A reader never sees half a file, and a write that fails leaves the old file as it was. So does

@@ -7,7 +7,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 from helpers.models.lora import merge_lora, trainable_state
 from helpers.pretrained.checksums import check_file, write_checksums
@@ -39,7 +39,7 @@ def save_adapter(model, path, card=None):
     tensors = {name: t.half().contiguous() for name, t in trainable_state(model).items()}
     metadata = {"base": base_fingerprint(model), "card": json.dumps(card or {})}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as partial:
+    with atomic_write(path) as partial:
         save_file(tensors, partial, metadata)
     write_checksums(path)
 

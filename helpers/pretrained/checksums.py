@@ -8,7 +8,7 @@ of ``sha256sum``, so ``sha256sum --check SHA256SUMS`` works too.
 import argparse
 from pathlib import Path
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -27,7 +27,7 @@ def write_checksums(*paths):
     folder = paths[0].parent
     known = _read(folder) | {path.name: fingerprint(path.read_bytes()) for path in paths}
     lines = [f"{known[name]}  {name}\n" for name in sorted(known) if (folder / name).exists()]
-    with whole_file(folder / CHECKSUMS) as partial:
+    with atomic_write(folder / CHECKSUMS) as partial:
         partial.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 

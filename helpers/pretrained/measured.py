@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -25,5 +25,5 @@ def measured(name):
 
 def store(name, results):
     """Write a recipe's `results`, a dict of plain data, under a `name`, for `measured`."""
-    with whole_file(RESULTS / f"{name}.json") as partial:
+    with atomic_write(RESULTS / f"{name}.json") as partial:
         partial.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 VARIABLE = "COURSE_SHARED"
@@ -50,7 +50,7 @@ def write(model, path, folder):
         It is made if it isn't there.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    with whole_file(_file(folder, path)) as partial:
+    with atomic_write(_file(folder, path)) as partial:
         torch.save({name: p.detach() for name, p in model.named_parameters()}, partial)
 
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 from helpers.machine.installation import in_colab
 from helpers.models.llama import build_llama
@@ -263,7 +263,7 @@ def convert(path, dtype, file):
     n_megabytes = sum(tensor.nbytes for tensor in weights.values()) // 10**6
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(file) as partial:
+        with atomic_write(file) as partial:
             save_file(weights, partial, about)
     except (OSError, SafetensorError) as error:
         raise OSError(

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
@@ -61,9 +61,9 @@ class Storyteller(Writer):
         if self.model.config.tie_embeddings:
             del weights["output_proj.weight"]  # the embedding, once more
         about = {"config": json.dumps(asdict(self.model.config)), "card": json.dumps(self.card)}
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             save_file(weights, partial, about)
-        with whole_file(_tokenizer_path(path)) as partial:
+        with atomic_write(_tokenizer_path(path)) as partial:
             self.tokenizer.save(str(partial), pretty=False)
         write_checksums(path, _tokenizer_path(path))
 

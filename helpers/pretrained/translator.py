@@ -8,7 +8,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
@@ -255,7 +255,7 @@ class Translator:
             "card": json.dumps(self.card),
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             save_file(tensors, partial, metadata)
         self.tokenizer.save(_tokenizer_path(path))
         write_checksums(path, _tokenizer_path(path))

@@ -7,7 +7,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from helpers.data.clothes import CLASSES, SIDE, as_input
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.trace import trace_vision
@@ -101,7 +101,7 @@ class Wardrobe:
     def save(self, path=PATH):
         """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""
         weights = {k: v.half().contiguous() for k, v in self.model.state_dict().items()}
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             save_file(weights, partial, {"card": json.dumps(self.card)})
         write_checksums(path)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.text.byte_alphabet import BYTE_OF
 
 PAD, BOS, EOS, UNK = range(4)
@@ -61,7 +61,7 @@ class WordVocabulary:
 
     def save(self, path):
         """Write the words as JSON."""
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             partial.write_text(json.dumps(self.words[4:], ensure_ascii=False), encoding="utf-8")
 
     @classmethod
@@ -152,7 +152,7 @@ class BytePairTokenizer:
 
     def save(self, path):
         """Write the merges as JSON."""
-        with whole_file(path) as partial:
+        with atomic_write(path) as partial:
             self.tokenizer.save(str(partial), pretty=False)
 
     @classmethod

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 
 PARTS = {
@@ -43,7 +43,7 @@ class Checkpoint:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.path) as partial:
+            with atomic_write(self.path) as partial:
                 torch.save(state | {"marks": self.marks}, partial)
         except (OSError, RuntimeError) as error:  # PyTorch reports a full disk as a RuntimeError
             reason = f" ({error.strerror})" if getattr(error, "strerror", None) else ""

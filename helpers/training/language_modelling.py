@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from tqdm.auto import tqdm
 
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.optimizers import optimizers, take_step
@@ -193,7 +193,7 @@ class _TextRun:
             "windows": self.generator.get_state(),
             "random": torch.get_rng_state(),
         }
-        with whole_file(Path(path)) as partial:
+        with atomic_write(Path(path)) as partial:
             torch.save(state, partial)
 
     def load(self, path):

@@ -8,7 +8,7 @@ import re
 import torch
 
 from helpers.data.corpus import toy_corpus
-from helpers.machine.atomic_writes import whole_file
+from helpers.machine.atomic_writes import atomic_write
 from helpers.pretrained.trace import Heads, Stack, Sublayer, Trace, candidates_of
 from helpers.text.byte_alphabet import BYTE_OF
 from helpers.text.tokenization import BOS, EOS, PAD
@@ -91,11 +91,11 @@ def export(folder, translator, lines):
     """
     sizes, weights = weights_of(translator)
     halves = {name: tensor.half() for name, tensor in weights.items()}
-    with whole_file(folder / "translator.pt") as partial:
+    with atomic_write(folder / "translator.pt") as partial:
         torch.save(
             {"sizes": sizes, "pieces": pieces_of(translator.tokenizer), "weights": halves}, partial
         )
-    with whole_file(folder / "pairs.tsv") as partial:
+    with atomic_write(folder / "pairs.tsv") as partial:
         partial.write_text("".join(f"{a}\t{b}\n" for a, b in lines), encoding="utf-8")
 
 
