@@ -225,7 +225,8 @@ table = sinusoidal_positions(8, 64)
 fractions = torch.cat([torch.arange(8)[:, None] / 8, torch.zeros(8, 63)], dim=1)
 with_positions = train_reverser(table)
 print(f"letters right: {with_positions:.0f}%, without positions {without_positions:.0f}%")
-print(exercises.whose("sinusoidal_positions", did="fed"))
+if not torch.equal(table, fractions):
+    print(exercises.whose("sinusoidal_positions", did="fed"))
 if torch.allclose(table.float(), exercises.reference("sinusoidal_positions")(8, 64)):
     assert with_positions > 95 and train_reverser(fractions) < 25
 notebook.tell(

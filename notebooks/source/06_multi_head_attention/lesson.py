@@ -141,9 +141,9 @@ notebook.tell(
 exercises.warm_up(6)
 
 # %% [markdown]
-# ## 1. One row, one answer
+# ## 1. What can one row say?
 #
-# A single row couldn't do both jobs well. Suppose it scores *animal* and *tired* far above everything else:
+# Suppose one row scores *animal* and *tired* far above everything else:
 
 # %%
 scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
@@ -596,13 +596,13 @@ assert on_wide > 0.8 and link(wide, "[CLS]")[animal_head] > 0.3
 notebook.tell(
     """One word at the end of the sentence takes more than half of the weight away from *animal*. Little of it
     moves to *street*. Most goes to [CLS], the special token in front of every text. The head that looked at
-    *tired* now looks at *wide*, even more firmly."""
+    *tired* now looks at *wide*, even more firmly. Don't expect the whole textbook story from one head."""
 )
 
 # %% [markdown]
-# Don't expect the whole textbook story from one head. Some have jobs you can name. One attends to the previous
-# word, and one follows a verb back to the noun that agrees with it, singular or plural; *Going deeper* looks for
-# both. Most of MiniLM's heads have no job that we could name.
+# Some heads have jobs you can name. One attends to the previous word, and one follows a verb back to the noun that
+# agrees with it, singular or plural; *Going deeper* looks for both. Most of MiniLM's heads have no job that we could
+# name.
 #
 # ## 5. Does a head matter? Switch it off
 #
