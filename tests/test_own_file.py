@@ -470,3 +470,11 @@ def test_the_grader_hands_the_file_back(tmp_path):
     written = own_text.parts_of(file.read_text(encoding="utf-8"))
     assert written["merge_heads"].text == MERGE.strip()
     assert "split_heads" not in written
+
+
+def test_an_error_inside_a_class_is_told_with_the_learners_line():
+    wrong = textwrap.dedent(METHODS["EncoderLayer"]).replace("self.mask = mask", "self.mask = musk")
+    known = {**vars(lessons.module(10, "my_transformer"))}
+    verdict = exercises.check("EncoderLayer", cell(wrong, **known)["EncoderLayer"])
+    assert verdict.mistake == "raised"
+    assert "In the line: self.mask = musk" in verdict.message

@@ -168,7 +168,9 @@ def not_attempted(exercise, n_gaps=0):
 
 
 def _code(answer):
-    """Return the code of a function or method; None for anything else, which may lie about it."""
+    """Return the code of a function, method or class; None for what may lie about it."""
+    if isinstance(answer, type):
+        answer = next((m for m in vars(answer).values() if _code(m)), None)
     if isinstance(answer, types.FunctionType | types.MethodType):
         return answer.__code__
     return None
@@ -288,6 +290,7 @@ def _what_raised(error, answer, shapes):
         text = str(error).rstrip(".")
     except Exception:
         text = "(it cannot be printed)"
+    answer = getattr(answer, "learners", answer)
     file = getattr(_code(answer), "co_filename", None)
     frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == file]
     if frames:

@@ -122,8 +122,14 @@ class Exercise:
         if self.takes is None or not callable(answer):
             return answer
         if isinstance(self.written, type):
-            return self.takes(answer) if isinstance(answer, type) else answer
-        return self.takes(answer) if _first(answer) == _first(self.written) else answer
+            fits = isinstance(answer, type)
+        else:
+            fits = _first(answer) == _first(self.written)
+        if not fits:
+            return answer
+        made = self.takes(answer)
+        made.learners = answer  # an error is told with the learner's line
+        return made
 
     def mistake(self, name):
         """Find a known mistake by its name."""
