@@ -9,7 +9,6 @@ from .watching import (
     ATTENDS,
     BATCH,
     DIFFERS,
-    RESHAPES,
     along,
     change_between,
     differs,
@@ -46,7 +45,7 @@ def probe_sentences(e):
             "sentences mixed" if own or side == "target" else "source misaligned", call.path,
             "Change a word of one sentence, and other sentences of the batch come out changed.",
             f"others move by up to {moved:.2g} of the largest output", causes,
-            next((op.line for op in call.ops if op.name in ("roll", "flip", *RESHAPES)), "")
+            e.guilty_line(call, side, other_sentences)
             or e.line(call, "multi_head_attention_forward", "softmax"),
         )  # fmt: skip
         return
@@ -90,6 +89,11 @@ def probe_future(e):
             "something else mixes positions: a mean, a norm, a reshape",
         )  # fmt: skip
         names = ("masked_fill", "masked_fill_", "where", "add", *ATTENDS)
+        made = [c for c in e.calls.values() if c is not call and call.inside(c)]
+        made = [
+            op.line for c in made for op in c.ops if op.name in ("tril", "triu", "tril_", "triu_")
+        ]
+        causes += tuple(f"the mask may be made here: {line}" for line in dict.fromkeys(made))
         e.find("sees the future", call.path, "An output changes when a later token changes.", drawn,
                causes, e.line(call, *names))  # fmt: skip
 

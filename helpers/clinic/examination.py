@@ -66,7 +66,7 @@ class Examination:
         self.out = self.base.output
         self.rows = self.t if "target" in self.ids or self.kind == "attention" else self.s
         self.check_output()
-        self.lengths = sorted({self.t, self.s, self.out.shape[1]}, reverse=True)
+        self.lengths = sorted(self.lengths_(), reverse=True)
         self.calls = self.base.calls
         self.attentions = self.find_attentions()
 
@@ -354,7 +354,8 @@ class Examination:
         return bool(ok) and any(along(call.output, n) is not None for n in self.lengths_())
 
     def lengths_(self):
-        return {self.t, self.s, self.out.shape[1]}
+        class_token = {self.s + 1} if self.kind == "vision" else set()
+        return {self.t, self.s, self.out.shape[1]} | class_token
 
     def ops_of(self, call):
         """Return all functions called in a call, its parts' included, in order of the calls."""
@@ -365,10 +366,31 @@ class Examination:
         lines = [op.line for op in self.ops_of(call) if op.name in names]
         return lines[-1 if last else 0] if lines else ""
 
+    def guilty_line(self, call, side, bad):
+        """Return the line of a call's first function whose result moves as `bad` says, or ""."""
+        number = next(n for n, c in enumerate(self.whole[side][1]) if bad([c]))
+        other = self.run(self.change_tokens(side)[1][number], trace=True)
+        key = next(key for key, c in self.calls.items() if c is call)
+        pairs = zip(call.ops, other.calls[key].ops if key in other.calls else [], strict=False)
+        for op, moved in pairs:
+            a, b = op.result, moved.result
+            if isinstance(a, torch.Tensor) and a.is_floating_point() and a.dim() > 2:
+                change = change_between(a, b, self.lengths)
+                if change is not None and bad([change]):
+                    return op.line
+        return ""
+
     def find(self, name, where, what, evidence, likely, line=""):
         """Add a finding, once per name."""
         if all(finding.name != name for finding in self.report.findings):
-            self.report.findings.append(Finding(name, where, what, evidence, tuple(likely), line))
+            trail, call = [], next((c for c in self.base.calls.values() if c.path == where), None)
+            while call is not None and call.line:
+                trail, call = [*trail, call.line], call.parent
+            self.report.findings.append(
+                Finding(
+                    name, where, what, evidence, tuple(likely), line, tuple(dict.fromkeys(trail))
+                )
+            )
 
     def unsure(self, sentence):
         """Add a sentence on what can't be decided, once."""

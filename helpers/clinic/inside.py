@@ -99,6 +99,7 @@ def next_neighbour(sizes):
 
 def probe_heads(e):
     """Let each query attend to one key alone: each output may then depend on that one alone."""
+    odd = []
     for call, ops in e.attentions:
         op = ops[-1]
         if op.name == "multi_head_attention_forward" or call.path in e.explained:
@@ -110,7 +111,7 @@ def probe_heads(e):
         n_queries, n_keys = sizes
         seen = e.local(call, n_keys, change=editing(next_neighbour({n_queries, n_keys})))
         if seen is None or seen.shape != (n_queries, n_keys):
-            e.unsure(f"the heads of {call.path or 'the model'}: it can't be run alone")
+            odd.append(call.path or "the model")
             continue
         aim = torch.zeros(n_queries, n_keys, dtype=torch.bool)
         aim[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = True
@@ -127,6 +128,11 @@ def probe_heads(e):
         ):
             e.explained.add(call.path)
             blame_heads(e, call, seen, aim, own)
+    if odd:
+        e.unsure(
+            f"the heads of {odd[0]}" + (f" and {len(odd) - 1} more" if odd[1:] else "") + ": they "
+            "can't be run alone, or are laid out in a way that the clinic doesn't know"
+        )
 
 
 def weights_shape(op, axes):
@@ -268,7 +274,8 @@ def scale_of(e, call, op):
         factors = [scalar_factor(o, sizes) for o in ops[:end]]
         if any(f is None for f in factors):
             return None
-        factor, line = math.prod(factors), ops[at].line
+        scaling = [o.line for o, f in zip(ops[:end], factors, strict=True) if f != 1]
+        factor, line = math.prod(factors), (scaling or [ops[at].line])[-1]
     width = contracted(ops[at]) if at is not None else query.shape[-1]
     if not width:
         return None
@@ -350,5 +357,16 @@ def blame_after(e, call, drawn):
         "Hidden weights are set to 0 after the softmax, but its denominator has already "
         "counted them.",
         drawn, ("fill the scores with float('-inf') before the softmax",
-                "or divide the masked weights by their sum again"), e.line(call, "softmax"),
+                "or divide the masked weights by their sum again"), late_line(e, call),
     )  # fmt: skip
+
+
+def late_line(e, call):
+    """Return the line that masks the weights, or that of the softmax."""
+    ops = e.ops_of(call)
+    at = next((i for i, op in enumerate(ops) if op.name == "softmax"), None)
+    later = [] if at is None else ops[at + 1 :]
+    masking = [
+        op.line for op in later if op.name in ("mul", "masked_fill", "where", "mul_", "tril")
+    ]
+    return (masking or [e.line(call, "softmax")])[0]

@@ -34,6 +34,8 @@ class Finding:
         Causes and what mends them, the likeliest first.
     line : str
         File, line number and text of the line to look at, if one is known.
+    trail : tuple of str
+        The lines that called the module, the innermost first: where its mask comes from.
     """
 
     name: str
@@ -42,11 +44,13 @@ class Finding:
     evidence: str
     likely: tuple
     line: str = ""
+    trail: tuple = ()
 
     def __str__(self):
         place = self.where or "the model's own forward"
         parts = [f"{self.name}: {place}", self.what, self.evidence]
         parts += [f"look at   {self.line}"] if self.line else []
+        parts += [f"called at {line}" for line in self.trail]
         parts += [f"likely    {cause}" for cause in self.likely]
         return "\n    ".join("\n    ".join(part.splitlines()) for part in parts)
 

@@ -27,7 +27,7 @@ class Call:
 
     def __init__(self, path, module, parent):
         self.path, self.module, self.parent = path, module, parent
-        self.args, self.kwargs, self.output, self.ops = (), {}, None, []
+        self.args, self.kwargs, self.output, self.ops, self.line = (), {}, None, [], ""
 
     @property
     def inputs(self):
@@ -91,7 +91,7 @@ def first_float(tree):
 def calling_line():
     """Find the line outside PyTorch and this file that called a function."""
     frame = sys._getframe(1)
-    own = (__file__, torch.__path__[0])
+    own = (__file__.removesuffix("watching.py"), torch.__path__[0])
     while frame is not None and frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     if frame is None:
@@ -153,6 +153,7 @@ class Recorder:
         call = Call(path, module, self.stack[-1] if self.stack else None)
         # A copy, because a module may change its input in place.
         self.own = True
+        call.line = calling_line() if self.trace and call.parent is not None else ""
         call.args = rebuild(args, lambda x: x.detach().clone())
         self.own = False
         self.stack.append(call)
