@@ -5,11 +5,10 @@
 #
 # You read two different words and hardly noticed. A language model looks *bank* up in a table and finds
 # the same 384 numbers both times. Six layers later the two vectors have parted: their cosine similarity,
-# which is 1 for vectors that point the same way, has fallen to 0.82. Inside those layers, something carried
-# information into *bank* from the words around it.
+# which is 1 for vectors that point the same way, has fallen to 0.82. Something carried information into *bank*.
 #
-# From which ones? Hide a single word of the first sentence from all the others, and watch whether the two
-# banks move back together.
+# From where? Hide one word of the first sentence from all the others, and watch whether the two banks move
+# back together.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -149,9 +148,8 @@ display(
 )
 notebook.tell(
     """Hiding *river* closes half of the gap on its own, from 0.82 to 0.91; hiding *sat* does nothing. Switch
-    attention off altogether and the two vectors are practically one again (0.996). Whatever made *bank* a
-    river bank came in through attention, and the largest share from a word three
-    places further on. Let's build that."""
+    attention off altogether and the two vectors are practically one again (0.996). Whatever made *bank* a river bank came in through attention, most of all from a word three places
+    further on."""
 )
 
 # %%
@@ -166,8 +164,8 @@ exercises.warm_up(3)
 # somebody at −2 for horror gains 4 from a film that is itself at −2, as cosy as they come.
 #
 # Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
-# arrows score high when they are long and point the same way, 0 at right angles, less than 0 in opposing directions. **Try**
-# turning the viewer's arrow right round, then find a viewer who scores both films 0 or less.
+# arrows score high when they are long and point the same way, 0 at right angles, less than 0 in opposing directions. **Try** to
+# find a viewer who scores both films 0 or less.
 
 # %%
 DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
