@@ -574,7 +574,7 @@ for (name, of), colour in zip(logs.items(), (plots.BLUE, plots.ORANGE, plots.GRE
     axes.annotate(name, (40, sum(log[-1] for log in of) / 3), (6, 0), textcoords="offset points",
                   color=colour, va="center")  # fmt: skip
 axes.axhline(unigram, color=plots.GREY, linestyle="--")
-axes.text(1, unigram - 0.12, "unigram entropy", color=plots.GREY, va="top")
+axes.text(25, unigram + 0.3, "unigram entropy", color=plots.GREY)
 axes.set_ylim(2, 6.5)
 axes.set_xlabel("step")
 axes.set_ylabel("loss (nats per token)")
