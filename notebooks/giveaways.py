@@ -20,7 +20,7 @@ from notebooks import build
 
 MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
 REASON = re.compile(
-    r"\b(because|since|although|even though|whose|after all|thanks to|due to|in which|where)\b"
+    r"\b(because|since|although|even though|whose|after all|thanks to|due to)\b"
     r"|[:;(]|, (so|as|which|and so|for|or)\b|, (and|but) (it|they|the|each|only)\b"
 )
 HEDGE = re.compile(

@@ -40,8 +40,8 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.shape_tracer import ShapeTracer
 
 # %% [markdown] tags=["notes"]
-# **47 minutes.** Hook, the picture, warm-up 8 · 1 paths 4 · 2 norm 10 · 3 feed-forward, one whole layer 9 ·
-# 4 depth 6 · 5 decoder and the map 10.
+# **43 minutes.** Hook, the picture 5 · 1 paths 4 · 2 norm 9 · warm-up 3 · 3 feed-forward, one whole layer 8 ·
+# 4 depth 6 · 5 decoder and the map 8.
 #
 # **Say first**: today is about everything around attention, and about why a stack of six such layers can be
 # trained at all.
@@ -386,10 +386,7 @@ print("without the network in the decoder's layers:", f"   {mute[:90]}", sep="\n
 assert bleu["ffn"] > 30 > 10 > max(bleu["relu"], bleu["paths"], bleu["norms"])
 assert mute != translator.translate(french[1])
 notebook.tell(
-    """Leaving a step out is gentler than doing it wrong. A layer without its feed-forward network adds less than
-    it was trained to, and the decoder still recognises what arrives. A network without its ReLU adds something
-    it was *never* trained to add, and vectors of the wrong size or without their own word are just as strange.
-    The network isn't idle, though. Take it out of the decoder's layers, which read the memory and choose the
+    """Leaving a step out is gentler than doing it wrong. The network isn't idle, though. Take it out of the decoder's layers, which read the memory and choose the
     words, and the second caption stutters."""
 )
 

@@ -181,7 +181,6 @@ PREDICTIONS = [
                 "Attention alone only averages. But here the average is *added* to x, twelve times.",
             ),
         },
-        explain="The larger x gets, the more the next layer adds, so the growth compounds.",
     ),
     Prediction(
         "what_it_survives",

@@ -198,7 +198,7 @@ PREDICTIONS = [
                 "Mask and shift each block one way to cheat. If only one of them is there, training finds the way that's still open.",
             ),
         },
-        explain="Without the shift, the answer is at the position itself. Without the mask, it's one position further on. Each precaution closes one of the two ways.",
+        explain="There are two ways to the answer, and each precaution closes one of them.",
         recall="mask_and_shift",
         ask_why=True,
     ),

@@ -224,8 +224,7 @@ for name, p in (("A", careful), ("B", bold)):
 assert costs["careful"] < costs["bold"] and bold.mean() > careful.mean()
 assert 54 < math.exp(0.1 * 40) < 55
 notebook.tell(
-    """On average, B gives the right tokens *more* probability than A. But its one confident mistake costs 4.61
-    nats, more than A pays for the whole sentence. Cross-entropy punishes confident mistakes hardest."""
+    """On average, B gives the right tokens *more* probability than A. Cross-entropy punishes confident mistakes hardest."""
 )
 
 # %% [markdown]
@@ -387,9 +386,7 @@ print(exercises.whose("cross_entropy", did="trained"))
 assert abs(gap) < 0.15
 assert max(v for n, v in shown if n == "counted") < 0.75 * means["counted"]
 notebook.tell(
-    """The *model* was hardly harmed. By step 20 it predicted all padding with confidence, and confident right
-    predictions have almost no gradient. What's left comes from the real words, only divided by a larger number,
-    and Adam rescales gradients anyway. The harm was done to the *report*. It says about half of the true loss,
+    """The *model* was hardly harmed. The harm was done to the *report*. It says about half of the true loss,
     and two runs whose batches are padded differently can't be compared at all."""
 )
 
@@ -486,8 +483,7 @@ display(
     )
 )
 notebook.tell(
-    """At first everything looks fine. But each step follows the sum of *all* gradients so far, and most of those are
-    out of date. The weights overshoot, like a ball that rolls without friction. No error message appears,
+    """At first everything looks fine. Then the weights overshoot, like a ball that rolls without friction. No error message appears,
     only a curve that doesn't settle."""
 )
 

@@ -211,7 +211,7 @@ PREDICTIONS = [
                 "For that, the random weights would have to know which words are frequent.",
             ),
         },
-        explain="This Transformer starts out sure of one word, the one that it has just read, and that's hardly ever the right one. Being sure and wrong costs more than knowing nothing.",
+        explain="Being sure and wrong costs more than knowing nothing.",
         ask_why=True,
         recall="landmark_log_v",
     ),

@@ -231,20 +231,20 @@ PREDICTIONS = [
         "a + t have become one piece, *at*. Which pair is merged next?",
         options={
             "h_a": (
-                "h + a, which came second with 12",
-                "It did, but there's no *a* left on its own, because each of them has become part of an *at*.",
+                "h + a",
+                "It came second with 12, but there's no *a* left on its own, because each of them has become part of an *at*.",
             ),
             "h_at": (
                 "h + at",
                 "Yes. The pairs are counted again after every merge, and h + at occurs 12 times.",
             ),
             "t_h": (
-                "t + h, as in *that*",
-                "It occurs four times. There's a more frequent pair now that didn't exist before.",
+                "t + h",
+                "It occurs four times, as in *that*. There's a more frequent pair now that didn't exist before.",
             ),
             "c_h": (
-                "c + h, as in *chat*",
-                "It occurs only three times.",
+                "c + h",
+                "It occurs only three times, as in *chat*.",
             ),
         },
     ),

@@ -199,7 +199,7 @@ PREDICTIONS = [
         "The table of positions has one row per patch, numbered 0 to 48, and it started out random. For each row of the table we look up the most similar other row. What do we find?",
         options={
             "order": (
-                "mostly the patch before or after it in the list, as in a sentence",
+                "mostly the patch before or after it in the list",
                 "That would fit a sentence. But the patch below is as close in the picture as the one to the right, and the model can find that out.",
             ),
             "grid": (
@@ -207,7 +207,7 @@ PREDICTIONS = [
                 "Right, although nobody told the model that there is a grid. Neighbouring patches look alike and matter in similar ways, so they get similar vectors.",
             ),
             "none": (
-                "no pattern, since it started out random and any table would do",
+                "now one patch and now another, without a pattern",
                 "Any table that tells the positions apart would do in principle. But what's useful for one position is mostly useful for the next one, too, so their rows drift together.",
             ),
         },

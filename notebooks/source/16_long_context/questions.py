@@ -210,7 +210,7 @@ PREDICTIONS = [
         "A model with two layers and a window that reaches 7 positions to each side is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
         options={
             "slope": (
-                "it falls a little with every position, because the message gets weaker",
+                "it falls a little with every position that it is further back",
                 "A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't.",
             ),
             "cliff": (
@@ -218,7 +218,7 @@ PREDICTIONS = [
                 "Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.",
             ),
             "flat": (
-                "it stays high, because training teaches the model to pass the message on",
+                "it's nearly perfect at every distance, once the model is trained",
                 "Training can't change which positions are connected. Beyond the reach, the gradient is exactly zero, so there's nothing to learn from.",
             ),
         },
@@ -229,15 +229,15 @@ PREDICTIONS = [
         "Tiled attention never stores the n × n weights. How many multiplications does it need, compared with ordinary attention?",
         options={
             "fewer": (
-                "about half, because rescaling saves a second pass over the scores",
-                "A second pass over the scores would involve no matrix product, and both matrix products are still computed in full.",
+                "about half as many in the matrix products",
+                "Rescaling saves a second pass over the scores. But that would involve no matrix product, and both matrix products are still computed in full.",
             ),
             "same": (
-                "in the matrix products, exactly as many",
+                "exactly as many in the matrix products",
                 "Yes: every query meets every key, and every value is mixed in.",
             ),
             "linear": (
-                "a number that grows with n instead of n²",
+                "a number in proportion to n, and not to n²",
                 "It's the memory that grows with n. Every query still meets every key.",
             ),
         },
@@ -273,15 +273,15 @@ PREDICTIONS = [
         "A GPT and an LSTM with one attention head learn to continue fairy tales, with about equally many parameters and the same training time. Which has the lower loss on tales it hasn't seen?",
         options={
             "gpt": (
-                "the GPT, clearly (by more than 0.05 nats per character)",
+                "the GPT, by more than 0.05 nats per character",
                 "That's what happens at scale. With a few seconds and a small model, the LSTM gets the order of the letters for free, while the GPT has to learn what its positions mean.",
             ),
             "rnn": (
-                "the LSTM with one head, clearly",
+                "the LSTM, by more than 0.05 nats per character",
                 "Recurrence does well in small models with little training. That says nothing yet about large ones.",
             ),
             "close": (
-                "they are within 0.05 nats per character of each other",
+                "neither, by more than 0.05 nats per character",
                 "Close races like this are why the fair comparison (equal parameters, equal time) matters more than the name.",
             ),
         },

@@ -296,15 +296,15 @@ PREDICTIONS = [
         "Compared with before the training, what has happened to the log-probability of the *better* answers, on average?",
         options={
             "rises": (
-                "it has risen",
+                "it has risen, by more than 0.3 nats",
                 "That's one way to get a margin. Most of the better answers are short and about their subject, and answers of that kind have become likelier.",
             ),
             "stays": (
-                "it has hardly changed: only that of the worse answers has fallen",
+                "it has hardly changed, by 0.3 nats at most",
                 "The loss would allow that, since it sees only the difference between the two gains.",
             ),
             "falls": (
-                "it has fallen, although not as far as that of the worse answers",
+                "it has fallen, by more than 0.3 nats",
                 "That happens in many training runs, because the loss sees only the difference between the two gains, and pushing one answer down takes similar ones with it. In our 48 pairs the two answers are less alike, and the training is short.",
             ),
         },

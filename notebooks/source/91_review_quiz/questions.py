@@ -342,7 +342,7 @@ QUESTIONS = [
         ("A loss that looks too good.", "Yes, because padding is easy to predict."),
         (
             "A loss that looks too bad.",
-            "Only in the first few steps, before the model has learned to predict padding.",
+            "Padding is the easiest target of all, so it lowers the mean.",
         ),
         ("No difference.", "It differs as soon as sentences differ in length."),
     ),
