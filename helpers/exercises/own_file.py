@@ -26,6 +26,7 @@ from helpers.exercises.own_text import (
 )
 from helpers.exercises.progress import locked
 from helpers.machine.atomic_writes import atomic_write
+from helpers.machine.installation import in_colab
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"
 EDITED = "_from_the_file"  # how the names of versions end that the learner wrote into the file
@@ -219,6 +220,8 @@ def _put(name, text, is_courses, known):
     told = _supply_names(own, name, known)
     own.write()
     whose = "The course's version is" if is_courses else "It's"
+    if in_colab():
+        told += " Colab forgets it with the session: download it from the files on the left."
     return f"{whose} in {FILE} now, line {own.parts[name].first}.{told}"
 
 
