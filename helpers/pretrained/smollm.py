@@ -212,6 +212,27 @@ def load_smollm(dtype=torch.float32, path=None):
     OSError
         If the converted file can't be written.
     """
+    facts, weights, tokenizer = _published(dtype, path)
+    model = build_llama(facts, weights)
+    card = {
+        name: facts[f"general.{name}"] for name in ("name", "license", "organization", "size_label")
+    }
+    return SmolLM(model, tokenizer, card)
+
+
+def published_weights():
+    """Map SmolLM's weights in float32, for those who build the model themselves.
+
+    Returns
+    -------
+    weights : dict of str to Tensor
+        By the names in the file; see `models.llama.GGUF_NAMES`. Raises as `load_smollm` does.
+    """
+    return _published(torch.float32)[1]
+
+
+def _published(dtype, path=None):
+    """Return facts, weights and tokenizer, converted first if need be."""
     if dtype not in (torch.float32, torch.bfloat16):
         raise ValueError(f"dtype is torch.float32 or torch.bfloat16; got {dtype}.")
     path = gguf_path() if path is None else Path(path)
@@ -220,12 +241,7 @@ def load_smollm(dtype=torch.float32, path=None):
     if mapped is None:
         convert(path, dtype, _cached_file(dtype))
         mapped = _mapped(_cached_file(dtype))
-    facts, weights, tokenizer = mapped
-    model = build_llama(facts, weights)
-    card = {
-        name: facts[f"general.{name}"] for name in ("name", "license", "organization", "size_label")
-    }
-    return SmolLM(model, tokenizer, card)
+    return mapped
 
 
 def convert(path, dtype, file):

@@ -1,0 +1,726 @@
+# %% [markdown]
+# # A real model
+#
+# *What is the capital of France?*
+#
+# The story model of lesson 14 would have gone on about a king. The model below was published by Hugging Face in 2024
+# under the name SmolLM2, has 135 million weights and was trained on two trillion tokens, which is more than you could
+# read aloud in ten thousand years. It comes with this course as a file of 98 megabytes.
+#
+# Nothing in it is magic. Its parts are those of lesson 14 with four of them exchanged, and today you write all four,
+# put your own code around its weights, and let the model say by its loss what's still missing.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import math
+import random
+import statistics
+import time
+
+from IPython.display import display
+import torch
+import torch.nn.functional as F
+from matplotlib import pyplot
+
+from helpers import exercises, plots
+from helpers.models.efficient import cache_size
+from helpers.models.eight_bits import n_bytes
+from helpers.models.gpt import GPTCache
+from helpers.pretrained.gguf import GGUF
+from helpers.pretrained.smollm import gguf_path, load_smollm, published_weights
+from helpers.widgets.attention_view import attention_view
+
+smol, weights = load_smollm(), published_weights()
+file = GGUF(gguf_path())
+layers = [
+    {name.split(".")[2]: weight for name, weight in weights.items() if name.startswith(f"blk.{i}.")}
+    for i in range(30)
+]
+embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight"]
+
+# %% [markdown] tags=["notes"]
+# **50 minutes.** Hook and warm-up 5 · 1 bytes 7 · 2 the network 11 · 3 shared heads 4 · 4 the last two parts 12 ·
+# 5 it answers 5 · 6 examples in the input 6. Section 4 begins at minute 27. You come from lesson 14 (and 16 for the
+# cache); lesson 05 has the rotation.
+#
+# **Say first**: the four parts of today are small. What's new is that you can *hear* when one is wrong: the model
+# becomes worse by an amount that you can read off.
+#
+# **Show**: a table on the board with the four parts, then and now, and the loss beside it as it comes in.
+#
+# **Ask**
+#
+# - After section 1: "How does the file know which bytes are which matrix?" (A header lists names, shapes and places.)
+# - After section 2: "How can a model be worse than guessing evenly?" (By being sure of wrong tokens.)
+# - After section 4: "Would you have found the LayerNorm by reading what the model writes?" (Hardly. That's why one
+#   compares logits.)
+#
+# **Mistakes to expect**: halves of a byte taken in turn, gate and up exchanged, `repeat` for `repeat_interleave`,
+# pairs made of feature i and i + K/2. Each has a control in the lesson that shows what it costs.
+#
+# **If you're running late** at minute 27, solve `rms_norm` on the board, because it's lesson 07's layer norm without
+# its first line. Section 6 can be homework.
+#
+# The first run unpacks the weights, which takes some seconds.
+
+# %% tags=["nbval-ignore-output"]
+question = [{"role": "user", "content": "What is the capital of France?"}]
+for piece in smol.stream(question, max_tokens=40):
+    print(piece, end="")
+
+# %%
+exercises.warm_up(19)
+
+# %% [markdown]
+# ## 1. From bytes to weights
+#
+# A file of 98 megabytes with 135 million weights can't hold a number of 32 bits for each. It holds **blocks**: 32
+# neighbouring weights of a matrix share a smallest value and a scale, and each of them is one of 16 steps above the
+# smallest. Here is the first block of the first layer's $W_Q$, 20 bytes.
+
+# %%
+blocks = torch.from_numpy(file.raw("blk.0.attn_q.weight").copy())  # (10368, 20) uint8
+print(blocks[0].tolist())
+
+# %% [markdown]
+# The first two bytes are the scale as a 16-bit float, the next two the minimum. Then come 16 bytes with two numbers
+# from 0 to 15 each. The low half of byte $i$ is number $i$, and the high half is number $i + 16$.
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("unpack_q4_1")
+
+
+# %%
+def unpack_q4_1(blocks):
+    """(N, 20) bytes -> (N, 32) weights"""
+    scale = blocks[:, 0:2].view(torch.float16).float()  # (N, 1)
+    minimum = blocks[:, 2:4].view(torch.float16).float()  # (N, 1)
+    low = ...  # ← fill the gap: (N, 16), numbers 0 to 15 of each block
+    high = ...  # ← and this one
+    return scale * torch.cat([low, high], dim=1) + minimum
+
+
+# %% tags=["hide-input"]
+exercises.check("unpack_q4_1", unpack_q4_1)
+
+# %%
+unpack_q4_1 = exercises.mine("unpack_q4_1")
+w_q = unpack_q4_1(blocks).view(576, 576)
+print(w_q[0, :6])
+
+# %% tags=["hide-input"]
+# all 210 matrices, one after the other, against those that the rest of this lesson uses
+n_same = 0
+for name in file.names():
+    raw = torch.from_numpy(file.raw(name).copy())
+    if raw.shape[1] == 20:
+        n_same += torch.equal(unpack_q4_1(raw).view_as(weights[name]), weights[name])
+print(f"{n_same} of 210 matrices unpacked, {exercises.whose('unpack_q4_1', did='done')}")
+assert n_same == 210
+
+# %% [markdown]
+# ## 2. Today's weights, yesterday's parts
+#
+# Now we need a decoder around these matrices. You have one: attention from lessons 04 and 06, two residual paths per
+# layer, a norm before each sublayer. Four parts are left open, as functions in a dictionary, because they're what
+# changed between GPT-2 and today.
+
+# %%
+split_heads, merge_heads = exercises.mine("split_heads"), exercises.mine("merge_heads")
+attend, causal_mask = exercises.mine("scaled_dot_product_attention"), exercises.mine("causal_mask")
+
+
+def attention(h, layer, parts):
+    q = parts["rotate"](split_heads(h @ layer["attn_q"].T, 9))  # (1, 9, T, 64)
+    k = parts["rotate"](split_heads(h @ layer["attn_k"].T, 3))  # (1, 3, T, 64)
+    v = split_heads(h @ layer["attn_v"].T, 3)
+    k, v = parts["share"](k, 9), parts["share"](v, 9)  # (1, 9, T, 64)
+    context, _ = attend(q, k, v, causal_mask(h.shape[1]))
+    return merge_heads(context) @ layer["attn_output"].T
+
+
+# %%
+def read(ids, parts, layers=layers):
+    """ids (1, T) -> logits (1, T, V)"""
+    norm, network = parts["norm"], parts["network"]
+    x = embedding[ids]  # (1, T, 576)
+    for layer in layers:
+        x = x + attention(norm(x, layer["attn_norm"]), layer, parts)
+        h = norm(x, layer["ffn_norm"])
+        x = x + network(h, layer["ffn_gate"], layer["ffn_up"], layer["ffn_down"])
+    return norm(x, last_gain) @ embedding.T  # the embedding once more: a tied output
+
+
+# %% [markdown]
+# That's the whole model. Let's fill the four places with what you know from lesson 14: a network with a GELU and
+# without a gate, a LayerNorm, no rotation (GPT-2 learned a table of positions, and this file holds none). The nine
+# heads of queries have only three heads of keys, and for now each takes the next one in turn.
+
+# %%
+layer_norm = exercises.mine("layer_norm")
+parts = {
+    "network": lambda x, gate, up, down: F.gelu(x @ up.T) @ down.T,
+    "share": lambda x, n_heads: x.repeat(1, n_heads // x.shape[1], 1, 1),
+    "rotate": lambda x: x,
+    "norm": lambda x, gain: layer_norm(x, gain, torch.zeros(576)),
+}
+
+# %% [markdown]
+# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token. To
+# guess evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do, with a third
+# of their surroundings wrong?
+
+# %%
+exercises.predict("todays_weights_in_yesterdays_parts")
+
+# %% tags=["hide-input"]
+MOON = """The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second \
+to travel that far, and it took the first astronauts three days. They landed on the moon in July 1969, collected 21 \
+kilograms of stones and came back to the Earth."""
+moon = smol.encode(MOON)[None]
+guess = math.log(len(embedding))
+
+
+def loss(parts, layers=layers):
+    """Nats per token on the text about the moon."""
+    with torch.no_grad():
+        return F.cross_entropy(read(moon, parts, layers)[0, :-1], moon[0, 1:]).item()
+
+
+def writes(parts, prompt="The capital of France is", n=8):
+    """What the model puts next, always the likeliest token."""
+    ids = smol.encode(prompt)
+    with torch.no_grad():
+        for _ in range(n):
+            ids = torch.cat([ids, read(ids[None], parts)[0, -1].argmax()[None]])
+    return smol.decode(ids)
+
+
+ladder = {"parts of 2018": loss(parts)}
+exercises.reveal(
+    "todays_weights_in_yesterdays_parts",
+    measured="above"
+    if ladder["parts of 2018"] > guess + 1
+    else "below"
+    if ladder["parts of 2018"] < guess - 1
+    else "about",
+)
+print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
+notebook.tell(
+    f"""Twice as bad as guessing. At {ladder["parts of 2018"]:.1f} nats, the right token typically gets a
+    probability of e to the power of −{ladder["parts of 2018"]:.1f}. A model that was merely undecided would do better:
+    this one is sure, and wrong. Nothing raised an error, because every shape is right."""
+)
+assert ladder["parts of 2018"] > 15
+
+# %% [markdown]
+# The first suspect is the feed-forward network, which holds most of the weights. In the file each layer has three
+# matrices instead of two. One of them computes a **gate**, which multiplies the other's output entry by entry:
+# $\big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$. SiLU is $z$ times its sigmoid, a smooth ReLU.
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("swiglu")
+
+
+# %%
+def swiglu(x, w_gate, w_up, w_down):
+    """(..., D), (F, D), (F, D), (D, F) -> (..., D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("swiglu", swiglu)
+
+# %%
+swiglu = exercises.mine("swiglu")
+parts["network"] = swiglu
+print(f"{loss(parts):.2f} nats per token")
+
+# %% tags=["hide-input"]
+ladder["a gate"] = loss(parts)
+wrong = loss({**parts, "network": lambda x, gate, up, down: swiglu(x, up, gate, down)})
+print(f"control, with gate and up exchanged: {wrong:.2f}")
+assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wrong - 0.5
+
+# %% [markdown]
+# ## 3. Three heads of keys for nine of queries
+#
+# A cache holds keys and values, not queries. Lesson 16 showed how it grows, and SmolLM's is a third as large as it
+# could be because three neighbouring heads of queries share one head of keys and values. That's called
+# **grouped-query attention**. We had the nine take the three in turn, 0 1 2 0 1 2 0 1 2, and in the model they're
+# neighbours, 0 0 0 1 1 1 2 2 2.
+#
+# ### Your turn (2 min)
+
+# %% tags=["hide-input"]
+exercises.heading("share_heads")
+
+
+# %%
+def share_heads(x, n_heads):
+    """(B, G, T, K) -> (B, n_heads, T, K)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("share_heads", share_heads)
+
+# %%
+parts["share"] = exercises.mine("share_heads")
+print(f"{loss(parts):.2f} nats per token")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+ladder["neighbours share"] = loss(parts)
+first = loss({**parts, "share": lambda x, n: x[:, :1].expand(-1, n, -1, -1)})
+print(f"control, with the first head of keys for all: {first:.2f}\n")
+print(writes(parts))
+assert (
+    ladder["neighbours share"] < 0.5 * ladder["a gate"] and first > ladder["neighbours share"] + 2
+)
+
+# %% [markdown]
+# ## 4. Two parts are left
+#
+# Below guessing for the first time, and by a lot. Two parts are still those of 2018: the model has no positions at
+# all, and a LayerNorm stands where an RMSNorm should. LayerNorm subtracts each vector's mean and divides by its
+# standard deviation. **RMSNorm** skips the subtraction. The norms stand in 61 places.
+
+# %%
+exercises.predict("which_part_costs_more")
+
+# %% [markdown]
+# ### Your turn (4 min)
+#
+# Lesson 05 turned each pair of features by an angle that grows with the position, so that scores depend on
+# distances. Fill in the two lines of the rotation.
+
+# %% tags=["hide-input"]
+exercises.heading("rotate")
+
+
+# %%
+def rotate(x, base=10000.0):
+    """(..., T, K) -> (..., T, K)"""
+    length, width = x.shape[-2:]
+    speeds = base ** (-torch.arange(0, width, 2) / width)  # (K/2,)
+    angles = torch.arange(length)[:, None] * speeds  # (T, K/2)
+    cos, sin, even, odd = angles.cos(), angles.sin(), x[..., 0::2], x[..., 1::2]
+    turned_even = ...  # ← fill the gap
+    turned_odd = ...  # ← and this one
+    return torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)
+
+
+# %% tags=["hide-input"]
+exercises.check("rotate", rotate)
+
+# %%
+rotate = exercises.mine("rotate")
+parts["rotate"] = lambda x: rotate(x, base=100_000.0)  # SmolLM's base
+print(f"{loss(parts):.2f} nats per token")
+
+# %% [markdown]
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("rms_norm")
+
+
+# %%
+def rms_norm(x, gain, eps=1e-5):
+    """(..., D), (D,) -> (..., D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("rms_norm", rms_norm)
+
+# %%
+before_norm = loss(parts)
+parts["norm"] = exercises.mine("rms_norm")
+print(f"{loss(parts):.2f} nats per token")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+ladder["rotation"] = before_norm
+ladder["RMSNorm"] = complete = loss(parts)
+costs = {
+    "rotary": loss({**parts, "rotate": lambda x: x}) - complete,
+    "norm": before_norm - complete,
+}
+exercises.reveal(
+    "which_part_costs_more",
+    measured="rotary"
+    if costs["rotary"] > 2 * costs["norm"]
+    else "norm"
+    if costs["norm"] > 2 * costs["rotary"]
+    else "equal",
+)
+
+
+def halves_paired(x):
+    """Turn feature i with i + K/2, as Hugging Face's code does, with rows in another order."""
+    order = torch.arange(64).view(2, 32).T.flatten()
+    turned = torch.empty_like(x)
+    turned[..., order] = rotate(x[..., order], base=100_000.0)
+    return turned
+
+
+controls = {
+    "no rotation": lambda x: x,
+    "halves paired": halves_paired,
+    "backwards in time": lambda x: rotate(x.flip(-2), base=100_000.0).flip(-2),
+    "base 10,000": rotate,
+}
+for name, wrong in controls.items():
+    print(f"control, {name:>17}: {loss({**parts, 'rotate': wrong}):.2f}")
+_, axes = pyplot.subplots(figsize=(7, 3.4))
+axes.axhline(guess, color=plots.GREY, linestyle="--", linewidth=1)
+axes.text(4.4, guess + 0.4, "guessing evenly", color=plots.GREY, ha="right")
+axes.plot(range(5), ladder.values(), "o-", color=plots.PURPLE)
+for i, value in enumerate(ladder.values()):
+    axes.annotate(f"{value:.1f}", (i, value), (6, 5), textcoords="offset points")
+axes.set_xticks(range(5), [name.replace(" ", "\n", 1) for name in ladder])
+axes.set(ylabel="nats per token", ylim=(0, 26), xlim=(-0.4, 4.5))
+display(
+    notebook.figure(
+        axes,
+        alt="Loss on the text about the moon as the four parts come in: far above guessing evenly with the parts of "
+        "2018, a little above with the gate, far below it once neighbours share keys, and a little less "
+        "with rotation and RMSNorm.",
+        width=640,
+    )
+)
+notebook.tell(
+    f"""Positions are worth {costs["rotary"]:.1f} nats per token and the right norm {costs["norm"]:.1f}. The mean that
+    LayerNorm takes away is one number of 576, and in this model a small one. So the loss is a good thermometer and a
+    poor judge: at {before_norm:.2f} nats it didn't tell you that you had the wrong model."""
+)
+assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
+assert costs["rotary"] > 5 * costs["norm"] > 0
+
+# %% [markdown]
+# The judge is the published model. Its code, in Hugging Face's library, gives certain logits for a text, and yours
+# has to give the same ones. `smol` is the course's own decoder, which a test holds equal to the library's.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+with torch.no_grad():
+    yours = read(moon, parts)[0]
+    almost = read(moon, {**parts, "norm": lambda x, gain: layer_norm(x, gain, torch.zeros(576))})[0]
+published = smol.logits(MOON)
+print(f"largest difference to the published logits:  {(yours - published).abs().max():.5f}")
+print(f"and of the model with a LayerNorm:           {(almost - published).abs().max():.2f}")
+torch.testing.assert_close(yours, published, rtol=0, atol=1e-3)
+assert (almost - published).abs().max() > 0.1
+print(
+    writes(parts),
+    "\n" + exercises.whose("swiglu", "share_heads", "rotate", "rms_norm", did="written"),
+)
+
+# %%
+exercises.quiz("what_low_loss_proves")
+
+# %% [markdown]
+# ## 5. How does a model that continues texts answer?
+#
+# At the start it answered a question, and so far it has continued texts. In between stands the **chat template** of
+# lesson 18. A conversation is written down with marks around each message, and the last one is left open:
+
+# %%
+print(smol.decode(smol.chat_ids(question)))
+
+# %%
+exercises.predict("without_the_template")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+bare = smol.generate("What is the capital of France?", 40)
+exercises.reveal(
+    "without_the_template",
+    measured="nothing" if not bare.strip() else "answer" if "Paris" in bare else "more",
+)
+print("with the template:   ", smol.generate(question, 40))
+print("without:             ", repr(bare))
+print("likeliest next token:", *smol.next_tokens("What is the capital of France?", 1)[0])
+assert bare.strip() == "" and "Paris" in smol.generate(question, 40)
+
+# %% [markdown]
+# Ask it something of your own. It's a small model: it calculates badly, invents freely, and never says so.
+
+# %% tags=["nbval-ignore-output"]
+mine = [{"role": "user", "content": "Write one sentence about a dog."}]
+for piece in smol.stream(mine, max_tokens=60):
+    print(piece, end="")
+
+# %% [markdown]
+# ## 6. Examples in the input
+#
+# The story model hardly learned from examples that stood in its input. Here is a task that SmolLM has never been
+# trained for, as a text to be continued:
+
+# %%
+OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
+    early late  strong weak  full empty  wet dry"""
+CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berlin  Egypt Cairo
+    Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana"""
+print("Italy -> Rome\nJapan -> Tokyo\nFrance ->")
+
+# %%
+exercises.predict("four_examples")
+
+# %%
+exercises.predict("wrong_examples")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def n_right(words, n, mixed_up, seed):
+    """Of 12 items, those answered rightly after n examples; mixed up, each has another's answer."""
+    words = words.split()
+    pairs, draw, prompts = list(zip(words[::2], words[1::2])), random.Random(seed), []
+    for i, (asked, _) in enumerate(pairs):
+        examples = draw.sample(pairs[:i] + pairs[i + 1 :], n)
+        answers = [answer for _, answer in examples]
+        answers = answers[1:] + answers[:1] if mixed_up else answers
+        lines = [f"{word} -> {answer}\n" for (word, _), answer in zip(examples, answers)]
+        prompts.append(smol.encode("".join(lines) + f"{asked} ->"))
+    ids = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True)  # filled up on the right
+    ends = torch.tensor([len(prompt) - 1 for prompt in prompts])
+    with torch.no_grad():
+        hidden = smol.model.decode(ids)[torch.arange(len(ids)), ends]
+        said = smol.model.output_proj(hidden).argmax(-1)
+    return sum(int(s == smol.encode(" " + answer)[0]) for s, (_, answer) in zip(said, pairs))
+
+
+scores = {}
+for task, words in (("opposites", OPPOSITES), ("capitals", CAPITALS)):
+    for n in (0, 1, 2, 4):
+        scores[task, "right", n] = [n_right(words, n, False, s) for s in range(3 if n > 1 else 1)]
+    scores[task, "mixed up", 4] = [n_right(words, 4, True, s) for s in range(3)]
+mean = {key: statistics.mean(values) for key, values in scores.items()}
+exercises.reveal("four_examples", measured=mean["capitals", "right", 4])
+harm = {
+    task: mean[task, "right", 4] - mean[task, "mixed up", 4] for task in ("opposites", "capitals")
+}
+exercises.reveal(
+    "wrong_examples",
+    measured="antonyms"
+    if harm["opposites"] > harm["capitals"] + 2
+    else "capitals"
+    if harm["capitals"] > harm["opposites"] + 2
+    else "equal",
+)
+_, both = pyplot.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
+for axes, task in zip(both, ("opposites", "capitals")):
+    for kind, colour, aside in (("right", plots.PURPLE, 0), ("mixed up", plots.ORANGE, 0.15)):
+        for n in (0, 1, 2, 4):
+            dots = scores.get((task, kind, n), [])
+            axes.plot([n + aside] * len(dots), dots, "o", color=colour, alpha=0.5)
+        if task == "opposites":
+            axes.text(4.35, mean[task, kind, 4], f"{kind} answers", color=colour, va="center")
+    axes.plot((0, 1, 2, 4), [mean[task, "right", n] for n in (0, 1, 2, 4)], color=plots.PURPLE)
+    axes.set(title=task, xlabel="examples in the input", ylim=(-0.5, 12.5))
+    axes.set(
+        xticks=(0, 1, 2, 4), yticks=(0, 3, 6, 9, 12), xlim=(-0.3, 7.2 if task == "opposites" else 5)
+    )
+both[0].set_ylabel("right of 12")
+display(
+    notebook.figure(
+        both[0],
+        alt="Right answers of 12 by the number of examples, three draws each. In both tasks none without examples and "
+        "most with four. With the examples' answers mixed up, the opposites fall to a few, and the "
+        "capitals stay nearly where they were.",
+        width=720,
+    )
+)
+notebook.tell(
+    f"""Without an example none is right, and with four of them {mean["opposites", "right", 4]:.0f} and
+    {mean["capitals", "right", 4]:.0f} of 12. Not one weight has changed. With the answers mixed up,
+    {mean["opposites", "mixed up", 4]:.0f} and {mean["capitals", "mixed up", 4]:.0f} are left. So examples do two
+    things: they show what the list is about, and they show the relation. For capitals the first is enough, which is
+    why Min et al. (2022) found that wrong answers in examples often do little harm."""
+)
+assert mean["opposites", "right", 0] == mean["capitals", "right", 0] == 0
+assert min(mean["opposites", "right", 4], mean["capitals", "right", 4]) >= 7
+assert harm["opposites"] > harm["capitals"] + 2
+
+# %% [markdown]
+# ## What you can take with you
+#
+# - A language model of today is the decoder of lesson 14 with four parts exchanged: a gate in the network, shared
+#   keys, rotation, RMSNorm. You wrote them all.
+# - A model with a wrong part raises no error. Its loss says that something is missing, and only its logits say that
+#   nothing is.
+# - A chat model continues a text, too. The template makes it a text in which an answer comes next.
+# - Examples in the input change what the model does without changing a weight, and not always because they're right.
+#
+# <details><summary>Fine print</summary>
+#
+# All losses are measured on one text of 69 tokens, so compare the steps and not the second decimal. The order in
+# which the parts came in is ours; in another order the steps have other sizes. The file's weights were rounded to 4
+# bits by others, and everything here is measured with the rounded ones. Twelve items per task and three draws of the
+# examples are few; the dots show the draws.
+#
+# </details>
+#
+# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and look how much of the
+# weight lies on the first token. Lesson 20 says why.
+
+# %%
+attention_view(smol.attend("The animal didn't cross the street because it was too tired."))
+
+# %% [markdown]
+# ## Practice
+#
+# ### Where is it wrong, and how sure is it?
+#
+# For some countries the largest city isn't the capital. Here the model continues "The capital of … is the city of".
+
+# %% tags=["nbval-ignore-output"]
+for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey", "Nigeria"):
+    city, probability = smol.next_tokens(f"The capital of {country} is the city of", 1)[0]
+    print(f"{country:>12}:{city:<10} {probability:.0%}")
+
+# %% [markdown]
+# The model gives Sydney more probability than it gives Ottawa. A probability says how often such a token came next in
+# texts like this one. It doesn't say how often the statement is true. The sentence about the wrong capital reads as
+# well as the others, and a list of ten thousand such sentences wouldn't tell you where to look.
+#
+# ### How large is its cache?
+
+# %%
+exercises.quiz("what_is_cached_today")
+
+# %% tags=["hide-input"]
+cache = GPTCache(30)
+with torch.no_grad():
+    smol.model.decode(moon, cache)
+counted = sum(t.all().nbytes for layer in cache.layers for t in (layer.key, layer.value))
+assert counted == cache_size(moon.shape[1], 30, 3, 64, bytes_per_number=4)
+print(f"{'tokens':>8}  3 heads of keys   9 heads")
+for n in (100, 1000, 8192):
+    three, nine = (cache_size(n, 30, heads, 64) / 1e6 for heads in (3, 9))  # in 16 bits
+    print(f"{n:>8}  {three:12.1f} MB  {nine:6.1f} MB")
+
+# %% [markdown]
+# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB. The weights in 16 bits take
+# 269 MB. With nine heads of keys, the cache of a single text would be more than twice as large as the whole model.
+#
+# ### How many bits does a weight need?
+
+# %%
+exercises.quiz("bits_of_a_block")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def rounded(weight, bits, block=None):
+    """Round a matrix to steps between the smallest and largest weight of a block, or of a row."""
+    rows = weight.reshape(-1, block or weight.shape[1])
+    low, high = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
+    step = (high - low) / (2**bits - 1)
+    return ((rows - low) / step).round().mul(step).add(low).view_as(weight)
+
+
+def loss_of(change):
+    """The loss with every matrix of the layers changed."""
+
+    class Changed(dict):
+        def __getitem__(self, name):
+            weight = super().__getitem__(name)
+            return change(weight) if weight.dim() == 2 else weight
+
+    return loss(parts, [Changed(layer) for layer in layers])
+
+
+bits_and_blocks = [(8, None), (4, None), (4, 32), (3, 32)]
+by_bits = {key: loss_of(lambda w: rounded(w, *key)) for key in bits_and_blocks}
+for (bits, block), value in by_bits.items():
+    print(
+        f"{bits} bits, one scale per {f'{block} weights' if block else 'row':>10}: {value:.2f} nats per token"
+    )
+print(f"as the file has them: {complete:.2f}")
+assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.05 < by_bits[3, 32]
+
+# %% [markdown]
+# With one scale per row, 4 bits cost a good half nat, because a single large weight makes the steps coarse for
+# hundreds of others. With one scale per 32 weights they cost nothing here, but that's no wonder: the file's
+# weights were rounded in just this way before. What that first rounding cost can't be measured from the file. For
+# larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023). Three bits ruin it.
+#
+# ### What does it cost in time?
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+# one token after 100: the parameters are read once per token, whatever the arithmetic
+ids, cache = torch.arange(1000, 1101)[None], GPTCache(30)
+with torch.inference_mode():
+    smol.model.decode(ids[:, :100], cache)
+    seconds, reading = [], []
+    for _ in range(9):
+        cache.shorten(100)
+        start = time.perf_counter()
+        smol.model.output_proj(smol.model.decode(ids, cache)[:, -1])
+        seconds.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        sum(w.view(torch.int64).sum() for w in weights.values())  # nothing but reading them
+        reading.append(time.perf_counter() - start)
+token, limit = statistics.median(seconds), statistics.median(reading)
+print(f"{n_bytes(smol.model) / 1e6:.0f} MB of weights in 32 bits")
+print(f"just reading them:     {1000 * limit:4.0f} ms")
+print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens per second")
+
+# %% [markdown]
+# To write one token, every weight is read once and used for one multiplication. So memory sets the pace, and that is
+# why people want fewer bits: with 16 instead of 32, half as much has to be read.
+
+# %%
+exercises.quiz("what_sets_the_pace")
+
+# %%
+exercises.quiz("what_rms_norm_leaves_out")
+
+# %% [markdown]
+# ## Going deeper
+#
+# ### What was it trained on?
+#
+# The story model read 1.2 million letters in lesson 14's experiments. SmolLM2's smallest model read 2 trillion tokens
+# (Ben Allal et al. 2025), about 15,000 for each of its weights. Web pages make up most of that, from a crawl of the
+# public web of which nearly everything is thrown away: pages are sorted by language, near copies removed, and a small
+# classifier that was trained on a larger model's marks keeps what looks educational (FineWeb-Edu, Penedo et al. 2024).
+# The rest is code, mathematics and textbooks, part of them written by other models. Then followed conversations and
+# pairs of a better and a worse answer, as in lesson 18. What the data was is known here because its makers published
+# it. For most models that people use, it isn't.
+#
+# ### How does one know how good it is?
+#
+# Lists of questions with choices are scored by comparing log-probabilities, much as you compared opposites above. Two
+# things spoil such scores. Questions that are on the web are in the training text (**contamination**), so that a
+# model of 2024 may know the answers of 2021. And the form matters: the same questions with another prompt can move a
+# small model by several points. Long answers can't be compared with a list, so people, or larger models, judge pairs
+# of answers. Model judges prefer the first of two, the longer one, and their own (Zheng et al. 2023), which one can
+# lessen by asking twice in both orders.
+
+# %%
+exercises.quiz("is_the_benchmark_clean")
+
+# %% [markdown]
+# ### What changed since?
+#
+# Open the configuration of a model of this year, and you'll find what you built today with small changes: a norm on
+# queries and keys before the rotation (QK-norm, used by Qwen3 and OLMo 2), networks of which only a few experts run per
+# token (lesson 16; DeepSeek-V3, Qwen3), keys and values kept in a smaller common vector (latent attention, DeepSeek-V2),
+# windows in most layers and full attention in some (Gemma 3), and models like SmolLM3 that leave out the rotation in
+# every fourth layer. None of them gave up the residual path, the causal mask or the softmax.
+#
+# **Read on**: Ben Allal et al. (2025), "SmolLM2", arXiv:2502.02737; Penedo et al. (2024), "FineWeb", arXiv:2406.17557;
+# Touvron et al. (2023), "LLaMA", arXiv:2302.13971; Ainslie et al. (2023), "GQA", arXiv:2305.13245; Shazeer (2020), "GLU
+# Variants", arXiv:2002.05202; Min et al. (2022), "Rethinking the Role of Demonstrations", arXiv:2202.12837; Dettmers and
+# Zettlemoyer (2023), "The case for 4-bit precision", arXiv:2212.09720; Zheng et al. (2023), "Judging LLM-as-a-Judge",
+# arXiv:2306.05685.
+
+# %%
+exercises.quiz("why_a_template")
