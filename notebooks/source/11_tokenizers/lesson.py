@@ -2,7 +2,8 @@
 # # Tokenizers
 #
 # How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. Ask a
-# language model, and it may well answer two, even if it writes good essays.
+# language model of 2023, and it said two, in the same breath as a good essay. Later models were taught to spell the
+# word out first.
 #
 # You and the model don't get the same input. Your Transformer of lesson 10 started from ids, so it never saw a letter.
 # Before a model sees a text, a small program called a **tokenizer**
@@ -755,8 +756,10 @@ assert lone == 0 and n_tokens > 50_000
 # ## WordPiece learns differently, too
 #
 # When WordPiece makes its list, it doesn't merge the most frequent pair. It divides each pair's count by the counts
-# of its two pieces and merges the pair with the highest result (Schuster and Nakajima 2012). So a pair wins if its
-# pieces occur together more often than their own frequencies suggest.
+# of its two pieces and merges the pair with the highest result, so a pair wins if its pieces occur together more
+# often than their own frequencies suggest. That's how libraries do it today. Schuster and Nakajima (2012) merged the
+# pair that most raises the likelihood of the training text, and the code that BERT's list was made with was never
+# published.
 
 # %%
 single, pairs = Counter(), Counter()

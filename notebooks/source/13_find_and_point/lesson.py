@@ -578,8 +578,8 @@ notebook.tell(
     f"""With the paragraph that we found, the pipeline loses only {100 * (f1["right"] - f1["found"]):.1f} points of F1, because it
     was the right one for {hits} of {len(sample)} questions. So here the reader is the weaker part. Given a wrong
     paragraph, it answers all the same: it points at *something*, and the little F1 it gets comes from chance
-    matches and from paragraphs that contain the answer as well. Every system that looks things up runs this risk,
-    including the chat programs that do it before they write: even when the wrong text is found, they give an answer.
+    matches and from paragraphs that contain the answer as well. Every system that looks things up before it answers runs this
+    risk: what it finds may be wrong, and an answer comes all the same.
     *Going deeper* lets the reader say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06

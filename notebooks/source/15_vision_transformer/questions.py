@@ -248,7 +248,7 @@ PREDICTIONS = [
             ),
             "shrinks": (
                 "it shrinks by more than five points",
-                "In the large studies it does, and in the end the ViT is ahead, because there each model trains until it stops improving. In twelve seconds, a model sees 20,000 pictures about once.",
+                "In the large studies it does, and in the end the ViT is ahead, because there pretraining goes over millions of pictures many times. In twelve seconds, a model sees 20,000 pictures about once.",
             ),
         },
         recall="five_hundred_leaves",

@@ -602,15 +602,16 @@ print("100 steps give the same as all at once: yes")
 # tokens at once, and in decoding it needs no cache that grows. So the loop we left in lesson 03 comes back,
 # and with it the question of lesson 01: how much fits into a state of fixed size?
 #
-# Let's fill one and see. The keys and values are random vectors of length 1, and nothing is trained.
+# Fill one and see. The keys and values are random vectors of length 1, nothing is trained, and we leave $\phi$ out
+# at first: the state is simply the sum of all $k v^\top$.
 
 
 # %%
-def share_read_back(n_pairs, width=64):
+def share_read_back(n_pairs, width=64, phi=lambda x: x):
     key, value = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(2))
-    state = key.T @ value  # (width, width): the sum of all pairs
-    read = key @ state  # ask with each key
-    return ((read @ value.T).argmax(-1) == torch.arange(n_pairs)).float().mean().item()
+    state = phi(key).T @ value  # (width, width): the sum of all pairs
+    read = phi(key) @ state  # ask with each key
+    return share_closest(read, value)
 
 
 # %%
@@ -619,13 +620,23 @@ exercises.predict("pairs_from_a_matrix")
 # %% tags=["hide-input"]
 notebook.set_seed(0)
 counts = [16, 32, 64, 128, 256, 512, 1024]
+
+
+def share_closest(read, value):
+    """Of what share of what was read is the value at its own place the closest?"""
+    return ((read @ value.T).argmax(-1) == torch.arange(len(read))).float().mean().item()
+
+
+def mean_share(n_pairs, **how):
+    return 100 * numpy.mean([share_read_back(n_pairs, **how) for _ in range(5)])
+
+
 shares = {
-    f"{width} wide": [
-        100 * numpy.mean([share_read_back(n, width) for _ in range(3)]) for n in counts
-    ]
-    for width in (16, 64)
+    "sum, 64 wide": [mean_share(n) for n in counts],
+    "sum, 16 wide": [mean_share(n, width=16) for n in counts],
+    "with φ": [mean_share(n, phi=efficient.feature_map) for n in counts],
 }
-at_512 = shares["64 wide"][counts.index(512)]
+at_512 = shares["sum, 64 wide"][counts.index(512)]
 exercises.reveal("pairs_from_a_matrix", measured=at_512)
 axes = plots.labelled_lines(
     counts, shares, x_label="pairs in the state", y_label="read back, %", marker="o"
@@ -636,31 +647,73 @@ plots.mark_guess(axes, 512, exercises.guess("pairs_from_a_matrix"), side="left")
 sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in range(2))
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
 assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
-assert (
-    shares["64 wide"][2] > 97
-    and 20 < at_512 < 45
-    and shares["16 wide"][4] < shares["64 wide"][4] / 2
-)
+wide, narrow, with_phi = shares.values()
+assert wide[2] > 97 and 20 < at_512 < 45 and narrow[4] < wide[4] / 2
+assert with_phi[0] < 20 and max(with_phi[2:]) < 8
 display(
     notebook.figure(
         axes,
-        alt="Share of pairs read back against the number of pairs in the state: nearly all at first, then a "
-        "steep fall, which begins four times later for the wider state or more.",
+        alt="Share of pairs read back against the number of pairs in the state. The sum reads back nearly all at "
+        "first and then falls steeply, the wider state later. With φ, hardly any pair comes back at any length.",
         width=560,
     )
 )
 notebook.tell(
-    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. So what linear "
-    "attention gives up isn't the distant past as such, but exact look-up among many things."
+    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed "
+    "size can't. And with the φ you've just written, even 16 pairs are lost: elu + 1 makes every entry positive, so "
+    "all keys point in nearly the same direction, and every question gets the average of all answers."
 )
+
+# %% [markdown]
+# Models that live with such a state therefore change what they write. *The treasure is in the cave* … *now it's in
+# the mill*: a sum keeps both, and asked where the treasure is, it answers with a mixture. The **delta rule** first
+# reads what the state already says about the key, and writes only the difference (Schlag et al. 2021; Yang et al.
+# 2024). In the next cell, every key is written twice with different values, and only the second one counts.
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+
+
+def share_updated(n_pairs, delta, width=64):
+    key, old, new = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(3))
+    state = torch.zeros(width, width)
+    for k, v in [*zip(key, old), *zip(key, new)]:
+        state = state + torch.outer(k, v - k @ state if delta else v)
+    return share_closest(key @ state, torch.cat([new, old]))
+
+
+few = [8, 16, 32, 64, 128]
+updated = {
+    "delta rule": [100 * numpy.mean([share_updated(n, True) for _ in range(5)]) for n in few],
+    "sum": [100 * numpy.mean([share_updated(n, False) for _ in range(5)]) for n in few],
+}
+axes = plots.labelled_lines(
+    few, updated, x_label="keys, each written twice", y_label="newest value read, %", marker="o"
+)
+axes.set_xscale("log", base=2)
+axes.set_ylim(0, 105)
+assert min(updated["delta rule"][:3]) > 98 and max(updated["sum"]) < 65
+assert updated["delta rule"][-1] < 70
+notebook.figure(
+    axes,
+    alt="Share of keys whose newest value is read, against the number of keys. The delta rule reads all of them up to "
+    "32 keys and then falls. The sum stays near a half throughout.",
+    width=560,
+)
+
+# %% [markdown]
+# The sum tosses a coin between the old value and the new one. The delta rule gets every one of 32 right, and fails
+# when the state is full. What linear attention gives up isn't the distant past as such, then, but exact look-up
+# among many things.
 
 # %% [markdown]
 # ## 5. What do models do today?
 #
-# They combine full attention with something cheaper. A few layers with full attention do the exact look-up, and cheap
-# layers do the rest. In Gemma 3 (2025), for every layer with full attention there are five with a window of 1,024
+# Many still use full attention in every layer, with fewer heads of keys and values, and pay for it. Others combine it
+# with something cheaper: a few layers with full attention do the exact look-up, and cheap layers do the rest. In Gemma 3 (2025), for every layer with full attention there are five with a window of 1,024
 # tokens. In Jamba (2024) one layer in eight is attention, and the others are Mamba layers, which are recurrent and
-# have a state of fixed size. MiniMax-01 (2025) has one softmax layer after every seven of linear attention.
+# have a state of fixed size. MiniMax-01 (2025) has one softmax layer after every seven of linear attention. Its
+# successor M2 went back to full attention throughout (MiniMax 2025): the question isn't settled.
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -686,7 +739,7 @@ assert 0.16 < mixed / all_full < 0.19
 # - A window of $w$ reaches $w - 1$ positions further per layer. Strides and global tokens need two layers.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
 # - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
-# - Today's long-context models combine full attention with cheaper layers.
+# - Some of today's long-context models combine full attention with cheaper layers, others pay for it throughout.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
@@ -886,6 +939,8 @@ assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 # %% [markdown]
 # **References**
 #
+# - Schlag, Irie, Schmidhuber (2021), "Linear Transformers Are Secretly Fast Weight Programmers", arXiv:2102.11174;
+#   Yang et al. (2024), "Parallelizing Linear Transformers with the Delta Rule over Sequence Length", arXiv:2406.06484.
 # - Child et al. (2019), "Generating Long Sequences with Sparse Transformers", arXiv:1904.10509.
 # - Beltagy et al. (2020), "Longformer", arXiv:2004.05150; Zaheer et al. (2020), "Big Bird", arXiv:2007.14062.
 # - Dao et al. (2022), "FlashAttention", arXiv:2205.14135; Milakov, Gimelshein (2018), arXiv:1805.02867.

@@ -245,7 +245,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "pairs_from_a_matrix",
-        "We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, then read with every key. For what share of the keys is the result closer to the right value than to any other?",
+        "We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, without φ, then read with every key. For what share of the keys is the result closer to the right value than to any other?",
         slider=True,
         low=0,
         high=100,

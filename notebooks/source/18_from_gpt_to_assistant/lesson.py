@@ -715,8 +715,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # Here $x$ is the prompt, $y_+$ the better and $y_-$ the worse answer. It's the loss of section 3, written out.
 #
-# This was the last lesson. [What changed since 2017](95_what_changed.ipynb) compares the block that you know with
-# today's.
+# [What changed since 2017](95_what_changed.ipynb) compares the block that you know with today's, and lesson 19 builds
+# those changes into a language model that people use.
 
 # %% [markdown]
 # # Practice

@@ -248,9 +248,10 @@ notebook.figure(
 
 # %% [markdown]
 # The window wins easily. It's told which residues are neighbours, while the encoder would have to find that out
-# from the positions that are added to its input, and 200 steps aren't enough for that. Because attention can reach
-# every position, it has to learn which ones matter. With millions of chains and days of training the order is
-# reversed, and protein language models such as ESM (Rives et al. 2021) are Transformers.
+# from the positions that are added to its input. More steps don't change the order: when we trained it
+# once for ten times as many, the window stayed well ahead. Because attention can reach every position, it has to learn which ones matter,
+# and these few chains don't teach it. Protein language models such as ESM (Rives et al. 2021) learn that first, without
+# a single label, by filling gaps in millions of chains.
 #
 # ## The next item: what will they buy?
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What changed since 2017
 #
-# Open the description of a language model that was released this year. It will mention RMSNorm, SwiGLU, rotary
+# Open the description of almost any language model released since 2023. It will mention RMSNorm, SwiGLU, rotary
 # positions and grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned
 # out of date?
 #
