@@ -525,7 +525,7 @@ print(tuple(right.shape), tuple(wrong.shape), "equal:", torch.equal(right, wrong
 assert right.shape == wrong.shape and not torch.equal(right, wrong)
 
 # %% [markdown]
-# **Shown in** [lesson 10, Break it](10_build_a_transformer.ipynb#Break-it).
+# **Shown in** [lesson 10, Break it](10_build_a_transformer.ipynb#8.-Break-it).
 #
 # ### Is GPT still a Transformer if it has no encoder?
 #
