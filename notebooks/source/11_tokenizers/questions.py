@@ -177,11 +177,11 @@ PREDICTIONS = [
                 "Then counting letters would be easy for it.",
             ),
             "two": (
-                "two: *straw* and *berry*",
+                "two, *straw* and *berry*",
                 "It would be a sensible cut, and *blueberry* is cut like this. But the list was made by counting, and meaning played no part in it.",
             ),
             "three": (
-                "three: *straw*, *ber* and *ry*",
+                "three, *straw*, *ber* and *ry*",
                 "That's how our French–English translator cuts it, because it has seen far fewer strawberries.",
             ),
             "one": (
@@ -208,7 +208,7 @@ PREDICTIONS = [
         "A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. With which one does it need the fewest multiplications?",
         options={
             "500": (
-                "500 pieces: the smallest output layer",
+                "500 pieces",
                 "The output layer is tiny, but the page has nearly twice as many tokens as with 16,000 pieces, and each of them runs through all the layers.",
             ),
             "2000": (
@@ -220,7 +220,7 @@ PREDICTIONS = [
                 "The text is a little shorter than with 2,000 pieces, but the output layer is four times as large.",
             ),
             "16000": (
-                "16,000 pieces: the fewest tokens",
+                "16,000 pieces",
                 "It does have the fewest tokens, but more than half of the multiplications per token are in the output layer.",
             ),
         },
@@ -297,7 +297,7 @@ PREDICTIONS = [
         "Eight captions of at most 16 tokens go through MiniLM, once padded to 16 and once to 512, with the padding masked. How much longer does the second batch take?",
         options={
             "same": (
-                "hardly longer, since the padding is masked",
+                "hardly longer at all",
                 "The mask only hides the padding from attention. Every padded position still runs through all the matrices.",
             ),
             "some": (
