@@ -179,7 +179,7 @@ parts = {
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 MOON = """The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second \
 to travel that far, and it took the first astronauts three days. They landed on the moon in July 1969, collected 21 \
 kilograms of stones and came back to the Earth."""
@@ -239,12 +239,12 @@ def swiglu(x, w_gate, w_up, w_down):
 # %% tags=["hide-input"]
 exercises.check("swiglu", swiglu)
 
-# %%
+# %% tags=["nbval-ignore-output"]
 swiglu = exercises.mine("swiglu")
 parts["network"] = swiglu
 print(f"{loss(parts):.2f} nats per token")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 ladder["a gate"] = loss(parts)
 wrong = loss({**parts, "network": lambda x, gate, up, down: swiglu(x, up, gate, down)})
 print(f"control, with gate and up exchanged: {wrong:.2f}")
@@ -273,7 +273,7 @@ def share_heads(x, n_heads):
 # %% tags=["hide-input"]
 exercises.check("share_heads", share_heads)
 
-# %%
+# %% tags=["nbval-ignore-output"]
 parts["share"] = exercises.mine("share_heads")
 print(f"{loss(parts):.2f} nats per token")
 
@@ -321,7 +321,7 @@ def rotate(x, base=10000.0):
 # %% tags=["hide-input"]
 exercises.check("rotate", rotate)
 
-# %%
+# %% tags=["nbval-ignore-output"]
 rotate = exercises.mine("rotate")
 parts["rotate"] = lambda x: rotate(x, base=100_000.0)  # SmolLM's base
 print(f"{loss(parts):.2f} nats per token")
@@ -342,7 +342,7 @@ def rms_norm(x, gain, eps=1e-5):
 # %% tags=["hide-input"]
 exercises.check("rms_norm", rms_norm)
 
-# %%
+# %% tags=["nbval-ignore-output"]
 before_norm = loss(parts)
 parts["norm"] = exercises.mine("rms_norm")
 print(f"{loss(parts):.2f} nats per token")
