@@ -860,9 +860,9 @@ assert means["class token, bundled ViT"] > max(
 #
 # ## What each head looks at
 #
-# When a patch attends to others, how far away are they on average, per layer and head? Lesson 06 measured the same
-# for words. Figure 7 of the paper shows that some heads of a large ViT attend to distant patches even in the first
-# layer, further than a convolution there could reach.
+# When a patch attends to others, how far away are they on average, per layer and head? Figure 7 of the paper shows
+# that some heads of a large ViT attend to distant patches even in the first layer, further than a convolution there
+# could reach.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 maps = wardrobe.attend(images)[:, :, :, 1:, 1:]  # without the class token

@@ -339,7 +339,7 @@ assert same
 # The paper says that they're concatenated and then multiplied by $W_O$. As with positions, that's the same as
 # a sum: multiply each head's output by *its own* rows of $W_O$ and add the results. So both answers are
 # right, as long as you don't leave out $W_O$. Without it, each head could write only to its own slice of the
-# vector. In lesson 06, three quarters of what a trained head writes goes to the other heads' slices.
+# vector.
 
 # %%
 first, second = torch.randn(2, 5, 4)  # the outputs of two heads, (T=5, K=4) each
