@@ -140,6 +140,13 @@ def test_nothing_is_found_in_a_right_model_that_has_learned(name):
     assert examine(shaken(model), **options).findings == []
 
 
+def test_a_position_table_that_starts_at_zero_is_no_fault():
+    model = ward.Reader()
+    torch.nn.init.zeros_(model.embedding.positions)
+    assert examine(model, "encoder", **healthy.TEXT).healthy
+    assert not model.embedding.positions.any()
+
+
 def test_designs_that_are_right_only_if_asked_for_are_found_otherwise():
     expected = {"window": "past ignored", "prefix": "sees the future", "shared": "layers shared",
                 "no positions": "order unseen"}  # fmt: skip

@@ -115,7 +115,7 @@ class Examination:
         size, n = self.patch_size, self.image_size // self.patch_size
         generator = torch.Generator().manual_seed(1)
         book = torch.randn(self.vocab_size, self.n_channels, size, size, generator=generator)
-        x = book[ids].view(len(ids), n, n, self.n_channels, size, size)
+        x = book.to(ids.device)[ids].view(len(ids), n, n, self.n_channels, size, size)
         return x.permute(0, 3, 1, 4, 2, 5).reshape(len(ids), self.n_channels, n * size, n * size)
 
     def forward(self, ids):
@@ -253,7 +253,7 @@ class Examination:
                 ids, changed = self.change_tokens(side, seed)
                 base = self.output(ids)
                 for j, run in enumerate(changed):
-                    seen[:, j] += (base - self.output(run)).abs()[0].amax(-1).float()
+                    seen[:, j] += (base - self.output(run)).abs()[0].amax(-1).float().cpu()
         except Exception:  # a model that makes its own float32 numbers can't run in double
             return seen
         finally:
@@ -400,7 +400,7 @@ class Examination:
 
 def rowless(a, b):
     """Compare two outputs of one vector per sentence."""
-    return ((a - b).abs()[0].amax(-1) / (a.abs().max() + 1e-12)).float()
+    return ((a - b).abs()[0].amax(-1) / (a.abs().max() + 1e-12)).float().cpu()
 
 
 def matrix(columns, output, lengths):

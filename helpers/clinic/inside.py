@@ -335,7 +335,7 @@ def after_softmax(e, call, blocked):
         if not (outer.inside(call) or call.inside(outer)) or ops[-1].name != "softmax":
             continue
         weights = ops[-1].result
-        if weights.shape[-2:] != blocked.shape or not (weights * blocked).max() > 1e-6:
+        if weights.shape[-2:] != blocked.shape or not (weights * blocked.to(weights)).max() > 1e-6:
             continue
 
         def add(w):

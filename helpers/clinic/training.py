@@ -219,7 +219,7 @@ def probe_loss(e):
         logits = first_float(output)
         if module is not e.model or logits is None or logits.dim() != 3:
             return None
-        made.append(torch.zeros(logits.shape, requires_grad=True))
+        made.append(torch.zeros_like(logits, requires_grad=True))
         return made[-1] if output is logits else swap(output, logits, made[-1])
 
     handle = every_module.register_module_forward_hook(replace)
