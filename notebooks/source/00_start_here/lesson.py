@@ -295,7 +295,7 @@ exercises.my_parts()
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read more? |
-# | 94 | Elsewhere | What does a Transformer do with proteins, sounds and numbers, and what beats it? |
+# | 94 | Elsewhere | What does a Transformer do with sounds and proteins, and what beats it? |
 # | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
 # | 96 | The clinic | What is wrong with a model that runs, trains and writes rubbish? |
 #

@@ -274,20 +274,20 @@ PREDICTIONS = [
         recall="what_rollout_shows",
     ),
     Prediction(
-        "hide_the_dark_patches",
-        "We hide 12 of the 49 patches by painting them black and ask the trained model again. Which choice lowers its number of right answers the most?",
+        "take_patches_away",
+        "We leave 12 of the 49 patches out and ask the trained model again. Which choice lowers its number of right answers the most?",
         options={
             "trained": (
                 "the 12 with the largest rollout in the trained model",
-                "If the rollout showed what the decision depends on, this should hurt most by far.",
+                "Right: leaving these out costs nearly half of the right answers.",
             ),
             "random": (
                 "the 12 with the largest rollout in the random model",
-                "A random model's map follows the garment, and hiding the garment hurts, however the patches were chosen.",
+                "A random model's map follows the garment, and without parts of the garment more goes wrong than by chance. But it doesn't know which parts matter.",
             ),
             "bright": (
                 "the 12 brightest patches",
-                "Brightness needs no model at all, and here it's hard to beat.",
+                "Bright patches are mostly garment, so this hurts more than chance. But much of a garment's inside tells the model little.",
             ),
         },
         recall="what_rollout_shows",

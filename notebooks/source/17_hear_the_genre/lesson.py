@@ -801,7 +801,7 @@ exercises.quiz("your_own_tokens")
 # Here $t_i$ is the token of stroke $i$, $s_i$ its step, $E$ the table of tokens, $P$ the table of steps, $z_L$
 # the output of the last layer and $W$ the classifier. **Lesson 18** goes back to text, and asks what lies
 # between a model that tells stories and one that follows instructions. Page 94 is optional. It takes the same layers
-# to proteins, sounds and numbers.
+# to proteins and sounds.
 
 # %% [markdown]
 # **References.** Gillick, Roberts, Engel, Eck and Bamman (2019), "Learning to Groove with Inverse Sequence
