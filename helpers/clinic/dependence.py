@@ -77,25 +77,26 @@ def probe_future(e):
     elif mixing_norm(e, call):
         blame_norm(e, call, local)
     else:
-        steps = [int(step) for step in range(1, e.t) if (moved.diagonal(step)).any()]
-        wide = steps and max(steps) < e.t - 1
-        shown = any(op.name in ("masked_fill", "masked_fill_", "where") for op in e.ops_of(call))
-        causes = (
-            f"the mask is {max(steps)} too wide: look at diagonal=" if wide
-            else "a mask is applied, but it doesn't hide the future: look at its values and its "
-                 "fill, float('-inf')"
-            if shown else "no causal mask is applied here: pass torch.tril(torch.ones(T, "
-                          "T)).bool()",
-            "something else mixes positions: a mean, a norm, a reshape",
-        )  # fmt: skip
-        names = ("masked_fill", "masked_fill_", "where", "add", *ATTENDS)
-        made = [c for c in e.calls.values() if c is not call and call.inside(c)]
-        made = [
-            op.line for c in made for op in c.ops if op.name in ("tril", "triu", "tril_", "triu_")
-        ]
-        causes += tuple(f"the mask may be made here: {line}" for line in dict.fromkeys(made))
-        e.find("sees the future", call.path, "An output changes when a later token changes.", drawn,
-               causes, e.line(call, *names))  # fmt: skip
+        blame_future(e, call, moved, drawn)
+
+
+def blame_future(e, call, moved, drawn):
+    """Report a leak: no mask, one that is too wide, or one that doesn't hide."""
+    steps = [int(step) for step in range(1, e.t) if moved.diagonal(step).any()]
+    if steps and max(steps) < e.t - 1:
+        cause = f"the mask is {max(steps)} too wide: look at diagonal="
+    elif e.line(call, "masked_fill", "masked_fill_", "where"):
+        cause = "a mask is applied, but it doesn't hide the future: look at its values and its fill"
+    else:
+        cause = "no causal mask is applied here: pass torch.tril(torch.ones(T, T)).bool()"
+    around = [c for c in e.calls.values() if c is not call and call.inside(c)]
+    shaped = ("tril", "triu", "tril_", "triu_")
+    made = dict.fromkeys(op.line for c in around for op in c.ops if op.name in shaped)
+    names = ("masked_fill", "masked_fill_", "where", "add", *ATTENDS)
+    e.find("sees the future", call.path, "An output changes when a later token changes.", drawn,
+           (cause, *(f"the mask may be made here: {line}" for line in made),
+            "something else mixes positions: a mean, a norm, a reshape"),
+           e.line(call, *names))  # fmt: skip
 
 
 def mixing_norm(e, call):
