@@ -64,6 +64,8 @@ def _find(name):
 def mine(name):
     """Return the learner's answer to an exercise if it passes, else the tested one.
 
+    A part of my_transformer.py that is no exercise comes from there.
+
     Parameters
     ----------
     name : str
@@ -73,7 +75,18 @@ def mine(name):
     answer : function or class
         From my_transformer.py, or from this notebook. Never one that fails its check.
     """
+    if name in tested() and name not in catalogue()[0]:
+        return _given(name)
     return _find(name)[0]
+
+
+def _given(name):
+    """Return a part that is no exercise, as it stands in the learner's file if that runs."""
+    own = Own.read()
+    module, trouble = run(own.text, str(path()))
+    if trouble or not hasattr(module, name):
+        module = run(TESTED.read_text(encoding="utf-8"), str(TESTED))[0]
+    return getattr(module, name)
 
 
 def is_mine(name):

@@ -153,7 +153,7 @@ residual_pre_norm, MultiHeadAttention = (
     exercises.mine("residual_pre_norm"),
     exercises.mine("MultiHeadAttention"),
 )
-LayerNorm, FeedForward = own.LayerNorm, own.FeedForward
+LayerNorm, FeedForward = exercises.mine("LayerNorm"), exercises.mine("FeedForward")
 
 
 class EncoderLayer(nn.Module):
@@ -204,7 +204,7 @@ exercises.heading("Transformer")
 # %%
 padding_mask, decoder_mask = exercises.mine("padding_mask"), exercises.mine("decoder_mask")
 EncoderLayer, DecoderLayer = exercises.mine("EncoderLayer"), exercises.mine("DecoderLayer")
-Embedding = own.Embedding
+Embedding = exercises.mine("Embedding")
 
 
 class Transformer(nn.Module):
@@ -362,8 +362,8 @@ print(exercises.whose("translate", "greedy_decode", did="written"))
 print(write("le chat noir dort ."))
 
 # %% [markdown] tags=["notes"]
-# **10 minutes.** The map starts grey, finds the diagonal after about two hundred steps, and then the exceptions:
-# adjectives that follow their noun in French. Ask pairs to find a row that isn't on the diagonal and say why.
+# **10 minutes.** The map starts grey and finds the diagonal after about two hundred steps. Then let pairs type a
+# sentence in which the adjective follows its noun, such as *le chat noir dort .*, and say which rows leave the diagonal.
 
 # %% [markdown]
 # ## 7. The translator's weights in your code
