@@ -281,6 +281,7 @@ def convert(path, dtype, file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as partial:
             save_file(weights, partial, about)
+            partial.chmod(0o644)  # others on a server read it too
     except (OSError, SafetensorError) as error:
         raise OSError(
             f"SmolLM's converted weights need {n_megabytes} MB in {file.parent}, and writing there "
