@@ -731,7 +731,7 @@ print("12 patches …                          left out   painted black")
 for name, told in (("chance", "drawn at random"), ("trained", "by the trained model's rollout"),
                    ("random", "by random models' rollouts"), ("bright", "the brightest")):  # fmt: skip
     print(f"{told:36} {left_out[name]:9.0%} {in_black[name]:15.0%}")
-notebook.tell("""The trained model's map points at what the model needs: nothing else costs half of the right answers. So
+notebook.tell("""The trained model's map points at what the model needs: nothing else costs nearly half of the right answers. So
 the two maps look alike, and only one of them means something. You can't see the difference; you have to intervene.
 
 Now read the last column. Painted black, the same patches tell the opposite story: there the brightest cost most.
