@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
-from helpers.pretrained import checksums, shared
+from helpers.pretrained import checksums, shared, smollm
 from helpers.pretrained import minilm as pretrained_minilm
 from helpers.pretrained import translator as pretrained_translator
 from helpers.pretrained.minilm import load_minilm
@@ -155,6 +155,7 @@ def test_files_without_checksums_are_refused_and_one_command_writes_them(copied,
 @pytest.mark.parametrize("load", [load_translator, load_storyteller])
 def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeypatch):
     own = load().model
+    monkeypatch.setattr(smollm, "convert_for_all", lambda folder: None)  # half a gigabyte
     shared.main([str(tmp_path)])
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
     assert len(before) == 2
@@ -176,6 +177,7 @@ def test_a_shared_model_lies_in_the_file(tmp_path, monkeypatch):
     def mapped():
         return str(tmp_path) in Path("/proc/self/maps").read_text(encoding="utf-8")
 
+    monkeypatch.setattr(smollm, "convert_for_all", lambda folder: None)
     shared.main([str(tmp_path)])
     monkeypatch.setenv(shared.VARIABLE, str(tmp_path))
     assert not mapped()

@@ -183,7 +183,7 @@ class Translator(nn.Module):
 
 
 def training_loss(model, ids):
-    """Return the mean loss, in nats per token, of predicting each next id of (B, T)."""
+    """Return a model's mean loss, in nats per token, of predicting each next one of ids (B, T)."""
     logits = model(ids[:, :-1])
     targets = ids[:, 1:]
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())

@@ -291,6 +291,7 @@ exercises.my_parts()
 # | 16 | Who pays for long context? | What does attention cost, and what can be done about it? |
 # | 17 | Hear the genre (assignment, 2 hours) | Has your model learned the music, or just the recordings? |
 # | 18 | From GPT to assistant | What does it take to turn a story model into a chat assistant? |
+# | 19 | A real model | Can your own code run a language model that people use? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |

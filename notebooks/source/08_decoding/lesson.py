@@ -42,7 +42,7 @@ batch = translator.encode(french)
 
 # %% [markdown] tags=["notes"]
 # **50 minutes.** Hook and warm-up 4 · 1 logits and your greedy decoder 12 · 2 what learning costs 14 · 3 beam 9 ·
-# 4 sampling 8 · 5 cache and map 5, part of them waiting. Everything under *Practice* is homework.
+# 4 sampling 8 · 5 cache and map 5. Part of that is waiting, and everything under *Practice* is homework.
 #
 # **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
 # output into words.
