@@ -265,7 +265,7 @@ exercises.my_parts()
 #
 # ## The course
 #
-# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95 and 18. Lessons 15
+# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95, 18 and 19. Lessons 15
 # (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time, and 96 when a model of your own
 # writes rubbish.
 #
