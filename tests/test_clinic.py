@@ -20,6 +20,8 @@ from helpers import clinic
 from helpers.clinic import examine
 from helpers.models import patients, ward
 
+pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its variants
+
 EVERYBODY = [
     *((patients, patient) for patient in patients.PATIENTS.values()),
     *((put_aside, patient) for patient in put_aside.PATIENTS.values()),

@@ -59,6 +59,7 @@ def test_reference_and_other_right_answers_pass(name):
         assert verdict.mistake == ""
 
 
+@pytest.mark.slow
 @every_exercise
 def test_there_are_five_mistakes_and_each_is_named_and_explained(name, record_property):
     exercise = EXERCISES[name]
@@ -182,6 +183,7 @@ WRITTEN = (
 )
 
 
+@pytest.mark.slow
 @every_exercise
 def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
     taken = len(draw(EXERCISES[name])[0])

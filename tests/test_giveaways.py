@@ -99,6 +99,7 @@ def test_nothing_in_a_lesson_tells_before_the_reveal(name):
     assert list(giveaways(notebook)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", forms.FORMS)
 def test_the_right_option_cannot_be_told_by_its_form(form):
     *_, z = forms.score(forms.answered(), forms.FORMS[form])

@@ -145,6 +145,7 @@ def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
     assert not minutes.is_second_edition(minutes.measure(lesson))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=[build.name_of(source) for source in SOURCES])
 def test_a_lesson_keeps_to_its_limits(source):
     parts = minutes.measure(source)

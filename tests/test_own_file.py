@@ -21,6 +21,8 @@ from helpers.pretrained.translator import load_translator
 from teaching.grade import Submission
 from teaching.handing_back import hand_back
 
+pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its variants
+
 at_work = lessons.module(10, "at_work")
 FRENCH = [french for french, _ in CAPTIONS[:2]]
 

@@ -134,6 +134,7 @@ def test_a_right_answer_is_marked_right_and_kept(name):
     assert progress.load()["questions"] == {name: {"state": "done", "tries": 1}}
 
 
+@pytest.mark.slow
 @self_marking
 def test_every_wrong_answer_is_explained(name):
     answers = list(wrong_answers(name))
@@ -154,6 +155,7 @@ def test_no_answer_is_no_attempt(name):
     assert progress.load()["questions"] == {}
 
 
+@pytest.mark.slow
 @every_question
 def test_what_is_stored_gives_nothing_away(name):
     question = QUESTIONS[name]

@@ -14,6 +14,8 @@ from helpers.pretrained import gguf, smollm
 from helpers.pretrained.smollm import load_smollm
 from helpers.transformer import fast
 
+pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its variants
+
 TEXTS = [
     "The capital of France is",
     "def add(a, b):\n    return a + b\n",

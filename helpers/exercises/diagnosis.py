@@ -100,7 +100,7 @@ class Search:
         inputs = [*zip(self.cases, self.wanted, strict=True), *self.fresh]
         try:
             return Repair(answer, self.exercise.solution, inputs, self.form, got).find()
-        except Exception:
+        except (Exception, SystemExit, KeyboardInterrupt):
             if compare.STRICT:
                 raise
             return None
@@ -127,7 +127,7 @@ class Search:
     def _simulate(self, function, case):
         try:
             return compare.parts(compare.like(function(*compare.copy(case)), self.form))
-        except Exception:
+        except (Exception, SystemExit, KeyboardInterrupt):
             return None
 
     def _explanations(self, candidates):

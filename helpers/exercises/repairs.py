@@ -114,7 +114,7 @@ class Repair:
             case, wanted = self.inputs[i]
             try:
                 parts = compare.parts(compare.like(run(i, case), self.form))
-            except Exception:
+            except (Exception, SystemExit, KeyboardInterrupt):
                 return False
             if not compare.same(parts, wanted):
                 return False
@@ -267,7 +267,7 @@ def _could_be(mine, values):
 def _as_parts(value):
     try:
         return compare.parts(value)
-    except Exception:
+    except (Exception, SystemExit, KeyboardInterrupt):
         return []
 
 

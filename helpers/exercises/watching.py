@@ -138,7 +138,7 @@ class Watched:
     def look(self, case):
         """Run on one input; return what each expression was, a list of values by its number."""
         self.values, self.place = {}, None
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, SystemExit, KeyboardInterrupt):
             self.function(*compare.copy(case))
         return self.values
 
