@@ -32,6 +32,7 @@ QUESTION = re.compile(r"<strong>(?:Predict|Question)\.")
 TAG = re.compile(r"<[^>]+>")
 WIDE = re.compile(r'\bwidth="(\d+)"')
 ZOOM = "@deathbeds/jupyterlab-fonts"  # what styles the cells in jupyterlab-slideshow
+OWN_PARTS = "exercises.my_parts()"
 SHOWN = "body[data-jp-deck-mode='presenting'] &"
 
 
@@ -59,8 +60,8 @@ def mark(cells):
             if not left_out:
                 high = height(cell)
                 used = high if kind else used + high
-                if PREDICT.search(cell.source):
-                    used = FULL  # so that nothing after it tells the answer
+                if PREDICT.search(cell.source) or OWN_PARTS in cell.source:
+                    used = FULL  # so that nothing after it tells the answer, or makes it too high
                 if high > HIGHEST:
                     zoom = round(max(HIGHEST / high, SMALLEST), 2)
                     cell.metadata[ZOOM] = {"styles": {"": {SHOWN: {"zoom": zoom}}}}
@@ -82,7 +83,8 @@ def _kind(cell, used):
     begins = cell.source if cell.cell_type == "markdown" else ""
     if begins.startswith(("# ", "## ")):
         return "slide"
-    return "subslide" if begins.startswith("### ") or used + height(cell) > FULL else ""
+    alone = OWN_PARTS in cell.source  # how much of it is text depends on the learner
+    return "subslide" if begins.startswith("### ") or alone or used + height(cell) > FULL else ""
 
 
 def kind_of(cell):
