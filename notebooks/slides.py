@@ -71,6 +71,25 @@ def mark(cells):
     return made
 
 
+def core_of(cells):
+    """Leave out what comes after the core, so that a show never stands on a cell without a slide.
+
+    Parameters
+    ----------
+    cells : list of NotebookNode
+        As `mark` returns them.
+
+    Returns
+    -------
+    cells : list of NotebookNode
+    """
+    texts = (cell.source if cell.cell_type == "markdown" else "" for cell in cells)
+    end = next((i for i, text in enumerate(texts) if AFTER_THE_CORE.search(text)), len(cells))
+    while end and kind_of(cells[end - 1]) in ("skip", "notes"):
+        end -= 1
+    return cells[:end]
+
+
 def _left_out(cell, core):
     tags = cell.metadata.get("tags", [])
     if not core or "set-up" in tags:

@@ -17,7 +17,7 @@ import nbformat
 import tornado.web
 from nbconvert.filters import markdown2html
 
-from notebooks import build, copies
+from notebooks import build, copies, slides
 from teaching import view, votes
 
 HERE = Path(__file__).resolve().parent
@@ -68,7 +68,9 @@ def copy_of(notebook, folder=COPIES):
     path = folder / notebook.name
     there = path.exists()
     if not there or path.stat().st_mtime < notebook.stat().st_mtime:
-        copies.write(copies.teachers_copy(nbformat.read(notebook, 4)), path, keep=there)
+        made = copies.teachers_copy(nbformat.read(notebook, 4))
+        made.cells = slides.core_of(made.cells)
+        copies.write(made, path, keep=there)
     return path
 
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from tornado.testing import AsyncHTTPTestCase
 
-from notebooks import minutes
+from notebooks import minutes, slides
 from teaching import teach
 
 LINE = "**20 minutes.** Hook and warm-up 6 · 1 two\nwords 12 · 2 cost 2. The rest is for home."
@@ -85,3 +85,11 @@ class Served(AsyncHTTPTestCase):
 
 def test_the_countdown_page_fetches_nothing_from_elsewhere():
     assert "http" not in teach.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", ["01", "04", "09"])
+def test_the_show_ends_on_a_slide_so_that_it_never_opens_blank(tmp_path, number):
+    cells = nbformat.read(teach.copy_of(teach.find(number), tmp_path), 4).cells
+    assert slides.kind_of(cells[-1]) not in ("skip", "notes")
+    assert not any(cell.source.startswith("# Practice") for cell in cells)
+    assert len(cells) > 20
