@@ -568,7 +568,7 @@ assert harm["opposites"] > harm["capitals"] + 2
 # </details>
 #
 # Where did each word look? The view below has all 270 heads. Choose a layer and a head, and look how much of the
-# weight lies on the first token. Lesson 20 says why.
+# weight lies on the first token: it is an attention sink, which page 95 tells about.
 
 # %%
 attention_view(smol.attend("The animal didn't cross the street because it was too tired."))
