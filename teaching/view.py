@@ -37,10 +37,6 @@ class Pasted:
     def __init__(self):
         self.states = {}
 
-    async def pull(self):
-        """Return what has been pasted: progress by learner, and a note on what is missing."""
-        return self.states, ""
-
     def take(self, name, state):
         """Keep one learner's state, as a notebook sends it.
 
@@ -86,16 +82,18 @@ class Data(tornado.web.RequestHandler):
 
     Parameters
     ----------
-    source : Pasted, or a hub with the same two methods
+    source : Pasted
     """
+
+    can_paste = True  # not on a hub, whose notebooks report by themselves
 
     def initialize(self, source):
         """Take the `source`, as tornado wants it."""
         self.source = source
 
-    async def get(self):
+    def get(self):
         """Send the counts; ``?names=1`` sends names too, ``?lesson=4`` one lesson only."""
-        states, note = await self.source.pull()
+        states = self.source.states
         lesson = self.get_argument("lesson", "")
         lessons = {int(lesson)} if lesson.isdecimal() else None
         names = self.get_argument("names", "") == "1"
@@ -103,8 +101,7 @@ class Data(tornado.web.RequestHandler):
         self.write(
             {
                 "learners": len(states),
-                "note": note,
-                "can_paste": hasattr(self.source, "add"),
+                "can_paste": self.can_paste,
                 "parts": [asdict(part) for part in parts],
                 "votes": [asdict(vote) for vote in tally.votes(states, lessons)],
             }
@@ -114,7 +111,7 @@ class Data(tornado.web.RequestHandler):
         """Take pasted lines."""
         if self.request.headers.get("Content-Type", "").partition(";")[0] != "application/json":
             raise tornado.web.HTTPError(415)  # what a form on another site can't send
-        if not hasattr(self.source, "add"):
+        if not self.can_paste:
             raise tornado.web.HTTPError(405)
         added, unread = self.source.add(json.loads(self.request.body)["lines"])
         self.write({"added": added, "unread": unread})
@@ -125,7 +122,7 @@ def make_app(source, prefix="/", page=Page, data=Data):
 
     Parameters
     ----------
-    source : Pasted, or a hub with the same methods
+    source : Pasted
     prefix : str, default="/"
         Where its addresses begin.
     page, data : classes, default: `Page` and `Data`

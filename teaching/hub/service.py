@@ -28,14 +28,12 @@ class Page(HubOAuthenticated, view.Page):
 class Data(HubOAuthenticated, view.Data):
     """The counts, for whoever the hub lets in."""
 
-    @tornado.web.authenticated
-    async def get(self):
-        """Send them."""
-        await super().get()
+    can_paste = False
 
-    def post(self):
-        """Refuse: here nothing is pasted."""
-        raise tornado.web.HTTPError(405)
+    @tornado.web.authenticated
+    def get(self):
+        """Send them."""
+        super().get()
 
 
 class Progress(HubAuthenticated, votes.Progress):
