@@ -10,24 +10,24 @@ import numpy
 from matplotlib import pyplot
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
+from helpers.widgets.colours import LIGHT
+
 # One meaning for each colour through the whole course; told apart by the colour-blind, and in
 # print by lightness.
-BLUE = "#1f6fb2"  # queries, the encoder
-ORANGE = "#b25a06"  # keys, the decoder
-GREEN = "#22784f"  # values
-PURPLE = "#7a4fa3"  # context, what comes out
-GREY = "#5b6570"  # neutral lines and text
-INK = "#1d2733"  # text
+BLUE = LIGHT["query"]  # queries, the encoder
+ORANGE = LIGHT["key"]  # keys, the decoder
+GREEN = LIGHT["value"]  # values
+PURPLE = LIGHT["result"]  # context, what comes out
+GREY = LIGHT["muted"]  # neutral lines and text
+INK = LIGHT["ink"]  # text
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 
 # Lightness falls evenly from white to deep blue, so that twice the weight looks twice as dark.
 WEIGHTS = LinearSegmentedColormap.from_list(
-    "weights", [(0.0, "#f7fbff"), (0.68, BLUE), (1.0, "#08306b")]
+    "weights", list(zip((0.0, 0.68, 1.0), LIGHT["weights"], strict=True))
 )
 # For numbers with a sign: orange below zero, white at zero, blue above.
-SIGNED = LinearSegmentedColormap.from_list(
-    "signed", ["#7f3b00", "#d9730d", "#fbfbfb", BLUE, "#08306b"]
-)
+SIGNED = LinearSegmentedColormap.from_list("signed", LIGHT["signed"])
 
 SMALLEST_TEXT = 12  # points
 MOST_NUMBERS = 100  # cells; in a larger map the numbers would be too small to read
@@ -65,7 +65,7 @@ def style():
             "lines.markersize": 6,
             "legend.frameon": False,
             "legend.fontsize": SMALLEST_TEXT,
-            "grid.color": "#dde2e7",
+            "grid.color": LIGHT["rule"],
             "grid.linewidth": 0.8,
             "axes.axisbelow": True,
             "image.cmap": "cividis",

@@ -9,6 +9,7 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from helpers.plots import GREY, INK, PURPLE, tint
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.svg import TEXT, Sheet, number
 
 WIDE = 920  # pixels: the width of a notebook's page
@@ -16,7 +17,10 @@ PALE = "#c3cad1"  # what is not there yet, or not meant now
 LINE = 22  # pixels from one line of text to the next
 PACE = 0.9  # seconds that a sheet of a film is shown
 TIMES = 3  # a film plays, where nothing can stop it
-HEADS = (PURPLE, "#b8326b")  # two heads that are to be told apart: neither a query, key nor value
+HEADS = (
+    PURPLE,
+    LIGHT["second"],
+)  # two heads that are to be told apart: neither a query, key nor value
 
 
 def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):

@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.widgets import modules
+from helpers.widgets.colours import coloured
 from helpers.widgets.map_tours import STEPS, TOURS
 from notebooks.build import NOTEBOOKS, ROOT
 from web import pages
@@ -57,8 +58,11 @@ def _write_static(static):
     """Put the widgets' scripts, the formulas' script and the translator's files beside ours."""
     for name in ("map_view.js", "prediction.js"):
         (static / name).write_text(modules.module(name), encoding="utf-8")
-    for name in ("stand_in.js", "model_map.css", "prediction.css"):
+    shutil.copy(modules.STATIC / "stand_in.js", static)
+    for name in ("model_map.css", "prediction.css"):
         shutil.copy(modules.STATIC / name, static)
+    for sheet in static.glob("*.css"):
+        sheet.write_text(coloured(sheet.read_text(encoding="utf-8")), encoding="utf-8")
     files = importlib.metadata.files("sphinx-mathjax-offline")
     (mathjax,) = (file for file in files if file.name == "tex-svg.js")
     shutil.copy(mathjax.locate(), static / "mathjax.js")

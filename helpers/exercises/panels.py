@@ -4,14 +4,16 @@ import base64
 import html
 import re
 
+from helpers.widgets.colours import LIGHT
+
 LOOKS = {
-    "right": ("#2b8a5f", "✓", "Right"),
-    "open": ("#5b6570", "○", "Not attempted yet"),
-    "wrong": ("#c2410c", "✗", "Not yet"),
-    "hint": ("#1f6fb2", "→", "Hint"),
-    "solution": ("#7a4fa3", "≡", "Solution"),
-    "measured": ("#1f6fb2", "◎", "Measured"),
-    "off": ("#c2410c", "≠", "Measured"),
+    "right": (LIGHT["value"], "✓", "Right"),
+    "open": (LIGHT["muted"], "○", "Not attempted yet"),
+    "wrong": (LIGHT["key"], "✗", "Not yet"),
+    "hint": (LIGHT["query"], "→", "Hint"),
+    "solution": (LIGHT["result"], "≡", "Solution"),
+    "measured": (LIGHT["query"], "◎", "Measured"),
+    "off": (LIGHT["key"], "≠", "Measured"),
 }
 MOST_CELLS = 12
 
@@ -97,7 +99,7 @@ def mark(share, label, side):
     -------
     html : str
     """
-    at, colour = f"left: {100 * share:.1f}%", "#1f6fb2" if side == "below" else "#d9730d"
+    at, colour = f"left: {100 * share:.1f}%", LIGHT["query" if side == "below" else "key"]
     fill = colour if side == "below" else "transparent"
     edge = "bottom: 0" if side == "below" else "top: 0"
     # In the middle of its mark, except near an end of the line.
@@ -211,6 +213,7 @@ def _grid(rows, title):
     cell_width, cell_height, top = 58, 26, 26
     finite = [abs(x) for row in rows for x in row if abs(x) < float("inf")] or [1.0]
     largest = max(finite) or 1.0
+    edge = LIGHT["muted"]
     drawn = [f'<text x="2" y="17" font-weight="bold">{title}</text>']
     for i, row in enumerate(rows):
         for j, number in enumerate(row):
@@ -221,7 +224,7 @@ def _grid(rows, title):
             )  # fmt: skip
             drawn.append(
                 f'<rect x="{x}" y="{y}" width="{cell_width - 2}" height="{cell_height - 2}" '
-                f'fill="{fill}" stroke="#5b6570" stroke-opacity="0.3"/>'
+                f'fill="{fill}" stroke="{edge}" stroke-opacity="0.3"/>'
                 f'<text x="{x + cell_width / 2 - 1}" y="{y + 17}" text-anchor="middle">'
                 f"{_fitting(number)}</text>"
             )

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from helpers.exercises import numerals, panels
 from helpers.exercises.content import find
 from helpers.exercises.progress import record
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.fallback import StaticFallback
 from helpers.widgets.key_shield import KeyShield
 
@@ -29,9 +30,9 @@ WRAP = """<style>
 .course-quiz .widget-toggle-buttons > label { width: auto; font-size: 14px; margin-right: 8px; }
 .course-quiz .widget-toggle-buttons .widget-toggle-button { border-radius: 7px; font-size: 14px; }
 .course-warm-up > .course-quiz { border: 1px solid rgba(110, 125, 140, 0.42); max-width: 760px;
-  border-left: 6px solid #1f6fb2; border-radius: 4px 10px 10px 4px; padding: 12px 18px;
+  border-left: 6px solid #accent; border-radius: 4px 10px 10px 4px; padding: 12px 18px;
   box-sizing: border-box; width: auto; overflow: hidden; }
-</style>"""
+</style>""".replace("#accent", LIGHT["query"])
 
 
 def _wide():

@@ -7,13 +7,15 @@ import traitlets
 from matplotlib.colors import ListedColormap
 
 from helpers.models.patterns import global_mask, layers_to_meet, reach, strided_mask, window_mask
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, tint
 from helpers.transformer.masks import causal_mask
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet
 
 PATTERNS = ("all", "window", "strided", "global")
-CELLS = ListedColormap(["#eef1f4", "#cdb8e2", BLUE])  # not met, met on the way, attended to
+# Not met, met on the way, attended to.
+CELLS = ListedColormap([LIGHT["soft"], tint(PURPLE, 0.4), BLUE])
 
 
 def make_mask(pattern, length, width, causal):

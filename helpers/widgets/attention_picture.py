@@ -8,11 +8,12 @@ import base64
 
 import numpy
 
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.png import png
 from helpers.widgets.readable import width_of, xml_text
 
-PAPER, INK, MUTED, QUERY, KEY = "#ffffff", "#1d2733", "#56616d", "#1f6fb2", "#b25a06"
-RAMP = ((0.0, (243, 248, 253)), (0.68, (31, 111, 178)), (1.0, (8, 48, 107)))
+PAPER, INK, MUTED, QUERY, KEY = (LIGHT[n] for n in ("paper", "ink", "muted", "query", "key"))
+RAMP = list(zip((0.0, 0.68, 1.0), LIGHT["weights"], strict=True))
 LONGEST = 18  # characters of a label
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 MOST_TILES = 16  # pixels of one head in the overview
@@ -165,7 +166,7 @@ def _levels(weights):
 
 
 def _palette():
-    stops, colours = zip(*RAMP, strict=True)
+    stops, colours = zip(*((at, bytes.fromhex(stop[1:])) for at, stop in RAMP), strict=True)
     steps = numpy.linspace(0, 1, STEPS)
     ramp = numpy.stack([numpy.interp(steps, stops, [c[i] for c in colours]) for i in range(3)], -1)
     return numpy.rint(ramp).astype(numpy.uint8).tobytes() + bytes.fromhex(PAPER[1:])

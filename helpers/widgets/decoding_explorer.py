@@ -229,7 +229,7 @@ class DecodingExplorer(TranslatedSentence):
                                               strict=True):  # fmt: skip
             sheet.rect(x, y, wide, 30, to_hex(WEIGHTS(weight)), RULE, round=4)
             # Always on the light map's colours, so never the theme's own ink.
-            colour = "#ffffff" if weight > 0.45 else "#000000"
+            colour = "white" if weight > 0.45 else "black"
             sheet.text(x + wide / 2, y + 21, word, colour, anchor="middle")
             bottom = y + 30
         return bottom

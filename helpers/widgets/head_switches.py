@@ -224,7 +224,7 @@ class HeadSwitches(Explorer):
         fill = to_hex(WEIGHTS(share)) if costs else BLUE
         sheet.rect(x, y + 1, 52, ROW - 4, PALE if off else fill, round=4)
         words = "×" if off else number(costs[name]) if costs and costs[name] >= 0.005 else ""
-        colour = ORANGE if off else "#ffffff" if share > 0.5 else "#000000"
+        colour = ORANGE if off else "white" if share > 0.5 else "black"
         sheet.text(x + 26, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"

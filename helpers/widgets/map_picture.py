@@ -5,13 +5,14 @@ import html
 
 import numpy
 
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.map_data import entries
 from helpers.widgets.map_tours import STRIP
 from helpers.widgets.png import png
 from helpers.widgets.readable import readable
 
-INK, MUTED, LINE, KEY, QUERY = "#1d2733", "#56616d", "#c9d2dc", "#b25a06", "#1f6fb2"
-FILL = {"self": "#e9f1fa", "masked": "#fbf1e6"}
+INK, MUTED, LINE, KEY, QUERY = (LIGHT[n] for n in ("ink", "muted", "lane", "key", "query"))
+FILL = {"self": LIGHT["tint"], "masked": LIGHT["warm"]}
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 STYLE = "text{unicode-bidi:isolate;white-space:pre}image{image-rendering:pixelated}"
 WIDTH, LEFT, STRIP_WIDTH, MODULE_GAP = 1000, 250, 38, 8
@@ -121,7 +122,7 @@ def picture(trace, written=0):
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
         f'viewBox="0 0 {WIDTH} {height:g}" font-family="{FONT}" font-size="14">'
-        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#ffffff"/>'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="white"/>'
         f"{''.join(parts)}</svg>"
     )
 
@@ -281,9 +282,9 @@ def _palette(*stops):
     return numpy.rint(numpy.stack(mixed, -1)).astype(numpy.uint8).tobytes() + b"\xff\xff\xff"
 
 
-WEIGHTS = _palette("#f3f8fd", "#1f6fb2", "#08306b")
-GREYS = _palette("#101418", "#ffffff")
-SIGNED = _palette("#e2631a", "#f4f5f7", "#0d3b86")
+WEIGHTS = _palette(*LIGHT["weights"])
+GREYS = _palette("#000000", LIGHT["paper"])
+SIGNED = _palette(*LIGHT["signed"])
 
 
 def _image(levels, palette, x, y, width, height):

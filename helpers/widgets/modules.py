@@ -7,9 +7,9 @@ What is asked of a module is little, and checked: it imports only by name (``imp
 import collections
 import re
 from functools import cache
-from pathlib import Path
 
-STATIC = Path(__file__).resolve().parent / "static"
+from helpers.widgets.colours import STATIC, coloured
+
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+\.js)";\n', re.MULTILINE)
 DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)|^let (\w+);", re.MULTILINE
@@ -62,7 +62,7 @@ def styles(*names):
     -------
     source : str
     """
-    return "\n".join(_read(name) for name in ("page.css", *names))
+    return coloured("\n".join(_read(name) for name in ("page.css", *names)))
 
 
 def top_level_names(name):

@@ -10,7 +10,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import Sheet, number
 
 BOX = 308  # pixels of a picture's side on the page
-GREYS = LinearSegmentedColormap.from_list("greys", ["#101418", "#ffffff"])
+GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 

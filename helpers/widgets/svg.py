@@ -12,14 +12,15 @@ from textwrap import wrap
 import numpy
 
 from helpers.plots import GREY, INK
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.png import png
 from helpers.widgets.readable import xml_text
 
 TEXT = 16  # pixels, 12 points
 LAPTOP = 818  # pixels: what drawings side by side have on a laptop, beside the file browser
-RULE = "#dde2e7"  # thin lines behind everything
-BAD = "#b3261e"  # what doesn't work
-PALE = "#f1f4f7"  # where something can stand
+RULE = LIGHT["rule"]  # thin lines behind everything
+BAD = LIGHT["bad"]  # what doesn't work
+PALE = LIGHT["soft"]  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
 

@@ -44,7 +44,7 @@ test("a ramp starts and ends at its stops, and lightness runs one way", () => {
 });
 
 test("a two-sided ramp is palest in its middle", () => {
-  const light = twoSided("#b25a06", "#ffffff", "#1f6fb2").map(luminance);
+  const light = twoSided(["#b25a06", "#ffffff", "#1f6fb2"]).map(luminance);
   assert.equal(light.length, 256);
   assert.ok(light.indexOf(Math.max(...light)) >= 126 && light.indexOf(Math.max(...light)) <= 129);
   assert.ok(light[0] < 0.4 && light[255] < 0.4);
@@ -52,7 +52,7 @@ test("a two-sided ramp is palest in its middle", () => {
 
 test("every colour of text reads on its paper, in both themes", () => {
   for (const theme of Object.values(THEMES)) {
-    for (const name of ["ink", "muted", "query", "key"]) {
+    for (const name of ["ink", "muted", "query", "key", "value", "result", "bad"]) {
       assert.ok(contrast(theme[name], theme.paper) >= 4.5, `${name} on ${theme.paper}`);
     }
   }

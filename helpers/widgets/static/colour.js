@@ -1,5 +1,7 @@
 // Colours: two themes, and a ramp on which equal steps look equal.
 
+import { COLOURS } from "./colours.js";
+
 // Mixed in OKLab, where lightness runs in a straight line: twice the weight looks twice as far
 // from the paper, in grey and to the colour-blind too.
 function toOklab(hex) {
@@ -46,37 +48,22 @@ export function ramp(stops) {
   });
 }
 
-// From one colour over the paper to another, for numbers of both signs; 256 colours.
-export function twoSided(below, paper, above) {
-  const [low, high] = [ramp([paper, below]), ramp([paper, above])];
+// From one side's colours over the paper in the middle to the other's; 256 colours.
+export function twoSided(stops) {
+  const middle = (stops.length - 1) / 2;
+  const [low, high] = [ramp(stops.slice(0, middle + 1).reverse()), ramp(stops.slice(middle))];
   return Array.from({ length: 256 }, (_, i) => (i < 128 ? low[255 - 2 * i] : high[2 * (i - 128) + 1]));
 }
 
-export const THEMES = {
-  light: {
-    ramp: ramp(["#f3f8fd", "#1f6fb2", "#08306b"]),
-    paper: "#ffffff",
-    ink: "#1d2733",
-    muted: "#56616d",
-    query: "#1f6fb2",
-    key: "#b25a06",
-  },
-  dark: {
-    ramp: ramp(["#1a2530", "#2f7fc4", "#eef7ff"]),
-    paper: "#12181f",
-    ink: "#e8edf2",
-    muted: "#a3afbb",
-    query: "#6db3f2",
-    key: "#f2a355",
-  },
-};
+const themeOf = (name) => ({ name, ...COLOURS[name], ramp: ramp(COLOURS[name].weights), signed: twoSided(COLOURS[name].signed) });
+export const THEMES = { light: themeOf("light"), dark: themeOf("dark") };
 
 export const rgb = ([r, g, b]) => `rgb(${r},${g},${b})`;
 
 // Black or white, whichever reads better on a colour: always at least 4.5 : 1.
 export function inkOn(colour) {
   const [r, g, b] = colour.map((c) => (c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : COLOURS.light.paper;
 }
 
 // The ramp as the 32-bit words that a canvas's bytes are made of.

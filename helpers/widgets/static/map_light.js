@@ -30,7 +30,7 @@ function marksOf({ scene, model, fresh, tour, stop, trace }) {
   return (p) => {
     for (const [[x, y, w, h], color] of framed) p.box(x, y, w, h, { edge: p.theme[color], line: 3, radius: 5 });
     rects.forEach(([x, y, w, h]) => {
-      p.box(x, y, w, h, { edge: p.theme.good, line: 2, radius: 4 });
+      p.box(x, y, w, h, { edge: p.theme.value, line: 2, radius: 4 });
       p.tick(x + w - 1, y + 1);
     });
   };

@@ -70,7 +70,7 @@ function productBars(scene, products, g, q, k) {
   scene.paint((p) => {
     products.forEach((value, i) => {
       const x = g.left + i * g.cell;
-      const [r, gr, b] = p.theme.signed[value < 0 ? 20 : 236];
+      const [r, gr, b] = p.theme.signed[value < 0 ? 56 : 200];
       p.box(x, value < 0 ? middle : middle - value * unit, Math.max(1, g.cell - 1), Math.max(0.5, Math.abs(value) * unit), { fill: `rgb(${r},${gr},${b})`, radius: 1 });
     });
     p.line([[g.left, middle], [g.left + g.w, middle]], { color: p.theme.edge, width: 1 });

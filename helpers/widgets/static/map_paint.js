@@ -1,25 +1,7 @@
 // The map, painting: colours of numbers, and the few shapes that every depth is drawn with.
 
-import { colourWords, THEMES, twoSided } from "./colour.js";
+import { colourWords } from "./colour.js";
 import { FONT, shorten, textWidth } from "./text.js";
-
-const MORE = {
-  light: {
-    signed: twoSided("#e2631a", "#f4f5f7", "#0d3b86"),
-    value: "#1b7a55", lane: "#c9d2dc", box: "#f5f8fb", edge: "#c3cedb", tint: "#e9f1fa", warm: "#fbf1e6",
-    good: "#1b7a55", veil: "rgba(255,255,255,0.76)", masked: "#e4e8ed", hatch: "#b9c2cc", flow: "#1f6fb2",
-  },
-  dark: {
-    signed: twoSided("#ffa24d", "#202a35", "#5fa8ff"),
-    value: "#5fd0a0", lane: "#3a4856", box: "#18212b", edge: "#3d4c5b", tint: "#1a2a3a", warm: "#2c241b",
-    good: "#5fd0a0", veil: "rgba(18,24,31,0.72)", masked: "#232c36", hatch: "#465462", flow: "#6db3f2",
-  },
-};
-const themes = {};
-export function mapTheme(dark) {
-  const name = dark ? "dark" : "light";
-  return (themes[name] ||= { name, ...THEMES[name], ...MORE[name] });
-}
 
 // A photograph looks the same on both papers.
 const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]);
@@ -172,7 +154,7 @@ export class Paint {
     const { context, theme } = this;
     context.beginPath();
     context.arc(x, y, 7, 0, 2 * Math.PI);
-    context.fillStyle = theme.good;
+    context.fillStyle = theme.value;
     context.fill();
     this.line([[x - 3, y], [x - 1, y + 3], [x + 3.5, y - 3]], { color: theme.paper, width: 2, radius: 0 });
   }

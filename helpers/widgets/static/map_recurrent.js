@@ -67,7 +67,7 @@ function bars(scene, model, g) {
     const thick = pitch * 0.5;
     energies.forEach((energy, row) => {
       const size = (part * energy) / (most - low || 1);
-      const [r, gr, b] = p.theme.signed[energy < 0 ? 30 : 226];
+      const [r, gr, b] = p.theme.signed[energy < 0 ? 56 : 200];
       p.line([[g.x[0] + part + 2, g.y(row)], [g.x[1] - 4, g.y(row)]], { width: 1 });
       p.box(Math.min(zero, zero + size), g.y(row) - thick / 2, Math.max(1, Math.abs(size)), thick, { fill: `rgb(${r},${gr},${b})`, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, part - 34, thick, { fill: p.theme.masked, radius: 2 });

@@ -1,11 +1,11 @@
 // The map: its state, its keys, and the talk with Python. Traits: place, follow, written, beat, stop.
 
+import { THEMES } from "./colour.js";
 import { isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
 import { beatsBefore, paceOf } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
-import { mapTheme } from "./map_paint.js";
 import { ROOM, sceneOf } from "./map_depths.js";
 import { NARROW } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
@@ -232,7 +232,7 @@ class MapView {
     }
     this.height = width < NARROW && this.place ? room : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room });
-    this.theme = mapTheme(dark);
+    this.theme = THEMES[dark ? "dark" : "light"];
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
     this.stage.show(this.scene, this.theme, { ...light, height });
