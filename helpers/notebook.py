@@ -276,7 +276,7 @@ def table(rows, columns):
     tell("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines))
 
 
-def seconds(function, *inputs, repeats=3):
+def seconds(function, *inputs, repeats=3) -> float:
     """Time a function: the shortest of several calls, by `clock`, after one that does not count.
 
     Parameters
@@ -284,10 +284,6 @@ def seconds(function, *inputs, repeats=3):
     function : callable
         Called with `inputs`.
     repeats : int, default=3
-
-    Returns
-    -------
-    seconds : float
     """
     function(*inputs)  # the first call is always slower
     times = []

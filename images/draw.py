@@ -54,13 +54,8 @@ def draw(picture, folder=HERE):
     return [f"{path.name}.png", f"{path.name}.txt"]
 
 
-def draw_all(folder=HERE):
-    """Draw every picture into a folder; return the names of the files written.
-
-    Parameters
-    ----------
-    folder : Path, default=this one
-    """
+def draw_all(folder: Path = HERE):
+    """Draw every picture into a folder; return the names of the files written."""
     return [name for picture in PICTURES for name in draw(picture, folder)]
 
 

@@ -43,17 +43,16 @@ def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT
         sheet.text(x + width / 2, first + i * LINE, line, INK, size, "middle", bold)
 
 
-def token(sheet, x, y, word, colour=GREY, width=96, height=34):
-    """Draw a word on a small card whose middle is (x, y).
-
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y : float
-    word : str
-    colour : str
-    width, height : float
-    """
+def token(
+    sheet: Sheet,
+    x: float,
+    y: float,
+    word: str,
+    colour: str = GREY,
+    width: float = 96,
+    height: float = 34,
+):
+    """Draw a word on a small card whose middle is (x, y)."""
     sheet.rect(x - width / 2, y - height / 2, width, height, "white", colour, 2, 6)
     sheet.text(x, y + 6, word, INK, TEXT, "middle", bold=True)
 
@@ -102,36 +101,18 @@ def elbow(sheet, points, colour=GREY, width=2.0):
     sheet.arrow(*points[-2], *points[-1], colour, width)
 
 
-def plus(sheet, x, y, sign="+", colour=GREY):
-    """Draw a sum (or another sign) in a small circle.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y : float
-    sign : str
-    colour : str
-    """
+def plus(sheet: Sheet, x: float, y: float, sign: str = "+", colour: str = GREY):
+    """Draw a sum (or another sign) in a small circle."""
     sheet.dot(x, y, 13, "white", colour, 2)
     sheet.text(x, y + 6, sign, INK, TEXT, "middle", bold=True)
 
 
-def still(sheet, alt):
-    """Write a sheet as a picture file: with its size, and with its alt text inside.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    alt : str
-
-    Returns
-    -------
-    svg : str
-    """
+def still(sheet: Sheet, alt: str) -> str:
+    """Write a sheet as a picture file: with its size, and with its alt text inside."""
     return _file(sheet, "".join(sheet.shapes), alt)
 
 
-def film(sheets, alt, seconds=PACE, rest=2.0, once=False):
+def film(sheets, alt, seconds=PACE, rest=2.0, once=False) -> str:
     """Write sheets as one picture that shows them in turn, three times, and ends with the last.
 
     In a notebook it plays on and has a pause (`helpers.widgets.film`).
@@ -147,10 +128,6 @@ def film(sheets, alt, seconds=PACE, rest=2.0, once=False):
         How much longer the last one is.
     once : bool
         Write the shapes that all sheets begin with once, beneath them: a smaller file.
-
-    Returns
-    -------
-    svg : str
     """
     ends = list(accumulate(getattr(sheet, "hold", seconds) for sheet in sheets))
     total = ends[-1] + rest

@@ -94,13 +94,8 @@ def _click(page, film, name):
     film.hold(LOOK)
 
 
-def record(path=FILM):
-    """Record the film.
-
-    Parameters
-    ----------
-    path : Path, default: the_map.webp beside this file
-    """
+def record(path: Path = FILM):
+    """Record the film."""
     view = model_map(load_translator().trace(SENTENCE))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         html = Path(folder, "map.html")

@@ -76,7 +76,7 @@ OPENED = {
 }
 
 
-def lessons(start="", folder=None):
+def lessons(start="", folder=None) -> list[Path]:
     """List the lessons' sources.
 
     Parameters
@@ -85,10 +85,6 @@ def lessons(start="", folder=None):
         How their names start, for instance "03".
     folder : Path, default=None
         Where they are; ``notebooks/source`` if None.
-
-    Returns
-    -------
-    sources : list of Path
     """
     return sorted((folder or SOURCES).glob(f"{start}*/lesson.py"))
 
@@ -178,17 +174,8 @@ def is_published():
     return PLACEHOLDER not in address()
 
 
-def with_links(readme):
-    """Put links to the published course into the README, or none while there is no address.
-
-    Parameters
-    ----------
-    readme : str
-
-    Returns
-    -------
-    readme : str
-    """
+def with_links(readme: str) -> str:
+    """Put links to the published course into the README, or none while there is no address."""
     links = ""
     if is_published():
         owner, _, name = address().removeprefix("https://github.com/").partition("/")
@@ -197,28 +184,19 @@ def with_links(readme):
     return LINKS.sub(lambda found: f"{found[1]}{links}{found[2]}", readme)
 
 
-def set_up_cell():
-    """Make the set-up cell that every notebook shares.
-
-    Returns
-    -------
-    source : str
-    """
+def set_up_cell() -> str:
+    """Make the set-up cell that every notebook shares."""
     template = (NOTEBOOKS / "set_up_cell.py").read_text(encoding="utf-8").strip()
     return template.replace('"ADDRESS"', f'"{address()}"')
 
 
-def colab_address(stem):
+def colab_address(stem) -> str:
     """Say where Colab opens a lesson's learner's copy, once the course is published.
 
     Parameters
     ----------
     stem : str
         Its name, ``03_self_attention_vectors``.
-
-    Returns
-    -------
-    address : str
     """
     path = address().removeprefix("https://github.com/")
     return f"https://colab.research.google.com/github/{path}/blob/learners/{stem}.ipynb"
@@ -301,7 +279,7 @@ def _name_cells(cells):
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
 
 
-def is_fresh(notebook, target):
+def is_fresh(notebook, target) -> bool:
     """Tell whether the built file already holds this notebook.
 
     Parameters
@@ -310,10 +288,6 @@ def is_fresh(notebook, target):
         As `assemble` made it.
     target : Path
         The built file, which need not exist.
-
-    Returns
-    -------
-    fresh : bool
     """
     if not target.exists():
         return False

@@ -131,13 +131,8 @@ def _touched(cell, other):
     return cell.source != other.source or bool(cell.get("outputs"))
 
 
-def bring_up_to_date(folder=MY_LESSONS, sources=SOURCES):
+def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
     """Make a learner's folder, or bring the lessons' changes into it.
-
-    Parameters
-    ----------
-    folder : Path, default: my_lessons
-    sources : Path, default: notebooks/source
 
     Returns
     -------

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SET_UP = "helpers.notebook"  # what every lesson's first cell imports
 
 
-def modules_mark(source, root=ROOT):
+def modules_mark(source, root=ROOT) -> str:
     """Make a mark of all our code that a lesson runs or shows.
 
     Of what the lesson imports, and of its own exercises and questions, every letter counts,
@@ -22,10 +22,6 @@ def modules_mark(source, root=ROOT):
     source : Path
         A lesson's ``lesson.py``.
     root : Path, default=the project's folder
-
-    Returns
-    -------
-    mark : str
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))

@@ -210,31 +210,13 @@ def _seconds_of(notebook):
     return course.get("seconds", {})
 
 
-def is_second_edition(parts):
-    """Tell whether a lesson has been divided into parts, so that the limits hold for it.
-
-    Parameters
-    ----------
-    parts : list of Part
-
-    Returns
-    -------
-    divided : bool
-    """
+def is_second_edition(parts: list[Part]) -> bool:
+    """Tell whether a lesson has been divided into parts, so that the limits hold for it."""
     return any(part.name == PRACTICE for part in parts)
 
 
-def too_much(parts):
-    """List where a lesson passes its limits, as sentences; nothing if it keeps to all of them.
-
-    Parameters
-    ----------
-    parts : list of Part
-
-    Returns
-    -------
-    complaints : list of str
-    """
+def too_much(parts: list[Part]) -> list[str]:
+    """List where a lesson passes its limits, as sentences; nothing if it keeps to all of them."""
     core, complaints = parts[0], []
     if core.minutes > LONGEST_CORE:
         complaints.append(f"the core takes {core.minutes:.0f} minutes, not {LONGEST_CORE}")

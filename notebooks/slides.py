@@ -145,16 +145,12 @@ def divided(cell):
     return made
 
 
-def height(cell):
+def height(cell) -> int:
     """Estimate how high a cell is on a slide.
 
     Parameters
     ----------
     cell : NotebookNode
-
-    Returns
-    -------
-    pixels : int
     """
     if cell.cell_type == "markdown":
         return _text_height(cell.source)

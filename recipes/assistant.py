@@ -93,7 +93,7 @@ def batches(pairs, passes, seed, tokens=2048):
     return made
 
 
-def train(model, steps, loss_of, rate, precision="bf16"):
+def train(model, steps, loss_of, rate, precision="bf16") -> list[float]:
     """Train what is trainable in a model, without dropout.
 
     Parameters
@@ -106,10 +106,6 @@ def train(model, steps, loss_of, rate, precision="bf16"):
         Peak learning rate, after a warm-up over a tenth of the steps, at most 30; from there a
         straight line to zero.
     precision : {"fp32", "bf16"}
-
-    Returns
-    -------
-    losses : list of float
     """
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -256,7 +252,7 @@ def rank_pairs(
     return pairs
 
 
-def prefer(assistant, reference, pairs, rate, seed, size=16):
+def prefer(assistant, reference, pairs, rate, seed, size=16) -> list[float]:
     """Train an assistant with DPO on (prompt, better, worse).
 
     Parameters
@@ -268,10 +264,6 @@ def prefer(assistant, reference, pairs, rate, seed, size=16):
     seed : int
     size : int, default=16
         Pairs in a step.
-
-    Returns
-    -------
-    losses : list of float
     """
     examples = []
     for prompt, better, worse in pairs:

@@ -26,15 +26,9 @@ import put_aside
 
 
 class OneInput(nn.Module):
-    """A model of two inputs as one of one, since the packages know no other: the source stays.
+    """A model of two inputs as one of one, since the packages know no other: the source stays."""
 
-    Parameters
-    ----------
-    model : nn.Module
-    two : bool
-    """
-
-    def __init__(self, model, two):
+    def __init__(self, model: nn.Module, two: bool):
         super().__init__()
         self.model, self.two = model, two
 

@@ -30,7 +30,7 @@ def arguments(argv=None):
     return parser.parse_args(argv)
 
 
-def scores(teller, letters=None):
+def scores(teller, letters=None) -> dict[str, float]:
     """Measure a `teller` in bits per byte on the unseen pages of both books; a dict.
 
     Parameters
@@ -38,10 +38,6 @@ def scores(teller, letters=None):
     teller : Storyteller
     letters : int, default=None
         So many letters of each text; all of them by default.
-
-    Returns
-    -------
-    bits : dict of str to float
     """
     texts = {"holmes": holmes_pages()[1], "fairy tales": stories("validation")}
     return {name: round(teller.bits_per_byte(text[:letters]), 4) for name, text in texts.items()}

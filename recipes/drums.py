@@ -29,12 +29,8 @@ NOTES = {
 VOICE_OF = {note: VOICES.index(name) for name, notes in NOTES.items() for note in notes}
 
 
-def strokes(path):
+def strokes(path: Path):
     """Read the strokes of one MIDI file.
-
-    Parameters
-    ----------
-    path : Path
 
     Returns
     -------

@@ -84,7 +84,7 @@ def train_one(width, texts, n_words, args):
     return run
 
 
-def fit_power_law(runs, entropy):
+def fit_power_law(runs, entropy) -> float:
     """Fit a straight line to the logarithms: loss = entropy + scale · parameters^-exponent.
 
     Parameters
@@ -93,10 +93,6 @@ def fit_power_law(runs, entropy):
         As `train_one` returns them.
     entropy : float
         The loss of a perfect model.
-
-    Returns
-    -------
-    scale, exponent : float
     """
     x = torch.tensor([[1.0, math.log(run["parameters"])] for run in runs], dtype=torch.float64)
     y = torch.tensor([math.log(run["loss"] - entropy) for run in runs], dtype=torch.float64)

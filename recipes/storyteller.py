@@ -39,13 +39,8 @@ def arguments(argv=None):
     return parser.parse_args(argv)
 
 
-def train_tokenizer(text, vocab_size):
+def train_tokenizer(text: str, vocab_size: int):
     """Learn byte-level pieces from a text, without changing a single byte of it.
-
-    Parameters
-    ----------
-    text : str
-    vocab_size : int
 
     Returns
     -------

@@ -115,7 +115,7 @@ def split_pictures(limit=None):
     return train, Pictures(images[last:], labels[last:])
 
 
-def fit(model, train, validation, args, epochs, how):
+def fit(model, train, validation, args, epochs, how) -> dict:
     """Train a model, say after every epoch how it does, and return what belongs on its card.
 
     Parameters
@@ -127,10 +127,6 @@ def fit(model, train, validation, args, epochs, how):
     epochs : int
     how : dict
         "optimizer", "peak_rate" and "batch_size".
-
-    Returns
-    -------
-    card : dict
     """
     start, scores = time.perf_counter(), []
 

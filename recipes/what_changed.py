@@ -160,14 +160,9 @@ def seconds_per_step(experiment, ids):
 
 
 class Scores:
-    """Trains blocks and scores them on unseen text, in bits per byte.
+    """Trains blocks and scores them on unseen text, in bits per byte."""
 
-    Parameters
-    ----------
-    experiment : Experiment
-    """
-
-    def __init__(self, experiment):
+    def __init__(self, experiment: Experiment):
         text, self.unseen = stories("train")[: experiment.letters], stories("validation")[:UNSEEN]
         tokenizer = train_tokenizer(text, experiment.vocab_size)
         self.experiment = experiment
@@ -184,12 +179,8 @@ class Scores:
         return bits
 
 
-def measure(experiment):
+def measure(experiment: Experiment):
     """Train every block at equal steps and at equal seconds.
-
-    Parameters
-    ----------
-    experiment : Experiment
 
     Returns
     -------

@@ -97,16 +97,8 @@ class Submission:
         return [name for cell in self.cells for name in cell["check"]]
 
 
-def read_submission(path):
+def read_submission(path: Path) -> Submission:
     """Find out which lesson a notebook is a copy of, and which of its cells to run.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    submission : Submission
 
     Raises
     ------
@@ -295,7 +287,7 @@ def _row(submission, name, verdict, remarks):
     }
 
 
-def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False):
+def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False) -> list[dict]:
     """Grade every notebook of a folder into a CSV file, and write what comes of it beside.
 
     Parameters
@@ -307,10 +299,6 @@ def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False):
         How many submissions are graded at once.
     resume : bool, default=False
         Keep the rows that are there, and grade only the other submissions.
-
-    Returns
-    -------
-    rows : list of dict
     """
     rows = reports.read(out) if resume else []
     done = {row["submission"] for row in rows}
@@ -369,13 +357,8 @@ def _grade_file(path, name, trusted):
     return name, graded, f"{passed} of {len(graded)} parts of {submission.lesson}{note}"
 
 
-def main(arguments=None):
-    """Read the command line and grade.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-    """
+def main(arguments: list[str] | None = None):
+    """Read the command line and grade."""
     parser = argparse.ArgumentParser(prog="make grade", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=None, help="the CSV file")

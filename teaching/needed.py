@@ -10,17 +10,13 @@ from dataclasses import dataclass
 DEFINITION = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
 
-def needed(cells):
+def needed(cells) -> list[dict]:
     """Leave out of the lesson's own cells what nobody uses.
 
     Parameters
     ----------
     cells : list of dict
         As in `grade.Submission`: what the learner wrote stays as it is.
-
-    Returns
-    -------
-    cells : list of dict
     """
     names = {name for cell in cells for name in cell["check"].values()}
     for cell in cells:

@@ -51,13 +51,8 @@ def find(start):
     return found[0]
 
 
-def copy_of(notebook, folder=COPIES):
+def copy_of(notebook: Path, folder: Path = COPIES):
     """Make the teacher's copy, unless there is one that is as new as the lesson.
-
-    Parameters
-    ----------
-    notebook : Path
-    folder : Path, default: teaching/copies/teachers
 
     Returns
     -------
@@ -74,12 +69,8 @@ def copy_of(notebook, folder=COPIES):
     return path
 
 
-def notes_of(notebook):
+def notes_of(notebook: Path):
     """Collect a lesson's notes for teachers.
-
-    Parameters
-    ----------
-    notebook : Path
 
     Returns
     -------
@@ -128,12 +119,8 @@ def _minutes(heading, text):
     return [(heading, total)]
 
 
-def page_of(notebook):
+def page_of(notebook: Path):
     """Make the page with the notes and the countdown.
-
-    Parameters
-    ----------
-    notebook : Path
 
     Returns
     -------
@@ -166,7 +153,7 @@ class Notes(tornado.web.RequestHandler):
         self.write(self.page)
 
 
-def make_app(page, teachers):
+def make_app(page, teachers) -> tornado.web.Application:
     """Put the notes beside the class view.
 
     Parameters
@@ -174,10 +161,6 @@ def make_app(page, teachers):
     page : str
     teachers : tornado.web.Application
         The class view's, from `view.make_doors`.
-
-    Returns
-    -------
-    app : tornado.web.Application
     """
     teachers.add_handlers(".*", [("/notes", Notes, {"page": page})])
     return teachers

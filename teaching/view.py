@@ -117,7 +117,7 @@ class Data(tornado.web.RequestHandler):
         self.write({"added": added, "unread": unread})
 
 
-def make_app(source, prefix="/", page=Page, data=Data):
+def make_app(source, prefix="/", page=Page, data=Data) -> tornado.web.Application:
     """Make the web application.
 
     Parameters
@@ -127,25 +127,17 @@ def make_app(source, prefix="/", page=Page, data=Data):
         Where its addresses begin.
     page, data : classes, default: `Page` and `Data`
         With a hub, those that ask who is there.
-
-    Returns
-    -------
-    app : tornado.web.Application
     """
     return tornado.web.Application([(prefix, page), (f"{prefix}data", data, {"source": source})])
 
 
-def make_doors(address):
+def make_doors(address) -> tornado.web.Application:
     """Make the teacher's application and the room's, around one poll and one set of states.
 
     Parameters
     ----------
     address : str
         At which phones find the second one.
-
-    Returns
-    -------
-    teachers, rooms : tornado.web.Application
     """
     source, poll = Pasted(), votes.Poll()
     teachers = make_app(source)
@@ -174,13 +166,8 @@ async def serve(port, phones):
     await asyncio.Event().wait()
 
 
-def main(arguments=None):
-    """Read the command line and serve.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-    """
+def main(arguments: list[str] | None = None):
+    """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="make class-view", description=__doc__)
     parser.add_argument("--port", type=int, default=8070)
     parser.add_argument("--phones", type=int, default=8080, help="their port; 0 leaves them out")

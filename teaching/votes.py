@@ -61,13 +61,8 @@ class Poll:
         votes[phone[:64]] = choice
         return True
 
-    def shown(self, to_teacher=False):
-        """Tell what a phone shows, or the teacher's page, which counts before the reveal.
-
-        Returns
-        -------
-        shown : dict
-        """
+    def shown(self, to_teacher=False) -> dict:
+        """Tell what a phone shows, or the teacher's page, which counts before the reveal."""
         question = self.question
         if question is None or self.stage == "closed":
             return {"stage": "closed", "count": 0}

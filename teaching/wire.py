@@ -123,14 +123,9 @@ class Wire:
 
 
 class RemoteError(Exception):
-    """What the other side raised, in words.
+    """What the other side raised, in words."""
 
-    Parameters
-    ----------
-    kind, text : str
-    """
-
-    def __init__(self, kind, text):
+    def __init__(self, kind: str, text: str):
         super().__init__(text)
         self.kind = kind
 

@@ -76,12 +76,8 @@ ALL = [
 ]
 
 
-def run(stage):
+def run(stage: Stage):
     """Run a stage, showing what it prints.
-
-    Parameters
-    ----------
-    stage : Stage
 
     Returns
     -------
@@ -113,33 +109,20 @@ def _run(commands, env):
     return passed, counts
 
 
-def closing(line):
+def closing(line) -> dict[str, int]:
     """Read the counts in a closing line of pytest.
 
     Parameters
     ----------
     line : str
         For instance "=== 1 failed, 12 passed in 3.14s ===".
-
-    Returns
-    -------
-    counts : dict of str to int
     """
     found = re.findall(r"(\d+) (passed|failed|skipped|error)", line)
     return {kind: int(number) for number, kind in found}
 
 
-def run_all(stages):
-    """Run stages until one fails; end with one line that counts all tests.
-
-    Parameters
-    ----------
-    stages : list of Stage
-
-    Returns
-    -------
-    passed : bool
-    """
+def run_all(stages: list[Stage]) -> bool:
+    """Run stages until one fails; end with one line that counts all tests."""
     totals, verdicts, passed = {}, [], True
     for stage in stages:
         start = time.perf_counter()

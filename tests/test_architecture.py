@@ -284,7 +284,11 @@ def undocumented_class(node):
     if doc is None:
         yield f"{node.name} has no docstring"
         return
-    fields = [f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and is_record(node)]
+    fields = [
+        field.target.id
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and is_record(node) and not says_its_type(field)
+    ]
     yield from (
         f"{node.name} does not name {field}"
         for field in fields
@@ -323,9 +327,10 @@ def untold_arguments(function, name, doc):
     if AS_IN.search(doc):  # told where that one is told
         return
     for argument, default in defaults(function.args):
-        private = argument.startswith("_") or argument in ("self", "cls")
-        if not private and argument not in told and not says_it_all(default):
-            yield f"{name} does not name {argument}"
+        private = argument.arg.startswith("_") or argument.arg in ("self", "cls")
+        known = argument.arg in told or says_its_type(argument) or says_it_all(default)
+        if not private and not known:
+            yield f"{name} does not name {argument.arg}"
 
 
 # How large a tensor is: its axes, another tensor with the same ones, or that it has none. What is
@@ -341,7 +346,12 @@ def defaults(arguments):
     pairs = [*zip(positional, without + arguments.defaults, strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     pairs += [(extra, None) for extra in (arguments.vararg, arguments.kwarg) if extra]
-    return [(argument.arg, default) for argument, default in pairs]
+    return list(pairs)
+
+
+def says_its_type(argument):
+    """Tell whether an annotation leaves nothing to say; a tensor's shape always has to be said."""
+    return argument.annotation is not None and "Tensor" not in ast.unparse(argument.annotation)
 
 
 def says_it_all(default):
@@ -374,7 +384,8 @@ def test_public_docstrings_name_every_argument():
         ('def f(mask=None):\n    """Do."""', "f does not name mask"),
         ('def f(x):\n    """Do.\n\n    x : bool Tensor, True = may look"""', "f gives no shape: "),
         ('class A:\n    """B."""\n    def m(self): pass', "A.m has no docstring"),
-        ('@dataclass\nclass A:\n    """B."""\n    size: int', "A does not name size"),
+        ('@dataclass\nclass A:\n    """B."""\n    x: Tensor', "A does not name x"),
+        ('def f(x: Tensor):\n    """Do."""', "f does not name x"),
     ],
 )
 def test_the_walk_finds_what_is_missing(code, complaint):
@@ -388,6 +399,7 @@ def test_the_walk_finds_what_is_missing(code, complaint):
         'def f(x, *y, z=1):\n    """Do.\n\n    x, *y : int\n    z : int\n    """',
         'def f(x):\n    """Do.\n\n    x : Tensor of shape (B, T)\n    """',
         'def f(x, train=False, how="greedy"):\n    """Do it to x."""',
+        'def f(path: Path, steps: int = 3):\n    """Do."""',
         'def f(query, key):\n    """Arguments as in `scaled_dot_product_attention`."""',
     ],
 )

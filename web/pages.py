@@ -90,17 +90,8 @@ def _outputs(cell, start):
     return [data for data in found if data.get("text/plain", "").startswith(start)]
 
 
-def card(name):
-    """Write a prediction as the page's script wants it; without scripts it is a plain question.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    html : str
-    """
+def card(name: str) -> str:
+    """Write a prediction as the page's script wants it; without scripts it is a plain question."""
     made = asking.Card(catalogue("prediction")[name])
     asked = {**made._asked, "name": name}
     if not made.prediction.options:
@@ -152,17 +143,8 @@ def _shown(cell, stem):
     return [cell, result]
 
 
-def alive_where(stem):
-    """Say below a widget's picture where it can be moved.
-
-    Parameters
-    ----------
-    stem : str
-
-    Returns
-    -------
-    html : str
-    """
+def alive_where(stem: str) -> str:
+    """Say below a widget's picture where it can be moved."""
     if not is_published():
         return (
             '<p class="course-elsewhere">This works when you run the lesson on your computer.</p>'
@@ -173,17 +155,13 @@ def alive_where(stem):
     )
 
 
-def linked(text):
+def linked(text) -> str:
     """Turn links to headings of other lessons from JupyterLab's way into the site's.
 
     Parameters
     ----------
     text : str
         Markdown.
-
-    Returns
-    -------
-    text : str
     """
 
     def written(found):
@@ -231,16 +209,7 @@ def _one_block(made):
     return re.sub(r"\n\s*\n", "\n", made)
 
 
-def title_of(stem):
-    """Read a lesson's title.
-
-    Parameters
-    ----------
-    stem : str
-
-    Returns
-    -------
-    title : str
-    """
+def title_of(stem: str) -> str:
+    """Read a lesson's title."""
     cells = json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
     return "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ").strip()

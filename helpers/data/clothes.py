@@ -51,7 +51,7 @@ class Pictures(NamedTuple):
     labels: torch.Tensor
 
 
-def clothes(split="train", n=None):
+def clothes(split="train", n=None) -> Pictures:
     """Read the first pictures of a split; more than are bundled are fetched on first use.
 
     Parameters
@@ -60,10 +60,6 @@ def clothes(split="train", n=None):
     n : int, default=None
         How many. Up to 3,000 and 1,000 are bundled, which is what None gives; up to 20,000 and
         5,000 are fetched.
-
-    Returns
-    -------
-    pictures : Pictures
 
     Raises
     ------

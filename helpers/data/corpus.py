@@ -43,7 +43,7 @@ class TextPair(NamedTuple):
     target: str
 
 
-def multi30k(split, source="fr", target="en"):
+def multi30k(split, source="fr", target="en") -> list[TextPair]:
     """Read image captions and their translations; fetch them on first use.
 
     Parameters
@@ -51,10 +51,6 @@ def multi30k(split, source="fr", target="en"):
     split : {"train", "val", "test_2016_flickr"}
         29,000, 1,014 and 1,000 pairs.
     source, target : {"en", "fr"}
-
-    Returns
-    -------
-    pairs : list of TextPair
 
     Raises
     ------
@@ -90,7 +86,7 @@ def cache_directory():
     return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("attention-course"))
 
 
-def cached_file(name, address, sha256, n_bytes):
+def cached_file(name, address, sha256, n_bytes) -> Path:
     """Return the path of a file that is known by its checksum; download it if it is not there.
 
     Parameters
@@ -103,10 +99,6 @@ def cached_file(name, address, sha256, n_bytes):
         The checksum that the file must have.
     n_bytes : int
         Its size, for the message that announces the download.
-
-    Returns
-    -------
-    path : Path
 
     Raises
     ------
@@ -126,7 +118,7 @@ def cached_file(name, address, sha256, n_bytes):
     return path
 
 
-def fetch(address, n_bytes, path):
+def fetch(address, n_bytes, path) -> bytes:
     """Download a file's bytes after saying what is fetched, how large it is and where it goes.
 
     Parameters
@@ -136,10 +128,6 @@ def fetch(address, n_bytes, path):
         Its size, for the message.
     path : Path
         Where the caller will keep it.
-
-    Returns
-    -------
-    content : bytes
 
     Raises
     ------
@@ -217,7 +205,7 @@ def _without_collection():
 
 
 @_without_collection()
-def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
+def toy_corpus(n, seed=0, lengths=(4, 40), source="fr") -> list[ToyPair]:
     """Write `n` different toy pairs, short and long ones mixed.
 
     Parameters
@@ -228,10 +216,6 @@ def toy_corpus(n, seed=0, lengths=(4, 40), source="fr"):
         Fewest and most source tokens, the full stop included.
     source : {"fr", "en"}, default="fr"
         Language of the source; the other is the target.
-
-    Returns
-    -------
-    pairs : list of ToyPair
 
     Raises
     ------
@@ -281,7 +265,7 @@ def _as_written(tokens):
     return " ".join(tokens).replace("' ", "'").replace(" .", ".")
 
 
-def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr"):
+def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr") -> Splits:
     """Write toy pairs for training, validation and test; no sentence is in two of them.
 
     Parameters
@@ -289,10 +273,6 @@ def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="f
     n_train, n_validation, n_test : int
     seed, lengths, source
         As in `toy_corpus`.
-
-    Returns
-    -------
-    splits : Splits
     """
     pairs = toy_corpus(n_train + n_validation + n_test, seed, lengths, source)
     middle = n_train + n_validation

@@ -83,7 +83,7 @@ def listen(strokes, bpm, rate=RATE):
     return 0.9 * samples / max(numpy.abs(samples).max(), 1e-9)
 
 
-def as_wav(samples, rate=RATE):
+def as_wav(samples, rate=RATE) -> bytes:
     """Write sound as a WAV file of 16 bits a sample.
 
     Parameters
@@ -91,10 +91,6 @@ def as_wav(samples, rate=RATE):
     samples : array of shape (n,)
         Between -1 and 1.
     rate : int, default=22050
-
-    Returns
-    -------
-    file : bytes
     """
     memory = io.BytesIO()
     with wave.open(memory, "wb") as file:

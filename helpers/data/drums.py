@@ -48,13 +48,8 @@ class Performance:
 
 
 @cache
-def performances():
-    """Read all performances in 4/4 that are on board.
-
-    Returns
-    -------
-    performances : tuple of Performance
-    """
+def performances() -> tuple[Performance, ...]:
+    """Read all performances in 4/4 that are on board."""
     with numpy.load(FILE) as file:
         columns = {name: file[name] for name in file.files}
     starts = numpy.cumsum([0, *columns["length"]])
@@ -76,13 +71,8 @@ def performances():
     return tuple(made)
 
 
-def windows(performance, bars=2):
+def windows(performance: Performance, bars: int = 2):
     """Cut a performance into windows of whole bars, one after the other.
-
-    Parameters
-    ----------
-    performance : Performance
-    bars : int, default=2
 
     Returns
     -------

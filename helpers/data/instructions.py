@@ -100,7 +100,7 @@ _RULES = {
 }
 
 
-def instructions(part, n=None, kinds=KINDS, seed=1):
+def instructions(part, n=None, kinds=KINDS, seed=1) -> list[Instruction]:
     """Make instructions, equally many of every kind, in a mixed order.
 
     Parameters
@@ -109,10 +109,6 @@ def instructions(part, n=None, kinds=KINDS, seed=1):
     n : int, default: 8,000 for training and 400 unseen
     kinds : sequence of str, default: all
     seed : int, default=1
-
-    Returns
-    -------
-    instructions : list of Instruction
 
     Raises
     ------
@@ -197,7 +193,7 @@ class Fact(NamedTuple):
     asked: Instruction
 
 
-def facts(part="unseen", n=100, seed=1):
+def facts(part="unseen", n=100, seed=1) -> list[Fact]:
     """Make up texts, each about another village, with one question each.
 
     Only the text can know the answer, so they show what a finder adds to a generator.
@@ -208,10 +204,6 @@ def facts(part="unseen", n=100, seed=1):
     n : int, default=100
         Up to 120, as many as there are names of villages.
     seed : int, default=1
-
-    Returns
-    -------
-    facts : list of Fact
     """
     draw, found = seeded("facts", part, seed), []
     villages = [a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()]

@@ -32,7 +32,7 @@ class Question:
     article: str
 
 
-def squad(split):
+def squad(split) -> list[Question]:
     """Read questions on 16 Wikipedia articles from SQuAD 2.0, about half of them without answer.
 
     Parameters
@@ -40,10 +40,6 @@ def squad(split):
     split : {"train", "validation"}
         14 articles (2,702 questions with an answer, 2,906 without) and 2 (208 and 262). The split
         is ours.
-
-    Returns
-    -------
-    questions : list of Question
 
     Raises
     ------

@@ -17,7 +17,7 @@ class Review(NamedTuple):
     label: int
 
 
-def film_reviews(split):
+def film_reviews(split) -> list[Review]:
     """Read one-line film reviews, lower-cased and split into words as they were published.
 
     They have no official split, so ours is a shuffle with a fixed seed.
@@ -26,10 +26,6 @@ def film_reviews(split):
     ----------
     split : {"train", "validation", "test"}
         7,720, 1,000 and 1,000 reviews, half of them positive up to chance.
-
-    Returns
-    -------
-    reviews : list of Review
 
     Raises
     ------

@@ -15,7 +15,7 @@ FILES = {
 
 
 @functools.lru_cache(maxsize=1)  # several functions read the same text one after the other
-def stories(part, n_letters=None):
+def stories(part, n_letters=None) -> str:
     """Read one of the bundled texts, one paragraph a line.
 
     Parameters
@@ -25,10 +25,6 @@ def stories(part, n_letters=None):
         Holmes (0.6 MB).
     n_letters : int, default=None
         Read no further than this, which is quicker; None reads all of it.
-
-    Returns
-    -------
-    text : str
 
     Raises
     ------

@@ -34,7 +34,7 @@ EVERY = 5  # of so many words one is unseen
 SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[A-Z][^.!?'\"‘’“”()\[\]_*;:\n]{15,140}\.(?= |$)", re.M)
 
 
-def category(name, part="all"):
+def category(name, part="all") -> list[str]:
     """List the words of a category.
 
     Parameters
@@ -42,10 +42,6 @@ def category(name, part="all"):
     name : {"animals", "people", "things", "places"}
     part : {"all", "train", "unseen"}, default="all"
         Every fifth word is unseen: no instruction of the training part contains it.
-
-    Returns
-    -------
-    words : list of str
     """
     words = CATEGORIES[name].split()
     unseen = words[EVERY - 1 :: EVERY]

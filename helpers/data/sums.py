@@ -8,12 +8,7 @@ from helpers.data.story_words import seeded
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of several small numbers.
-
-    Parameters
-    ----------
-    numbers : tuple of int
-    """
+    """A sum of several small numbers."""
 
     numbers: tuple
 
@@ -59,7 +54,7 @@ def final_number(text):
     return int(numbers[-1]) if numbers else None
 
 
-def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1):
+def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1) -> list[Sum]:
     """Draw sums.
 
     Parameters
@@ -72,10 +67,6 @@ def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1):
     largest : sequence of int, default=(9, 49)
         The largest number that a sum may have; one of these each time.
     seed : int, default=1
-
-    Returns
-    -------
-    sums : list of Sum
 
     Raises
     ------
@@ -97,12 +88,7 @@ def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1):
 
 @dataclass(frozen=True)
 class LargeSum:
-    """A sum of two three-digit numbers, which the small model can only hand to a tool.
-
-    Parameters
-    ----------
-    a, b : int
-    """
+    """A sum of two three-digit numbers, which the small model can only hand to a tool."""
 
     a: int
     b: int
@@ -132,7 +118,7 @@ class LargeSum:
         ]
 
 
-def large_sums(part, n=None, seed=1):
+def large_sums(part, n=None, seed=1) -> list[LargeSum]:
     """Draw sums of two three-digit numbers; those that a multiple of 5 starts are unseen.
 
     Parameters
@@ -140,10 +126,6 @@ def large_sums(part, n=None, seed=1):
     part : {"train", "unseen"}
     n : int, default: 2,000 for training and 100 unseen
     seed : int, default=1
-
-    Returns
-    -------
-    sums : list of LargeSum
 
     Raises
     ------

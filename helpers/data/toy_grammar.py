@@ -38,14 +38,9 @@ class NounPhrase(NamedTuple):
 
 
 class Grammar:
-    """Writes sentences; the same seed gives the same ones.
+    """Writes sentences; the same seed gives the same ones."""
 
-    Parameters
-    ----------
-    seed : int
-    """
-
-    def __init__(self, seed):
+    def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.chance = self.random.random
 
@@ -53,12 +48,8 @@ class Grammar:
         """Draw one of several."""
         return choices[int(self.chance() * len(choices))]
 
-    def sentence(self, n_clauses):
+    def sentence(self, n_clauses: int):
         """Write one sentence of so many clauses.
-
-        Parameters
-        ----------
-        n_clauses : int
 
         Returns
         -------

@@ -14,13 +14,9 @@ class WeighedGrammar(Grammar):
     A sentence is made by a series of random choices, and its words reveal nearly all of them. Their
     probabilities are multiplied. Two choices stay hidden, both in the choice of a noun, and there
     the probabilities of all ways to the same noun are added up.
-
-    Parameters
-    ----------
-    seed : int
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed: int):
         super().__init__(seed)
         self.nats = 0.0  # -log of the probability of what was chosen so far
         self.chance = lambda: _Draw(self.random.random(), self.count)

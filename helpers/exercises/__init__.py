@@ -53,24 +53,14 @@ class _Shown:
         return self.shown
 
 
-def heading(name):
-    """Show an exercise's title, minutes, difficulty, importance and task.
-
-    Parameters
-    ----------
-    name : str
-    """
+def heading(name: str):
+    """Show an exercise's title, minutes, difficulty, importance and task."""
     exercise = find(name, "exercise")
     return _Shown(f"Exercise: {exercise.title}\n{exercise.task}", panels.heading(exercise))
 
 
-def hint(name):
-    """Give the next hint, and more about the last attempt; the last one nearly is the solution.
-
-    Parameters
-    ----------
-    name : str
-    """
+def hint(name: str):
+    """Give the next hint, and more about the last attempt; the last one nearly is the solution."""
     hints = find(name, "exercise").hints
     number = min(_hints_given.get(name, 0), len(hints) - 1)
     _hints_given[name] = number + 1
@@ -81,12 +71,8 @@ def hint(name):
     return _Shown(f"{title}: {text}", panels.panel("hint", body, title))
 
 
-def reference(name):
+def reference(name: str):
     """Return the tested function of an exercise, or the tested class.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------
@@ -95,17 +81,8 @@ def reference(name):
     return find(name, "exercise").tested
 
 
-def source(name):
-    """Return the source of an exercise's solution as it can be pasted into the lesson.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    source : str
-    """
+def source(name: str) -> str:
+    """Return the source of an exercise's solution as it can be pasted into the lesson."""
     exercise, known = find(name, "exercise"), catalogue()[0]
     functions = [exercise.written or reference(name), exercise.written or exercise.solution]
     # What uses a helper of the course's own insides is shown as a learner would write it.
@@ -170,17 +147,13 @@ def solution(name, show=False):
     return _Solution(name)
 
 
-def solved(notebook_source):
+def solved(notebook_source) -> str:
     """Put every solution into a lesson's text: what `check` is given becomes the tested function.
 
     Parameters
     ----------
     notebook_source : str
         Python text with calls of ``exercises.check("name", answer)``.
-
-    Returns
-    -------
-    notebook_source : str
     """
     call = r'^exercises\.check\("(\w+)", (\w+)\)'
     put_in = r'\2 = exercises.reference("\1")\n\g<0>'

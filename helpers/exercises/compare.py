@@ -23,17 +23,13 @@ class TooLong(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds=None):
+def time_limit(seconds: float | None = None):
     """Stop the block after so many seconds by raising `TooLong` inside it.
 
     On Linux and macOS, and so in Colab, a timer signal does it, in the main thread; on Windows,
     and outside the main thread, a helper thread. Neither can break into one single long operation
     of PyTorch (that ends first), nor into a loop that catches everything with a bare ``except:``
     and goes on; for that there is the stop button.
-
-    Parameters
-    ----------
-    seconds : float, default=SECONDS
     """
     seconds = SECONDS if seconds is None else seconds
     main = threading.current_thread() is threading.main_thread()

@@ -122,16 +122,12 @@ def wrong(text, why):
 
 
 @functools.cache
-def catalogue(kind):
+def catalogue(kind) -> dict[str, Question | Prediction]:
     """Collect everything of one kind from the lessons' files, by name.
 
     Parameters
     ----------
     kind : {"question", "prediction"}
-
-    Returns
-    -------
-    items : dict of str to Question or Prediction
 
     Raises
     ------

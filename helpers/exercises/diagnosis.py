@@ -69,7 +69,7 @@ class Search:
         drawn = [case for seed in FRESH for case in cases_of(self.exercise, seed)]
         return [(case, self._right(case)) for case in drawn]
 
-    def explain(self, got, again, answer):
+    def explain(self, got, again, answer) -> Finding | None:
         """Find what explains wrong results.
 
         Parameters
@@ -79,10 +79,6 @@ class Search:
         again : function (case) -> list of Tensor or None
             Runs the answer on another input.
         answer : function
-
-        Returns
-        -------
-        finding : Finding or None
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -12,16 +12,12 @@ GUARD = "__rounds__"  # the name that counts them
 
 
 @functools.cache
-def source_of(function):
+def source_of(function) -> str:
     """Return a function's source without its docstring.
 
     Parameters
     ----------
     function : function
-
-    Returns
-    -------
-    source : str
     """
     text = textwrap.dedent(inspect.getsource(function))
     definition = ast.parse(text).body[0]
@@ -76,7 +72,7 @@ def _brought(name, value, own):
     return f"{name} = {value!r}"
 
 
-def edited(source, changes):
+def edited(source, changes) -> str:
     """Apply changes to a solution's text, one after the other.
 
     Parameters
@@ -85,10 +81,6 @@ def edited(source, changes):
     changes : list of (str, str)
         Text that stands in the source exactly once, and its replacement. ("return", new) replaces
         what the last line returns; the word ``result`` in `new` stands for what it returned before.
-
-    Returns
-    -------
-    source : str
 
     Raises
     ------
@@ -133,16 +125,8 @@ class _Rounds:
         return True
 
 
-def guarded(source):
+def guarded(source: str) -> ast.Module:
     """Parse a solution; give every while loop a count of rounds.
-
-    Parameters
-    ----------
-    source : str
-
-    Returns
-    -------
-    tree : ast.Module
 
     Raises
     ------

@@ -8,13 +8,8 @@ SOURCES = Path(__file__).resolve().parents[2] / "notebooks" / "source"
 
 
 @functools.cache
-def folders():
-    """Find every lesson's folder, by its number.
-
-    Returns
-    -------
-    folders : dict of int to Path
-    """
+def folders() -> dict[int, Path]:
+    """Find every lesson's folder, by its number."""
     return {int(path.name[:2]): path for path in sorted(SOURCES.glob("[0-9][0-9]_*"))}
 
 

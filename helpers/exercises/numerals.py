@@ -12,12 +12,8 @@ THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024, or what was meant to be 1
 SEPARATED = re.compile(r"(?<=\d)[" + APOSTROPHES + r"](?=\d{3}(?!\d))")
 
 
-def plain(text):
+def plain(text: str):
     """Return a typed number without spaces, thousands' apostrophes and typographic minus signs.
-
-    Parameters
-    ----------
-    text : str
 
     Returns
     -------
@@ -55,7 +51,7 @@ def read(text):
     return value
 
 
-def write(value, unit="", digits=3):
+def write(value, unit="", digits=3) -> str:
     """Write a number for reading: three significant digits, thousands separated, its unit.
 
     Parameters
@@ -64,10 +60,6 @@ def write(value, unit="", digits=3):
     unit : str, default=""
     digits : int, default=3
         Significant digits of what isn't whole.
-
-    Returns
-    -------
-    text : str
     """
     value = float(value)
     if value == round(value) and abs(value) < 1e15:

@@ -61,14 +61,10 @@ def _find(name):
     return reference, False
 
 
-def mine(name):
+def mine(name: str):
     """Return the learner's answer to an exercise if it passes, else the tested one.
 
     A part of my_transformer.py that is no exercise comes from there.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------
@@ -94,7 +90,7 @@ def is_mine(name):
     return _find(name)[1]
 
 
-def whose(*names, did="drawn"):
+def whose(*names, did="drawn") -> str:
     """Say whose code made a figure, for its caption.
 
     Parameters
@@ -103,10 +99,6 @@ def whose(*names, did="drawn"):
         The exercises whose functions ran.
     did : str, default="drawn"
         What they did: "drawn", "translated", "trained".
-
-    Returns
-    -------
-    caption : str
     """
     own = [name for name in names if is_mine(name)]
     rest = [name for name in names if name not in own]

@@ -29,12 +29,8 @@ class Part:
     is_marked: bool
 
 
-def parts_of(text):
+def parts_of(text: str):
     """Find the functions, classes and names that stand at the top level of a file.
-
-    Parameters
-    ----------
-    text : str
 
     Returns
     -------

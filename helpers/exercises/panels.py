@@ -18,7 +18,7 @@ LOOKS = {
 MOST_CELLS = 12
 
 
-def panel(look, body, title=None):
+def panel(look, body, title=None) -> str:
     """Frame some HTML in the colour of its kind, readable on light and on dark pages.
 
     Parameters
@@ -28,10 +28,6 @@ def panel(look, body, title=None):
         HTML.
     title : str, default=None
         HTML, instead of the kind's own.
-
-    Returns
-    -------
-    html : str
     """
     colour, symbol, name = LOOKS[look]
     return (
@@ -42,17 +38,8 @@ def panel(look, body, title=None):
     )
 
 
-def rich(text):
-    """Return text as HTML, with `code` in backticks and *emphasis* in stars.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    html : str
-    """
+def rich(text: str) -> str:
+    """Return text as HTML, with `code` in backticks and *emphasis* in stars."""
     parts = html.escape(text).split("`")
     for i, part in enumerate(parts):
         if i % 2 and i < len(parts) - 1:
@@ -63,17 +50,8 @@ def rich(text):
     return "".join(parts)
 
 
-def number_line(marks):
-    """Draw a line for marks that `mark` made.
-
-    Parameters
-    ----------
-    marks : list of str
-
-    Returns
-    -------
-    html : str
-    """
+def number_line(marks: list[str]) -> str:
+    """Draw a line for marks that `mark` made."""
     line = (
         '<div style="position: absolute; left: 0; right: 0; top: 50%; height: 4px; '
         'margin-top: -2px; border-radius: 2px; background: rgba(110,125,140,0.35)"></div>'
@@ -84,7 +62,7 @@ def number_line(marks):
     )
 
 
-def mark(share, label, side):
+def mark(share, label, side) -> str:
     """Mark a place on a number line.
 
     Parameters
@@ -94,10 +72,6 @@ def mark(share, label, side):
     label : str
     side : {"above", "below"}
         A full mark with its label below the line, or an open one with its label above.
-
-    Returns
-    -------
-    html : str
     """
     at, colour = f"left: {100 * share:.1f}%", LIGHT["query" if side == "below" else "key"]
     fill = colour if side == "below" else "transparent"

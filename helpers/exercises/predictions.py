@@ -23,12 +23,8 @@ INNER_QUOTES = str.maketrans("“”", "‘’")
 SURE = {"guess": "a guess", "think": "you thought so", "sure": "you were sure"}
 
 
-def predict(name):
+def predict(name: str):
     """Ask for a prediction; put it last in a cell before the one that measures.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------
@@ -43,12 +39,8 @@ def predict(name):
     return Card(find(name, "prediction"))
 
 
-def guess(name):
+def guess(name: str):
     """Return what was locked in, for instance to mark it in a figure.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------

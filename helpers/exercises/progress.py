@@ -234,7 +234,7 @@ def export_progress():
     return _Line(json.dumps(load(), sort_keys=True))
 
 
-def join_class(address, name=""):
+def join_class(address, name="") -> str:
     """Send your progress to your teacher's class view from now on, each time that it changes.
 
     Parameters
@@ -244,10 +244,6 @@ def join_class(address, name=""):
         more.
     name : str, default=""
         How you want to be called there; without one, you are a number.
-
-    Returns
-    -------
-    said : str
     """
     folder = _path().parent
     sending.choose(folder, address, name)
@@ -262,12 +258,8 @@ def join_class(address, name=""):
     )
 
 
-def import_progress(text):
+def import_progress(text: str):
     """Add what `export_progress` returned elsewhere; what is done here stays done.
-
-    Parameters
-    ----------
-    text : str
 
     Raises
     ------
@@ -327,13 +319,8 @@ class Progress:
         return f"<table>{head}</th></tr>{body}</table>{predicted}{self.parts}"
 
 
-def progress():
-    """Show what is done, attempted and open, per lesson.
-
-    Returns
-    -------
-    progress : Progress
-    """
+def progress() -> Progress:
+    """Show what is done, attempted and open, per lesson."""
     from helpers.exercises import model, own_code  # they import torch
 
     items = {"exercises": model.catalogue()[0], "questions": content.catalogue("question")}

@@ -40,12 +40,8 @@ def _wide():
     return widgets.Layout(width="auto", max_width="760px")
 
 
-def quiz(name):
+def quiz(name: str):
     """Show a question.
-
-    Parameters
-    ----------
-    name : str
 
     Returns
     -------

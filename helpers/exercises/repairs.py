@@ -84,13 +84,8 @@ class Repair:
         wrong = [i for i, g in enumerate(got) if not compare.same(g, inputs[i][1])]
         self.order = [*wrong, *(i for i in range(len(inputs)) if i not in wrong)]
 
-    def find(self):
-        """Find the edit or the step; None if there is none.
-
-        Returns
-        -------
-        finding : Finding or None
-        """
+    def find(self) -> Finding | None:
+        """Find the edit or the step; None if there is none."""
         if self.tree is None:
             return None
         try:

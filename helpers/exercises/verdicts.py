@@ -88,13 +88,8 @@ def at_its_stage(name, verdict, mend):
     return replace(verdict, message=said, named=times > 0)
 
 
-def about_the_last_attempt(name):
-    """Return what the next failure of the same kind would say; "" if the last attempt didn't fail.
-
-    Parameters
-    ----------
-    name : str
-    """
+def about_the_last_attempt(name: str):
+    """Return what the next failure of the same kind would say; "" if the last attempt didn't fail."""
     verdict, times = _failures.get(name, (None, 0))
     if verdict is None:
         return ""

@@ -42,7 +42,7 @@ def warm_up(lesson):
     return WarmUp(lesson)
 
 
-def choose(lesson, state):
+def choose(lesson, state) -> list[str]:
     """Choose the questions: what needs it most first, from as many lessons as possible.
 
     Parameters
@@ -50,10 +50,6 @@ def choose(lesson, state):
     lesson : int
     state : dict
         As `progress.load` returns it.
-
-    Returns
-    -------
-    names : list of str
     """
     pool = _pool(lesson)
     draw = random.Random(f"warm-up {lesson}")
@@ -104,14 +100,9 @@ def _need_after(entry):
 
 
 class WarmUp(StaticFallback, widgets.VBox):
-    """Three questions in one widget, each with the learner's confidence.
+    """Three questions in one widget, each with the learner's confidence."""
 
-    Parameters
-    ----------
-    lesson : int
-    """
-
-    def __init__(self, lesson):
+    def __init__(self, lesson: int):
         self.lesson, self.key = lesson, f"{lesson:02}"
         state = load()
         kept = state["warm_ups"].get(self.key, {})

@@ -113,15 +113,9 @@ class _Watched(ast.NodeTransformer):
 
 
 class Watched:
-    """A function whose values can be looked at, and replaced, while it runs.
+    """A function whose values can be looked at, and replaced, while it runs."""
 
-    Parameters
-    ----------
-    tree : ast.Module
-    namespace : dict
-    """
-
-    def __init__(self, tree, namespace):
+    def __init__(self, tree: ast.Module, namespace: dict):
         watched = _Watched()
         changed = ast.fix_missing_locations(watched.visit(guarded_tree(copy.deepcopy(tree))))
         self.nodes = watched.nodes

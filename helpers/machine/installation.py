@@ -16,13 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_NEEDED = {"jupyterlab", "jupytext", "nbclient"}
 
 
-def in_colab():
-    """Tell whether this notebook runs in Google Colab.
-
-    Returns
-    -------
-    yes : bool
-    """
+def in_colab() -> bool:
+    """Tell whether this notebook runs in Google Colab."""
     return "google.colab" in sys.modules
 
 

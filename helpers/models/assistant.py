@@ -33,7 +33,7 @@ class Marks(NamedTuple):
 MARKS = Marks()  # the story model's
 
 
-def chat_prompt(messages, encode, marks=MARKS):
+def chat_prompt(messages, encode, marks=MARKS) -> list[int]:
     """Turn a conversation into the ids that an assistant continues with its answer.
 
     Every message is its role's piece, its text and the end piece. The last piece of the prompt is
@@ -48,10 +48,6 @@ def chat_prompt(messages, encode, marks=MARKS):
         The tokenizer. It must treat the name of a mark inside a text as plain letters.
     marks : Marks, default=MARKS
         The story model's.
-
-    Returns
-    -------
-    ids : list of int
 
     Raises
     ------

@@ -14,15 +14,7 @@ from helpers.transformer.positions import LearnedPositions
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig:
-    """The sizes of a BERT; the defaults are those of MiniLM-L6.
-
-    Parameters
-    ----------
-    vocab_size, d_model, n_heads, n_layers, d_ff, max_len : int
-    dropout : float, default=0.1
-    pad_id : int, default=0
-    norm_eps : float, default=1e-12
-    """
+    """The sizes of a BERT; the defaults are those of MiniLM-L6."""
 
     vocab_size: int = 30522
     d_model: int = 384
@@ -38,16 +30,12 @@ class BertConfig:
 class BertEncoder(nn.Module):
     """An encoder alone: token, position and segment embeddings, then post-norm encoder layers.
 
-    Parameters
-    ----------
-    config : BertConfig
-
     Source
     ------
     Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers", section 3.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: BertConfig):
         super().__init__()
         self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
@@ -108,17 +96,13 @@ class BertEncoder(nn.Module):
 class Pooler(nn.Module):
     """Turn a text into one vector: a linear layer and tanh over its first position, [CLS].
 
-    Parameters
-    ----------
-    d_model : int
-
     Source
     ------
     Devlin et al. (2019), "BERT", section 3.1 (there only as the vector C; the layer is in their
     code).
     """
 
-    def __init__(self, d_model):
+    def __init__(self, d_model: int):
         super().__init__()
         self.dense = nn.Linear(d_model, d_model)
 
@@ -260,16 +244,12 @@ class TextClassifier(nn.Module):
 class SpanReader(nn.Module):
     """Point at an answer: one logit per token for where it starts, one for where it ends.
 
-    Parameters
-    ----------
-    encoder : BertEncoder
-
     Source
     ------
     Devlin et al. (2019), "BERT", section 4.2.
     """
 
-    def __init__(self, encoder):
+    def __init__(self, encoder: BertEncoder):
         super().__init__()
         self.encoder = encoder
         self.span = nn.Linear(encoder.config.d_model, 2)

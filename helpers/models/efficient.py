@@ -12,7 +12,7 @@ from torch import nn
 from helpers.transformer.layers import FeedForward
 
 
-def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2, window=None):
+def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2, window=None) -> int:
     """Count the bytes that the keys and values of a text take in a decoder's cache.
 
     Parameters
@@ -27,10 +27,6 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2, window=N
         2 for 16-bit floats.
     window : int, default=None
         If the layers attend to the last `window` tokens only, older ones are dropped.
-
-    Returns
-    -------
-    n_bytes : int
     """
     kept = n_tokens if window is None else min(n_tokens, window)
     return 2 * kept * n_layers * n_heads * d_head * bytes_per_number  # 2: keys and values

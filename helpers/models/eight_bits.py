@@ -34,14 +34,9 @@ def to_int8(weight):
 
 
 class Int8Linear(nn.Module):
-    """A linear layer whose matrix is stored in 8 bits and made float again wherever it is used.
+    """A linear layer whose matrix is stored in 8 bits and made float again wherever it is used."""
 
-    Parameters
-    ----------
-    linear : nn.Linear
-    """
-
-    def __init__(self, linear):
+    def __init__(self, linear: nn.Linear):
         super().__init__()
         whole, scale = to_int8(linear.weight.detach())
         self.register_buffer("whole", whole)
@@ -59,14 +54,9 @@ class Int8Linear(nn.Module):
 
 
 class Int8Embedding(nn.Module):
-    """An embedding whose table is stored in 8 bits; only the rows looked up become floats.
+    """An embedding whose table is stored in 8 bits; only the rows looked up become floats."""
 
-    Parameters
-    ----------
-    embedding : nn.Embedding
-    """
-
-    def __init__(self, embedding):
+    def __init__(self, embedding: nn.Embedding):
         super().__init__()
         whole, scale = to_int8(embedding.weight.detach())
         self.register_buffer("whole", whole)
@@ -82,12 +72,8 @@ class Int8Embedding(nn.Module):
         return self.whole[ids] * self.scale[ids]
 
 
-def in_int8(model):
+def in_int8(model: nn.Module):
     """Copy a model with every linear layer and embedding in 8 bits.
-
-    Parameters
-    ----------
-    model : nn.Module
 
     Returns
     -------
@@ -107,16 +93,7 @@ def in_int8(model):
     return model
 
 
-def n_bytes(model):
-    """Count the bytes of a model's weights, those that are shared once.
-
-    Parameters
-    ----------
-    model : nn.Module
-
-    Returns
-    -------
-    n_bytes : int
-    """
+def n_bytes(model: nn.Module) -> int:
+    """Count the bytes of a model's weights, those that are shared once."""
     tensors = {t.data_ptr(): t for t in [*model.parameters(), *model.buffers()]}
     return sum(t.numel() * t.itemsize for t in tensors.values())

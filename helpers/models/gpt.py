@@ -157,16 +157,12 @@ class CausalSelfAttention(MultiHeadAttention):
 class GPTLayer(nn.Module):
     """Causal self-attention, feed-forward: an encoder layer whose attention takes a cache.
 
-    Parameters
-    ----------
-    config : GPTConfig
-
     Source
     ------
     Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.3.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         c, gated = config, config.activation == "swiglu"
         d_ff = c.d_ff or round(c.d_model * (8 / 3 if gated else 4))
@@ -193,17 +189,13 @@ class GPTLayer(nn.Module):
 class GPT(nn.Module):
     """Predict every next token from the tokens before it.
 
-    Parameters
-    ----------
-    config : GPTConfig
-
     Source
     ------
     Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training"; Radford
     et al. (2019), section 2.3, for the order of the norms and the initialisation.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
@@ -327,14 +319,9 @@ class GPT(nn.Module):
 
 
 class GPTCache:
-    """What a GPT has computed so far, per layer.
+    """What a GPT has computed so far, per layer."""
 
-    Parameters
-    ----------
-    n_layers : int
-    """
-
-    def __init__(self, n_layers):
+    def __init__(self, n_layers: int):
         self.layers = [KeyValueCache(grows=True) for _ in range(n_layers)]
 
     @property

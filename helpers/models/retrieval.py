@@ -7,26 +7,13 @@ from collections import Counter
 import torch
 
 
-def words(text):
-    """List the words of a text in small letters, without punctuation.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    words : list of str
-    """
+def words(text: str) -> list[str]:
+    """List the words of a text in small letters, without punctuation."""
     return re.findall(r"\w+", text.lower())
 
 
-def word_overlap(questions, texts):
+def word_overlap(questions: list[str], texts: list[str]):
     """Count how many different words each question shares with each text.
-
-    Parameters
-    ----------
-    questions, texts : list of str
 
     Returns
     -------

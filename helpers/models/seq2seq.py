@@ -56,16 +56,12 @@ class Seq2SeqConfig:
 class Encoder(nn.Module):
     """A bidirectional recurrent network over the source sentence.
 
-    Parameters
-    ----------
-    config : Seq2SeqConfig
-
     Source
     ------
     Bahdanau et al. (2015), section 3.2 (both directions); Sutskever et al. (2014), section 2.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: Seq2SeqConfig):
         super().__init__()
         self.pad_id = config.pad_id
         self.embedding = nn.Embedding(config.src_vocab_size, config.d_embedding)
@@ -119,16 +115,12 @@ def _check_padding(real, pad_id):
 class Decoder(nn.Module):
     """A recurrent decoder that reads the fixed context vector at every step.
 
-    Parameters
-    ----------
-    config : Seq2SeqConfig
-
     Source
     ------
     Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder", section 2.2.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: Seq2SeqConfig):
         super().__init__()
         self.embedding = nn.Embedding(config.tgt_vocab_size, config.d_embedding)
         self.dropout = nn.Dropout(config.dropout)
@@ -170,16 +162,12 @@ class BahdanauDecoder(Decoder):
     The scores are e_{t,i} = v · tanh(W s_{t-1} + U h_i). The step then reads the context c_t
     together with the embedding of the previous word.
 
-    Parameters
-    ----------
-    config : Seq2SeqConfig
-
     Source
     ------
     Bahdanau et al. (2015), section 3.1, eq. (4) to (6), and appendix A.2.2.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: Seq2SeqConfig):
         super().__init__(config)
         self.attention = AdditiveAttention(config.d_hidden, config.d_hidden, config.d_hidden)
 
@@ -202,16 +190,12 @@ class LuongDecoder(Decoder):
 
     The recurrent network does not need the contexts, so all its steps can run before the attention.
 
-    Parameters
-    ----------
-    config : Seq2SeqConfig
-
     Source
     ------
     Luong et al. (2015), section 3, eq. (5), without input feeding.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: Seq2SeqConfig):
         super().__init__(config)
         self.rnn = CELLS[config.cell](config.d_embedding, config.d_hidden, batch_first=True)
         self.attention = MultiplicativeAttention(config.d_hidden, config.d_hidden, config.attention)
@@ -225,14 +209,9 @@ class LuongDecoder(Decoder):
 
 
 class Seq2Seq(nn.Module):
-    """A recurrent encoder and one of three recurrent decoders.
+    """A recurrent encoder and one of three recurrent decoders."""
 
-    Parameters
-    ----------
-    config : Seq2SeqConfig
-    """
-
-    def __init__(self, config):
+    def __init__(self, config: Seq2SeqConfig):
         super().__init__()
         self.config = config
         decoders = {"none": Decoder, "additive": BahdanauDecoder}

@@ -47,15 +47,9 @@ class SingleHeadedAttentionRNN(nn.Module):
 
 
 class Block(nn.Module):
-    """LSTM, single-headed attention, Boom: each with a LayerNorm before and a residual around.
+    """LSTM, single-headed attention, Boom: each with a LayerNorm before and a residual around."""
 
-    Parameters
-    ----------
-    d_model, expansion : int
-    dropout : float
-    """
-
-    def __init__(self, d_model, expansion, dropout):
+    def __init__(self, d_model: int, expansion: int, dropout: float):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(3))
         self.lstm = nn.LSTM(d_model, d_model, batch_first=True)

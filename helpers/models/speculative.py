@@ -31,7 +31,7 @@ class Speculation:
     accepted: int
 
 
-def speculate(model, prompt, draft, n_tokens, n_guesses=4, choose=torch.argmax):
+def speculate(model, prompt, draft, n_tokens, n_guesses=4, choose=torch.argmax) -> Speculation:
     """Write what plain decoding writes, in fewer passes through the model.
 
     In one pass the model reads all guessed tokens and computes the logits after each. It then
@@ -53,10 +53,6 @@ def speculate(model, prompt, draft, n_tokens, n_guesses=4, choose=torch.argmax):
     n_guesses : int, default=4
         How many to guess per pass; 0 is plain decoding.
     choose : function (logits of shape (V,)) -> Tensor, default=torch.argmax
-
-    Returns
-    -------
-    speculation : Speculation
 
     Raises
     ------

@@ -116,16 +116,12 @@ def unpatchify(patches, patch_size, n_rows):
 class VisionTransformer(nn.Module):
     """Classify pictures: patches, a class token, positions, pre-norm encoder layers, a linear head.
 
-    Parameters
-    ----------
-    config : VitConfig
-
     Source
     ------
     Section 3.1, eqs. (1) to (4).
     """
 
-    def __init__(self, config):
+    def __init__(self, config: VitConfig):
         super().__init__()
         self.config = c = config
         self.patch_proj = nn.Linear(c.n_channels * c.patch_size**2, c.d_model)

@@ -45,7 +45,7 @@ def save_adapter(model, path, card=None):
 
 
 @torch.no_grad()
-def load_adapter(model, path):
+def load_adapter(model, path) -> dict:
     """Fill a model's trainable weights from a file, if they belong to its frozen ones.
 
     Parameters
@@ -53,10 +53,6 @@ def load_adapter(model, path):
     model : nn.Module
         With LoRA layers and head of the same sizes as when the file was written.
     path : path
-
-    Returns
-    -------
-    card : dict
 
     Raises
     ------

@@ -54,7 +54,7 @@ class Assistant:
         answer_ids = self.encode(answer).tolist() if answer else []
         return supervised_pair(self.prompt_ids(messages), answer_ids, mask_prompt=mask_prompt)
 
-    def reply(self, messages, temperature=0.0, max_tokens=100, seed=None):
+    def reply(self, messages, temperature=0.0, max_tokens=100, seed=None) -> str:
         """Answer one question or continue one conversation.
 
         Parameters
@@ -68,10 +68,6 @@ class Assistant:
         seed : int, default=None
             The same seed gives the same answer.
 
-        Returns
-        -------
-        answer : str
-
         Raises
         ------
         ValueError
@@ -79,7 +75,7 @@ class Assistant:
         """
         return self.replies([messages], temperature, max_tokens, seed)[0]
 
-    def replies(self, conversations, temperature=0.0, max_tokens=100, seed=None):
+    def replies(self, conversations, temperature=0.0, max_tokens=100, seed=None) -> list[str]:
         """Answer many questions; prompts of one length are answered together.
 
         Parameters
@@ -87,10 +83,6 @@ class Assistant:
         conversations : list of (str or list of dict)
         temperature, max_tokens, seed
             As in `reply`.
-
-        Returns
-        -------
-        answers : list of str
         """
         prompts = [self.prompt_ids(messages) for messages in conversations]
         answers = [None] * len(prompts)
@@ -144,7 +136,7 @@ def separate_marks(model):
     return model
 
 
-def adapt(teller, rank=RANK, alpha=ALPHA):
+def adapt(teller, rank=RANK, alpha=ALPHA) -> Assistant:
     """Prepare a story model for fine-tuning: marks that differ, and fresh LoRA layers.
 
     Parameters
@@ -153,10 +145,6 @@ def adapt(teller, rank=RANK, alpha=ALPHA):
         Its model is changed in place. Only the LoRA layers are trainable afterwards.
     rank, alpha : int and float
         See `helpers.models.lora.add_lora`.
-
-    Returns
-    -------
-    assistant : Assistant
     """
     return Assistant(add_lora(separate_marks(teller.model), rank, alpha), teller)
 
@@ -178,7 +166,7 @@ def preference_pairs():
     return [tuple(pair) for pair in measured("assistant_pairs")]
 
 
-def load_assistant(adapter="instructed", base=None, merged=True):
+def load_assistant(adapter="instructed", base=None, merged=True) -> Assistant:
     """Load the story model with one of the bundled adapters.
 
     Parameters
@@ -190,10 +178,6 @@ def load_assistant(adapter="instructed", base=None, merged=True):
         Changed in place.
     merged : bool, default=True
         Merge the corrections into the weights. False leaves them trainable.
-
-    Returns
-    -------
-    assistant : Assistant
 
     Raises
     ------

@@ -31,12 +31,8 @@ def write_checksums(*paths):
         partial.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def check_file(path):
+def check_file(path: Path):
     """Compare a file with its checksum.
-
-    Parameters
-    ----------
-    path : Path
 
     Raises
     ------

@@ -12,13 +12,8 @@ RANK, ALPHA = 8, 16.0
 N_UNSEEN = 60_000  # letters at the end of the book
 
 
-def holmes_pages():
-    """Divide Sherlock Holmes into pages to train on and the last pages, which stay unseen.
-
-    Returns
-    -------
-    train, unseen : str
-    """
+def holmes_pages() -> str:
+    """Divide Sherlock Holmes into pages to train on and the last pages, which stay unseen."""
     text = stories("holmes")
     return text[:-N_UNSEEN], text[-N_UNSEEN:]
 

@@ -8,17 +8,13 @@ from helpers.machine.atomic_writes import atomic_write
 RESULTS = Path(__file__).parent / "results"
 
 
-def measured(name):
+def measured(name) -> dict:
     """Read what ``python -m recipes.NAME`` measured.
 
     Parameters
     ----------
     name : str
         The recipe's.
-
-    Returns
-    -------
-    results : dict
     """
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 

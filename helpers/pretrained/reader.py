@@ -219,7 +219,7 @@ def _window(encoding, start, end):
     )
 
 
-def best_answer(windows, text):
+def best_answer(windows, text) -> Answer:
     """Choose the best span of all windows; the least sure window speaks for "no answer".
 
     Parameters
@@ -228,10 +228,6 @@ def best_answer(windows, text):
         What `Reader.read` computed for one question.
     text : str
         The text that was read.
-
-    Returns
-    -------
-    answer : Answer
     """
     spans = [(*best_span(window.start, window.end, LONGEST), window) for window in windows]
     first, last, logit, window = max(spans, key=lambda span: span[2])
@@ -245,7 +241,7 @@ def build_reader(minilm):
     return SpanReader(add_lora(minilm.model, RANK, ALPHA))
 
 
-def load_reader(path=READER, quick=None):
+def load_reader(path=READER, quick=None) -> Reader:
     """Load the bundled reader.
 
     Parameters
@@ -254,10 +250,6 @@ def load_reader(path=READER, quick=None):
         A file that the recipe wrote.
     quick : bool, default: where it pays
         Read in bf16. Scores then differ in the third decimal or so.
-
-    Returns
-    -------
-    reader : Reader
 
     Raises
     ------

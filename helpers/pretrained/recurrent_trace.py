@@ -54,7 +54,7 @@ class RecurrentTrace:
         return f"RecurrentTrace({len(self.source)} source tokens, {len(self.tokens)} steps)"
 
 
-def trace_recurrent(model, src_ids, tgt_ids, source_tokens_of, tokens_of):
+def trace_recurrent(model, src_ids, tgt_ids, source_tokens_of, tokens_of) -> RecurrentTrace:
     """Run a recurrent translator on one pair of sentences and keep what it computes on the way.
 
     Parameters
@@ -65,10 +65,6 @@ def trace_recurrent(model, src_ids, tgt_ids, source_tokens_of, tokens_of):
     tgt_ids : integer Tensor of shape (T + 1,)
         With the begin-of-sentence token in front and the last token that was written.
     source_tokens_of, tokens_of : function (list of int) -> list of str
-
-    Returns
-    -------
-    trace : RecurrentTrace
 
     Raises
     ------

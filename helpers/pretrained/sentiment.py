@@ -82,17 +82,13 @@ def build_sentiment(minilm):
     return TextClassifier(encoder, n_classes=2, pooling="mean")
 
 
-def load_sentiment(path=SENTIMENT):
+def load_sentiment(path=SENTIMENT) -> Sentiment:
     """Load the bundled judge of reviews.
 
     Parameters
     ----------
     path : path, default=the bundled one
         A file that the recipe wrote.
-
-    Returns
-    -------
-    sentiment : Sentiment
 
     Raises
     ------

@@ -58,13 +58,8 @@ def _file(folder, path):
     return Path(folder) / f"{fingerprint(path.read_bytes())}.pt"  # other weights, another file
 
 
-def main(arguments=None):
-    """Write the files of the larger models.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-    """
+def main(arguments: list[str] | None = None):
+    """Write the files of the larger models."""
     from helpers.pretrained import smollm, storyteller, translator
 
     parser = argparse.ArgumentParser(prog="python -m helpers.pretrained.shared")

@@ -185,7 +185,7 @@ def gguf_path():
     return Path(package.submodule_search_locations[0]) / GGUF_NAME
 
 
-def load_smollm(dtype=torch.float32, path=None):
+def load_smollm(dtype=torch.float32, path=None) -> SmolLM:
     """Put SmolLM's weights into our own decoder.
 
     The first time this takes some seconds, because the weights are converted. The converted file
@@ -198,10 +198,6 @@ def load_smollm(dtype=torch.float32, path=None):
         Of the weights and of what is computed with them; or torch.bfloat16.
     path : path, default=None
         The GGUF file; None takes the installed package's.
-
-    Returns
-    -------
-    smollm : SmolLM
 
     Raises
     ------

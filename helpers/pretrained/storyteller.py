@@ -72,16 +72,12 @@ def _tokenizer_path(path):
     return path.with_suffix(".tokenizer.json")
 
 
-def load_storyteller(path=STORYTELLER):
+def load_storyteller(path=STORYTELLER) -> Storyteller:
     """Load the bundled story model, or one that the recipe wrote.
 
     Parameters
     ----------
     path : path, default: the bundled model
-
-    Returns
-    -------
-    storyteller : Storyteller
 
     Raises
     ------

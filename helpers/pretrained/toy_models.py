@@ -145,23 +145,14 @@ def toy_data():
     return corpus.toy_splits(N_TRAIN, N_VALIDATION, N_TEST, seed=1)
 
 
-def settings(epochs=EPOCHS):
-    """Return the training settings that all toy translators share.
-
-    Parameters
-    ----------
-    epochs : int, default=8
-
-    Returns
-    -------
-    settings : TrainingSettings
-    """
+def settings(epochs: int = EPOCHS) -> TrainingSettings:
+    """Return the training settings that all toy translators share."""
     return TrainingSettings(
         epochs=epochs, peak_rate=4e-3, warmup_steps=50, decay="linear", batch_tokens=2048
     )
 
 
-def new_toy(name, splits, seed=0):
+def new_toy(name, splits, seed=0) -> ToyTranslator:
     """Make an untrained toy translator.
 
     Parameters
@@ -171,10 +162,6 @@ def new_toy(name, splits, seed=0):
         Their training part gives the vocabularies.
     seed : int, default=0
         Of the first weights.
-
-    Returns
-    -------
-    toy : ToyTranslator
     """
     source = WordVocabulary.build(p.source for p in splits.train)
     target = WordVocabulary.build(p.target for p in splits.train)
@@ -192,7 +179,7 @@ def _model(name, n_source, n_target):
     return Seq2Seq(Seq2SeqConfig(**sizes, **RECURRENT[name])).eval()
 
 
-def train_toy(name, splits, epochs=EPOCHS, progress=True):
+def train_toy(name, splits, epochs=EPOCHS, progress=True) -> ToyTranslator:
     """Train a toy translator from the start.
 
     Parameters
@@ -203,10 +190,6 @@ def train_toy(name, splits, epochs=EPOCHS, progress=True):
     epochs : int, default=8
     progress : bool, default=True
         Show a bar with the loss and the time left.
-
-    Returns
-    -------
-    toy : ToyTranslator
     """
     toy = new_toy(name, splits)
     start = time.perf_counter()
@@ -228,17 +211,13 @@ def train_toy(name, splits, epochs=EPOCHS, progress=True):
     return toy
 
 
-def load_toy(name):
+def load_toy(name) -> ToyTranslator:
     """Load a trained toy translator from the course's files.
 
     Parameters
     ----------
     name : str
         See `new_toy`.
-
-    Returns
-    -------
-    toy : ToyTranslator
 
     Raises
     ------

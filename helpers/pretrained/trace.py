@@ -160,7 +160,7 @@ class Trace:
         return f"Trace({self.model}, {lengths[0]} source tokens, {lengths[1]} target tokens)"
 
 
-def trace_translation(model, src_ids, tgt_ids, tokens_of, name):
+def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
     """Run a Transformer on one pair of sentences and keep what it computes on the way.
 
     Parameters
@@ -172,10 +172,6 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name):
     tokens_of : function (list of int) -> list of str
     name : str
         Of the model, for people.
-
-    Returns
-    -------
-    trace : Trace
     """
     source, given = src_ids[None], tgt_ids[None, :-1]
     with inference(model):
@@ -280,7 +276,7 @@ def _one(kept):
     return kept
 
 
-def candidates_of(logits, tokens_of, most=MOST_CANDIDATES):
+def candidates_of(logits, tokens_of, most=MOST_CANDIDATES) -> list[list[Candidate]]:
     """Name the likeliest next tokens at every position.
 
     Parameters
@@ -288,10 +284,6 @@ def candidates_of(logits, tokens_of, most=MOST_CANDIDATES):
     logits : Tensor of shape (T, V)
     tokens_of : function (list of int) -> list of str
     most : int, default=10
-
-    Returns
-    -------
-    candidates : list of list of Candidate
     """
     best = logits.topk(min(most, logits.shape[-1]))
     shares = logits.softmax(-1).gather(-1, best.indices)

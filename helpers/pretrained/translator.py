@@ -170,7 +170,7 @@ class Translator:
         return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in beams]
 
     @torch.inference_mode()
-    def attend(self, text, translation=None):
+    def attend(self, text, translation=None) -> Attention:
         """Translate one sentence and show where every head of every layer looked.
 
         Parameters
@@ -178,10 +178,6 @@ class Translator:
         text : str
         translation : str, default=None
             Look at this translation instead of the model's own.
-
-        Returns
-        -------
-        attention : Attention
         """
         device = next(self.model.parameters()).device
         src_ids, tgt_ids = self._pair(text, translation)
@@ -270,17 +266,13 @@ def _tied(config):
     return {name for name, flag in TIED.items() if getattr(config, flag)}
 
 
-def load_translator(path=TRANSLATOR):
+def load_translator(path=TRANSLATOR) -> Translator:
     """Load the bundled French-to-English translator.
 
     Parameters
     ----------
     path : path, default=the bundled one
         A file that `Translator.save` wrote.
-
-    Returns
-    -------
-    translator : Translator
 
     Raises
     ------

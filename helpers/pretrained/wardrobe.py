@@ -136,12 +136,8 @@ def untrained_pair():
     return VisionTransformer(wardrobe_config()), SmallCNN(CNN_WIDTHS)
 
 
-def load_wardrobe():
+def load_wardrobe() -> Wardrobe:
     """Load the bundled Vision Transformer.
-
-    Returns
-    -------
-    wardrobe : Wardrobe
 
     Raises
     ------

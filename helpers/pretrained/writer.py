@@ -141,13 +141,8 @@ class Writer:
             prefix = torch.cat([prefix, torch.tensor([chosen])], dim=1)
             yield chosen[0]
 
-    def next_tokens(self, prompt, k=5):
+    def next_tokens(self, prompt: str, k: int = 5):
         """List the likeliest next pieces.
-
-        Parameters
-        ----------
-        prompt : str
-        k : int, default=5
 
         Returns
         -------
@@ -186,12 +181,8 @@ class Writer:
         maps = {"decoder": (self.model.attention_maps(ids[None])[0], tokens, tokens)}
         return Attention(maps, [], tokens)
 
-    def bits_per_byte(self, text):
+    def bits_per_byte(self, text: str):
         """Measure how surprising a text is to the model, in bits per byte; lower is better.
-
-        Parameters
-        ----------
-        text : str
 
         Returns
         -------

@@ -28,12 +28,8 @@ _MARK = "▁"  # what Unigram writes for a space
 # Byte pairs ---------------------------------------------------------------------------------
 
 
-def split_words(text):
+def split_words(text: str):
     """Split a text into words, each with the space before it; no piece reaches across.
-
-    Parameters
-    ----------
-    text : str
 
     Returns
     -------
@@ -77,17 +73,13 @@ def count_pairs(words):
     return counts
 
 
-def merge_pair(pieces, pair):
+def merge_pair(pieces, pair) -> list:
     """Join two pieces wherever they are neighbours, from left to right.
 
     Parameters
     ----------
     pieces : list of bytes or of str
     pair : tuple (left, right)
-
-    Returns
-    -------
-    merged : list
     """
     merged, i = [], 0
     while i < len(pieces):
@@ -171,16 +163,8 @@ class BytePairs:
 # WordPiece ----------------------------------------------------------------------------------
 
 
-def bert_words(text):
+def bert_words(text: str) -> list[str]:
     """Prepare a text as BERT does: lower case, no accents, split at spaces and punctuation.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    words : list of str
 
     Source
     ------
@@ -254,17 +238,8 @@ class WordPieces:
 # Unigram ------------------------------------------------------------------------------------
 
 
-def marked_words(text):
-    """Write ▁ for each space and one in front, and split before every ▁.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    words : list of str
-    """
+def marked_words(text: str) -> list[str]:
+    """Write ▁ for each space and one in front, and split before every ▁."""
     marked = text.replace(" ", _MARK)
     if marked and not marked.startswith(_MARK):
         marked = _MARK + marked
@@ -295,12 +270,8 @@ class Unigram:
         """Cut a text where its pieces are likeliest, word by word."""
         return [piece for word in marked_words(text) for piece in self.cut_word(word)]
 
-    def cut_word(self, word):
+    def cut_word(self, word: str):
         """Cut one word into the likeliest pieces, by the algorithm of Viterbi.
-
-        Parameters
-        ----------
-        word : str
 
         Returns
         -------
@@ -317,7 +288,7 @@ class Unigram:
             start.append(edges[scores.index(best[-1])][0])
         return self._pieces(word, start)
 
-    def sample(self, word, alpha=1.0, rng=random):
+    def sample(self, word, alpha=1.0, rng=random) -> list[str]:
         """Cut one word at random: a cut has probability proportional to (its likelihood)^alpha.
 
         Parameters
@@ -326,10 +297,6 @@ class Unigram:
         alpha : float, default=1.0
             0 makes all cuts equally likely; the larger, the more often the best one.
         rng : random.Random, default=random
-
-        Returns
-        -------
-        pieces : list of str
         """
         total, edges = [0.0], list(self._edges(word))  # log of the sum over all cuts so far
         weights = []

@@ -119,7 +119,7 @@ class BytePairTokenizer:
     def __len__(self):
         return self.tokenizer.get_vocab_size()
 
-    def encode(self, text, bos=False, eos=False, dropout=0.0):
+    def encode(self, text, bos=False, eos=False, dropout=0.0) -> list[int]:
         """Turn text into ids, with begin and end of sentence if asked for.
 
         Parameters
@@ -129,10 +129,6 @@ class BytePairTokenizer:
         dropout : float, default=0.0
             Share of merges skipped at random, so that a model in training meets the same word in
             several cuts (Provilkov et al. 2020, "BPE-Dropout").
-
-        Returns
-        -------
-        ids : list of int
         """
         self.tokenizer.model.dropout = dropout or None
         ids = self.tokenizer.encode(clean(text), add_special_tokens=False).ids

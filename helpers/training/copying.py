@@ -35,14 +35,8 @@ def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
     return once.gather(1, (torch.arange(length) % period).expand(n, -1))
 
 
-def train_copier(seed=0, steps=STEPS, progress=True):
+def train_copier(seed: int = 0, steps: int = STEPS, progress: bool = True):
     """Train a GPT of two layers on repeated passages; some ten seconds.
-
-    Parameters
-    ----------
-    seed : int, default=0
-    steps : int, default=300
-    progress : bool, default=True
 
     Returns
     -------

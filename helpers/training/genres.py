@@ -55,13 +55,8 @@ class Windows:
 
 
 @cache
-def genre_windows():
-    """Cut all performances of the four genres into windows of two bars.
-
-    Returns
-    -------
-    windows : Windows
-    """
+def genre_windows() -> Windows:
+    """Cut all performances of the four genres into windows of two bars."""
     strokes, about = [], []
     for one in drums.performances():
         if one.genre in GENRES:

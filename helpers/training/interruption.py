@@ -52,12 +52,8 @@ class StopBetweenSteps:
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
-    def protect(self, protected=True):
+    def protect(self, protected: bool = True):
         """Let no second press break into the block; with `protected` false, let it break in again.
-
-        Parameters
-        ----------
-        protected : bool, default=True
 
         Raises
         ------

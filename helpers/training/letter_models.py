@@ -95,14 +95,9 @@ def average(x):
 
 
 class CausalHeads(nn.Module):
-    """Causal self-attention alone: no residual, no feed-forward network.
+    """Causal self-attention alone: no residual, no feed-forward network."""
 
-    Parameters
-    ----------
-    n_heads : int
-    """
-
-    def __init__(self, n_heads):
+    def __init__(self, n_heads: int):
         super().__init__()
         self.layers = nn.ModuleList([MultiHeadAttention(WIDTH, n_heads)])
 
@@ -112,14 +107,9 @@ class CausalHeads(nn.Module):
 
 
 class Layers(nn.Module):
-    """Whole layers of a GPT, and its last norm.
+    """Whole layers of a GPT, and its last norm."""
 
-    Parameters
-    ----------
-    n_layers : int
-    """
-
-    def __init__(self, n_layers):
+    def __init__(self, n_layers: int):
         super().__init__()
         config = GPTConfig(d_model=WIDTH, n_heads=4, n_layers=n_layers, dropout=0.0)
         self.layers = nn.ModuleList(GPTLayer(config) for _ in range(n_layers))
@@ -142,7 +132,7 @@ RUNGS = {
 }
 
 
-def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS):
+def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS) -> LetterModel:
     """Train one rung of the ladder.
 
     Parameters
@@ -155,10 +145,6 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS):
     seed : int, default=0
     progress : bool, default=True
     steps : int, default=250
-
-    Returns
-    -------
-    model : LetterModel
     """
     torch.manual_seed(seed)
     model = LetterModel(n_letters, RUNGS[rung]())
@@ -174,16 +160,10 @@ def nats_per_letter(model, ids):
     return nats_of_text(model, ids, WINDOW) / (len(ids) - 1)
 
 
-def write(model, letters, beginning, n_letters=120, seed=0):
+def write(
+    model: LetterModel, letters: Letters, beginning: str, n_letters: int = 120, seed: int = 0
+):
     """Let a model go on with a text, letter by letter, drawn from its distribution.
-
-    Parameters
-    ----------
-    model : LetterModel
-    letters : Letters
-    beginning : str
-    n_letters : int, default=120
-    seed : int, default=0
 
     Returns
     -------

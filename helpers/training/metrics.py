@@ -8,17 +8,13 @@ from collections import Counter
 import torch
 
 
-def bleu(hypotheses, references):
+def bleu(hypotheses, references) -> float:
     """Compute corpus BLEU as papers report it: sacreBLEU, 13a tokens, cased; 0 to 100.
 
     Parameters
     ----------
     hypotheses, references : list of str
         One reference for each hypothesis.
-
-    Returns
-    -------
-    score : float
 
     Raises
     ------
@@ -35,13 +31,8 @@ def bleu(hypotheses, references):
     return sacrebleu.corpus_bleu(list(hypotheses), [list(references)]).score
 
 
-def bleu_signature():
-    """Name the settings of `bleu`, to print beside every score.
-
-    Returns
-    -------
-    signature : str
-    """
+def bleu_signature() -> str:
+    """Name the settings of `bleu`, to print beside every score."""
     import sacrebleu
 
     score = sacrebleu.BLEU()
@@ -87,12 +78,8 @@ def _check_paired(what, hypotheses, references):
         )
 
 
-def perplexity(mean_nats):
+def perplexity(mean_nats: float):
     """Turn a mean loss in nats per token into a perplexity: the equivalent fair choice.
-
-    Parameters
-    ----------
-    mean_nats : float
 
     Returns
     -------
@@ -164,12 +151,8 @@ def alignment_error_rate(weights, alignments):
     return 1 - right / (n_found + n_sure)
 
 
-def normalise_answer(text):
+def normalise_answer(text: str):
     """Make two answers comparable as SQuAD does: small letters, no punctuation, no article.
-
-    Parameters
-    ----------
-    text : str
 
     Returns
     -------
@@ -199,7 +182,7 @@ def answer_exact_match(answer, references):
     return float(normalise_answer(answer) in map(normalise_answer, references))
 
 
-def answer_f1(answer, references):
+def answer_f1(answer, references) -> float:
     """Measure how many words an answer shares with the closest reference; 0.0 to 1.0.
 
     F1 is the harmonic mean of the share of the answer's words that are in the reference and the
@@ -209,10 +192,6 @@ def answer_f1(answer, references):
     ----------
     answer, references
         As in `answer_exact_match`.
-
-    Returns
-    -------
-    f1 : float
 
     Source
     ------

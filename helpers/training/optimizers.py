@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 NAMES = ("adamw", "muon")
 
 
-def optimizers(model, name, rate, weight_decay):
+def optimizers(model, name, rate, weight_decay) -> list[torch.optim.Optimizer]:
     """Divide a model's weights among optimisers.
 
     Only matrices decay. Norms, biases and other vectors keep their size.
@@ -25,10 +25,6 @@ def optimizers(model, name, rate, weight_decay):
     rate : float
         Learning rate; Muon's is scaled so that its updates are as large as AdamW's.
     weight_decay : float
-
-    Returns
-    -------
-    optimizers : list of torch.optim.Optimizer
 
     Raises
     ------

@@ -56,7 +56,7 @@ def _stretch(n, length, largest):
 
 
 @torch.no_grad()
-def accuracy(model, images, labels, batch_size=50):
+def accuracy(model, images, labels, batch_size=50) -> float:
     """Measure the share of pictures that a model classifies correctly.
 
     Parameters
@@ -65,10 +65,6 @@ def accuracy(model, images, labels, batch_size=50):
     images : uint8 Tensor of shape (N, 28, 28)
     labels : integer Tensor of shape (N,)
     batch_size : int, default=50
-
-    Returns
-    -------
-    accuracy : float
     """
     was_training = model.training
     model.eval()

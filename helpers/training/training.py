@@ -90,7 +90,7 @@ class History:
     stopped_early: bool = False
 
 
-def warmup_rate(step, d_model, warmup_steps):
+def warmup_rate(step, d_model, warmup_steps) -> float:
     """Compute the learning rate of the paper: up in a straight line, then down as step^-0.5.
 
     Parameters
@@ -99,10 +99,6 @@ def warmup_rate(step, d_model, warmup_steps):
         Counted from 1.
     d_model : int
     warmup_steps : int
-
-    Returns
-    -------
-    rate : float
 
     Raises
     ------
@@ -154,7 +150,7 @@ def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
 
 
 @torch.no_grad()
-def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
+def evaluate(model, pairs, batch_tokens=4096, pad_id=0) -> float:
     """Measure the mean loss in nats per target token, dropout off, no label smoothing.
 
     Parameters
@@ -164,10 +160,6 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0):
     pairs : list of (list of int, list of int)
     batch_tokens : int, default=4096
     pad_id : int, default=0
-
-    Returns
-    -------
-    loss : float
 
     Raises
     ------
@@ -201,7 +193,7 @@ def train(
     checkpoint=None,
     encode=None,
     progress=True,
-):
+) -> History:
     """Train a model; keep its best weights; survive an interruption.
 
     Stop it with Ctrl-C or the notebook's stop button whenever you like: after the current step,
@@ -229,10 +221,6 @@ def train(
         Makes the epoch's training pairs anew, for instance with other subword cuts.
     progress : bool, default=True
         Whether to show a bar with the loss and the time left.
-
-    Returns
-    -------
-    history : History
 
     Raises
     ------

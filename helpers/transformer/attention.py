@@ -373,17 +373,12 @@ def running(model, forward):
 
 
 @contextmanager
-def heads_off(layer, heads):
+def heads_off(layer: MultiHeadAttention, heads: list[int]):
     """Silence some heads of a layer inside a ``with`` block.
 
     The output of a head reaches the rest of the model only through its own rows of W_O, which are
     columns of ``out_proj.weight`` because nn.Linear stores its matrix transposed. With those at
     zero the head contributes nothing.
-
-    Parameters
-    ----------
-    layer : MultiHeadAttention
-    heads : list of int
 
     Raises
     ------

@@ -92,14 +92,9 @@ class LayerCache:
 
 
 class DecoderCache:
-    """What a decoder has computed so far, per layer.
+    """What a decoder has computed so far, per layer."""
 
-    Parameters
-    ----------
-    n_layers : int
-    """
-
-    def __init__(self, n_layers):
+    def __init__(self, n_layers: int):
         self.length = 0  # positions already computed
         self.layers = [LayerCache() for _ in range(n_layers)]
 

@@ -199,13 +199,8 @@ class DecoderLayer(nn.Module):
 
 
 @contextmanager
-def inference(model):
-    """Turn dropout and gradients off inside a ``with`` block; restore every layer's mode after it.
-
-    Parameters
-    ----------
-    model : nn.Module
-    """
+def inference(model: nn.Module):
+    """Turn dropout and gradients off inside a ``with`` block; restore the layers' modes after it."""
     # Every layer is visited only if the model trains: too slow to repeat at each decoding step.
     training = [m for m in model.modules() if m.training] if model.training else []
     if training:

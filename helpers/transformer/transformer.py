@@ -97,14 +97,9 @@ class AttentionMaps(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """Encode a source sentence, then predict every next token of its target.
+    """Encode a source sentence, then predict every next token of its target."""
 
-    Parameters
-    ----------
-    config : TransformerConfig
-    """
-
-    def __init__(self, config):
+    def __init__(self, config: TransformerConfig):
         super().__init__()
         self.config = c = config
         sizes = (c.d_model, c.n_heads, c.d_ff, c.dropout, c.norm_first, c.activation, c.norm_eps)
@@ -249,17 +244,13 @@ class Transformer(nn.Module):
 
         return step
 
-    def attention_maps(self, src_ids, tgt_ids):
+    def attention_maps(self, src_ids, tgt_ids) -> AttentionMaps:
         """Return the attention weights of every head of every layer, with dropout off.
 
         Parameters
         ----------
         src_ids : integer Tensor of shape (B, S)
         tgt_ids : integer Tensor of shape (B, T)
-
-        Returns
-        -------
-        maps : AttentionMaps
         """
         with inference(self), recorded_weights(self) as maps:
             self(src_ids, tgt_ids)

@@ -10,7 +10,7 @@ import anywidget
 from helpers.widgets import modules
 
 
-def alive_html(widget, still, model=""):
+def alive_html(widget, still, model="") -> str:
     """Put a widget's JavaScript and state beside its still picture.
 
     All that the script needs travels compressed, so no token is ever a part of the page's HTML. The
@@ -25,10 +25,6 @@ def alive_html(widget, still, model=""):
         HTML of the picture.
     model : str, default=""
         What the widget is about, to be found in the page: the site looks for the translator's maps.
-
-    Returns
-    -------
-    html : str
     """
     kinds = [kind for kind in type(widget).__mro__ if issubclass(kind, anywidget.AnyWidget)]
     names = {name for kind in kinds[:-1] for name in kind.class_own_traits(sync=True)}

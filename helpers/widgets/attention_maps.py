@@ -45,7 +45,7 @@ class Map:
         return readable(self.raw_keys)
 
 
-def read_maps(weights, query_tokens=None, key_tokens=None):
+def read_maps(weights, query_tokens=None, key_tokens=None) -> list[Map]:
     """Turn whatever `attention_view` was given into checked maps.
 
     Parameters
@@ -54,10 +54,6 @@ def read_maps(weights, query_tokens=None, key_tokens=None):
         See `attention_view`.
     query_tokens, key_tokens : sequence of str, default=None
         See `attention_view`.
-
-    Returns
-    -------
-    maps : list of Map
 
     Raises
     ------
@@ -182,12 +178,8 @@ def _check_numbers(weights, queries, here):
         )
 
 
-def pack(maps):
+def pack(maps: list[Map]):
     """Write the weights of all maps as small whole numbers, bit behind bit.
-
-    Parameters
-    ----------
-    maps : list of Map
 
     Returns
     -------

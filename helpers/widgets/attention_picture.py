@@ -20,7 +20,7 @@ MOST_TILES = 16  # pixels of one head in the overview
 STEPS = 32  # of the ramp: enough to the eye, and few compress well
 
 
-def picture(one, layer, head, selected=None, side="query"):
+def picture(one, layer, head, selected=None, side="query") -> str:
     """Draw one head's map, and all heads at a glance beside it.
 
     Parameters
@@ -33,10 +33,6 @@ def picture(one, layer, head, selected=None, side="query"):
         A token to frame.
     side : str, default="query"
         Whether that token is a ``"query"`` or a ``"key"``.
-
-    Returns
-    -------
-    svg : str
     """
     weights = one.weights[layer, head]
     queries, keys = [_short(t) for t in one.queries], [_short(t) for t in one.keys]
@@ -61,7 +57,7 @@ def picture(one, layer, head, selected=None, side="query"):
     return head + "".join(parts) + "</svg>"
 
 
-def title(one, layer, head):
+def title(one, layer, head) -> str:
     """Name a head in words, counted from one as people count.
 
     Parameters
@@ -70,10 +66,6 @@ def title(one, layer, head):
         The attention it belongs to.
     layer, head : int
         Counted from 0.
-
-    Returns
-    -------
-    title : str
     """
     n_layers, n_heads = one.weights.shape[:2]
     parts = [one.label]
@@ -82,7 +74,7 @@ def title(one, layer, head):
     return ", ".join(parts)
 
 
-def alt_text(one, layer, head, most=12):
+def alt_text(one, layer, head, most=12) -> str:
     """Say in words what the map shows: where each query attends most.
 
     Parameters
@@ -93,10 +85,6 @@ def alt_text(one, layer, head, most=12):
         Which head, counted from 0.
     most : int, default=12
         How many queries to name.
-
-    Returns
-    -------
-    text : str
     """
     weights = one.weights[layer, head]
     rows = [
@@ -110,7 +98,7 @@ def alt_text(one, layer, head, most=12):
     )
 
 
-def as_html(one, layer, head, selected=None, side="query"):
+def as_html(one, layer, head, selected=None, side="query") -> str:
     """Wrap the picture as an image with alt text, which no front end takes away.
 
     Parameters
@@ -123,10 +111,6 @@ def as_html(one, layer, head, selected=None, side="query"):
         A token to frame.
     side : str, default="query"
         Whether that token is a ``"query"`` or a ``"key"``.
-
-    Returns
-    -------
-    html : str
     """
     svg = picture(one, layer, head, selected, side).encode("utf-8")
     data = base64.b64encode(svg).decode("ascii")

@@ -68,7 +68,7 @@ class Control:
         }
 
 
-def slider_options(trait, step=None, log=False, digits=2):
+def slider_options(trait, step=None, log=False, digits=2) -> dict:
     """Say how a slider for a trait runs: from where to where, and by how much.
 
     Parameters
@@ -81,10 +81,6 @@ def slider_options(trait, step=None, log=False, digits=2):
         Space the numbers by their logarithms.
     digits : int, default=2
         Digits after the point that are shown.
-
-    Returns
-    -------
-    options : dict
     """
     whole = isinstance(trait, traitlets.Int)
     return {

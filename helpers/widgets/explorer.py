@@ -180,7 +180,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
 
     # Controls ---------------------------------------------------------------------------------
 
-    def slider(self, trait, label, step=None, log=False, digits=2):
+    def slider(self, trait, label, step=None, log=False, digits=2) -> Control:
         """Add a slider for a number; its ends are the trait's own limits.
 
         Parameters
@@ -190,15 +190,11 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         label : str
         step, log, digits
             See `slider_options`.
-
-        Returns
-        -------
-        control : Control
         """
         options = slider_options(self.traits()[trait], step, log, digits)
         return self._add("slider", trait, label, **options)
 
-    def play(self, trait, label, interval=900):
+    def play(self, trait, label, interval=900) -> Control:
         """Add a slider for a whole number with a play button that lets time run (`advance`).
 
         Parameters
@@ -208,15 +204,11 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         label : str
         interval : int, default=900
             Milliseconds from one value to the next.
-
-        Returns
-        -------
-        control : Control
         """
         options = slider_options(self.traits()[trait])
         return self._add("slider", trait, label, interval=interval, of=True, **options)
 
-    def choice(self, trait, label, options):
+    def choice(self, trait, label, options) -> Control:
         """Add a list to choose from.
 
         Parameters
@@ -224,26 +216,12 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         trait : str
         label : str
         options : sequence of values, or of (words, value)
-
-        Returns
-        -------
-        control : Control
         """
         pairs = [o if isinstance(o, (tuple, list)) else (str(o), o) for o in options]
         return self._add("choice", trait, label, options=[list(pair) for pair in pairs])
 
-    def switch(self, trait, label):
-        """Add a tick box for a `Bool` trait.
-
-        Parameters
-        ----------
-        trait : str
-        label : str
-
-        Returns
-        -------
-        control : Control
-        """
+    def switch(self, trait: str, label: str) -> Control:
+        """Add a tick box for a `Bool` trait."""
         return self._add("switch", trait, label)
 
     def words(self, trait, label, wide=False, known=None):
@@ -265,7 +243,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         """
         return self._add("words", trait, label, wide=wide, known=known)
 
-    def button(self, label, act, tooltip=None):
+    def button(self, label, act, tooltip=None) -> Control:
         """Add a button.
 
         Parameters
@@ -274,10 +252,6 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         act : function of one argument, the button
         tooltip : str, default=None
             What it does, at greater length.
-
-        Returns
-        -------
-        control : Control
         """
         quiet = act == self.reset  # it's the last thing to press, and looks like it
         return self._add("button", label, label, act, tooltip=tooltip or label, quiet=quiet)

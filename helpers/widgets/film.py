@@ -7,31 +7,18 @@ from helpers.widgets import modules
 FRAME, LAST = '<g visibility="hidden"><animate ', '<g visibility="visible"><animate '
 
 
-def is_film(svg):
-    """Tell whether a picture moves.
-
-    Parameters
-    ----------
-    svg : bytes
-
-    Returns
-    -------
-    moves : bool
-    """
+def is_film(svg: bytes) -> bool:
+    """Tell whether a picture moves."""
     return LAST.encode() in svg
 
 
-def last_frame(svg):
+def last_frame(svg) -> bytes:
     """Cut everything out of a film but its last frame, which is all that print sees of it too.
 
     Parameters
     ----------
     svg : bytes
         As `images.kit.film` writes it.
-
-    Returns
-    -------
-    svg : bytes
     """
     text = svg.decode()
     before, _, _ = text.partition(FRAME)
@@ -39,7 +26,7 @@ def last_frame(svg):
     return f"{before}<g>{frame.partition('/>')[2]}".encode()
 
 
-def film_html(image, svg):
+def film_html(image, svg) -> str:
     """Put a button under a film, and a still picture in its place for who wants no motion.
 
     Parameters
@@ -48,10 +35,6 @@ def film_html(image, svg):
         The film's ``<img>``.
     svg : bytes
         The film.
-
-    Returns
-    -------
-    html : str
     """
     still = base64.b64encode(last_frame(svg)).decode("ascii")
     script = modules.module("film.js")

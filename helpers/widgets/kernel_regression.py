@@ -13,13 +13,8 @@ N_POINTS = 24
 LOW, HIGH = 0.0, 6.0
 
 
-def sample_points(n_points=N_POINTS, seed=0):
+def sample_points(n_points: int = N_POINTS, seed: int = 0):
     """Draw noisy points around a curve: 0.6 x + sin 2x.
-
-    Parameters
-    ----------
-    n_points : int
-    seed : int
 
     Returns
     -------

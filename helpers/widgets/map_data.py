@@ -38,16 +38,12 @@ class Packer:
         return numpy.stack(parts, axis=1).tobytes()
 
 
-def problem_with(trace):
+def problem_with(trace) -> str:
     """Say in a sentence why a trace cannot be drawn; nothing if it can.
 
     Parameters
     ----------
     trace : Trace or RecurrentTrace
-
-    Returns
-    -------
-    problem : str
     """
     if isinstance(trace, RecurrentTrace):
         lengths = [len(trace.source), len(trace.tokens)]
@@ -131,12 +127,8 @@ def pack_trace(trace):
     return described, packer.bytes()
 
 
-def pack_recurrent(trace):
+def pack_recurrent(trace: RecurrentTrace):
     """Turn a recurrent trace into what the browser gets; see `pack_trace`.
-
-    Parameters
-    ----------
-    trace : RecurrentTrace
 
     Returns
     -------
@@ -166,7 +158,7 @@ def _is_sum(stack):
     return bool(((stack.embeddings + stack.positions - stack.entered).abs() < 1e-3).all())
 
 
-def entries(width, most):
+def entries(width, most) -> list[int]:
     """Choose which entries of a vector its strip shows: pairs, closer together at the start.
 
     A pair is a sine and a cosine of a position. They turn fast at a vector's start and hardly at
@@ -178,10 +170,6 @@ def entries(width, most):
         How many entries the vector has.
     most : int
         How many the strip shows at most; even.
-
-    Returns
-    -------
-    chosen : list of int
     """
     if width <= most:
         return list(range(width))

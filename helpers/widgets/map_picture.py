@@ -20,7 +20,7 @@ TITLES = {"GPT": "a GPT, a decoder without an encoder,", "ViT": "a Vision Transf
 STEPS = 32  # colours of a palette: enough to the eye, and every picture carries its own
 
 
-def as_html(trace, written=0):
+def as_html(trace, written=0) -> str:
     """Draw the whole model as an image with alt text, which no front end takes away.
 
     Parameters
@@ -28,27 +28,19 @@ def as_html(trace, written=0):
     trace : Trace
     written : int, default=0
         The target position whose next token is shown.
-
-    Returns
-    -------
-    html : str
     """
     data = base64.b64encode(picture(trace, written).encode("utf-8")).decode("ascii")
     alt = html.escape(alt_text(trace, written))
     return f'<img alt="{alt}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
 
 
-def alt_text(trace, written=0):
+def alt_text(trace, written=0) -> str:
     """Say in words what the picture shows.
 
     Parameters
     ----------
     trace : Trace
     written : int, default=0
-
-    Returns
-    -------
-    text : str
     """
     first = trace.stacks[0]
     layers, heads = len(first.layers), len(first.layers[0][0].heads.query)
@@ -82,17 +74,13 @@ def alt_text(trace, written=0):
     )
 
 
-def picture(trace, written=0):
+def picture(trace, written=0) -> str:
     """Draw the whole model as SVG.
 
     Parameters
     ----------
     trace : Trace
     written : int, default=0
-
-    Returns
-    -------
-    svg : str
     """
     pitch = max(8, min(18, 230 // max(len(stack.tokens) for stack in trace.stacks)))
     right = 170 if trace.candidates else STRIP_WIDTH + 30

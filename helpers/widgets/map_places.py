@@ -16,16 +16,12 @@ WITHOUT = {  # what a model with a single stack doesn't have
 RECURRENT = ("encoder", "cross-attention", "decoder", "output")
 
 
-def parts_of(trace):
+def parts_of(trace) -> tuple[str, ...]:
     """List what `here` can be for a trace.
 
     Parameters
     ----------
     trace : Trace or RecurrentTrace
-
-    Returns
-    -------
-    parts : tuple of str
     """
     if isinstance(trace, RecurrentTrace):
         return RECURRENT
@@ -34,7 +30,7 @@ def parts_of(trace):
     return tuple(part for part in HERE if part not in WITHOUT[trace.kind])
 
 
-def is_place(trace, place):
+def is_place(trace, place) -> bool:
     """Tell whether there is such a place.
 
     Parameters
@@ -44,10 +40,6 @@ def is_place(trace, place):
         "" for the whole model, "encoder/0" for a layer, "encoder/0/self-attention/2" for a head,
         "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output"; in
         a recurrent pair "energy/3,1".
-
-    Returns
-    -------
-    there : bool
     """
     if not place:
         return True
@@ -65,17 +57,13 @@ def is_place(trace, place):
     return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
 
 
-def is_token(trace, follow):
+def is_token(trace, follow) -> bool:
     """Tell whether there is such a token to follow: "encoder:3", "decoder:0", or "" for none.
 
     Parameters
     ----------
     trace : Trace or RecurrentTrace
     follow : str
-
-    Returns
-    -------
-    there : bool
     """
     name, _, row = follow.partition(":")
     stack = None if isinstance(trace, RecurrentTrace) else _stack(trace, name)

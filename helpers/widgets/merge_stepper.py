@@ -15,17 +15,8 @@ MOST_WORDS, LONGEST_WORD, MOST_MERGES, MOST_PAIRS = 7, 10, 20, 8
 PITCH = 36  # pixels from row to row
 
 
-def shown(piece):
-    """Write a piece of bytes as text; half a character as its bytes in hexadecimal.
-
-    Parameters
-    ----------
-    piece : bytes
-
-    Returns
-    -------
-    label : str
-    """
+def shown(piece: bytes) -> str:
+    """Write a piece of bytes as text; half a character as its bytes in hexadecimal."""
     try:
         return piece.decode("utf-8").replace(" ", "▁")
     except UnicodeDecodeError:

@@ -51,31 +51,18 @@ def module(name):
     return "\n".join(_bare(each, sources[each], keep_default=each == name) for each in names)
 
 
-def styles(*names):
+def styles(*names) -> str:
     """Join style sheets of `static`, after what a page needs as soon as a widget of ours is in it.
 
     Parameters
     ----------
     *names : str
-
-    Returns
-    -------
-    source : str
     """
     return coloured("\n".join(_read(name) for name in ("page.css", *names)))
 
 
-def top_level_names(name):
-    """List what a module declares at its top.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    names : list of str
-    """
+def top_level_names(name: str) -> list[str]:
+    """List what a module declares at its top."""
     return [a or b for a, b in DECLARED.findall(_read(name))]
 
 

@@ -5,7 +5,7 @@ import io
 from PIL import Image
 
 
-def png(pixels, palette=None):
+def png(pixels, palette=None) -> bytes:
     """Encode pixels as a PNG file.
 
     Parameters
@@ -13,10 +13,6 @@ def png(pixels, palette=None):
     pixels : uint8 array of shape (rows, columns, 3), or (rows, columns) with a palette
     palette : bytes, default=None
         Red, green and blue of each colour that the pixels count.
-
-    Returns
-    -------
-    content : bytes
     """
     image = Image.fromarray(pixels)
     if palette is not None:

@@ -16,31 +16,13 @@ JOINERS = "\u200c\u200d"  # inside Persian words and emoji they are part of the 
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def xml_text(text):
-    """Escape text for SVG and HTML: never markup, never what XML cannot hold.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    escaped : str
-    """
+def xml_text(text: str) -> str:
+    """Escape text for SVG and HTML: never markup, never what XML cannot hold."""
     return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
-def width_of(text):
-    """Guess how wide a label is at 16 pixels: the font is not known here.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    pixels : int
-    """
+def width_of(text: str) -> int:
+    """Guess how wide a label is at 16 pixels: the font is not known here."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return int(9.2 * len(text) + 7 * wide) + 4
 

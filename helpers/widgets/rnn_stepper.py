@@ -89,14 +89,8 @@ def draw_state(sheet, x, y, values, frame=None, cell=CELL):
     sheet.rect(x, y, cell * len(values), 20, "none", frame or GREY, 3 if frame else 1)
 
 
-def draw_scale(sheet, x, y):
-    """Draw what the colours of `draw_state` mean, at (x, y); 190 pixels wide.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y : float
-    """
+def draw_scale(sheet: Sheet, x: float, y: float):
+    """Draw what the colours of `draw_state` mean, at (x, y); 190 pixels wide."""
     sheet.text(x + 22, y + 13, "−1", GREY, anchor="end")
     for i in range(13):
         sheet.rect(x + 28 + 10 * i, y, 10.5, 16, to_hex(SIGNED(i / 12)))
@@ -137,17 +131,8 @@ class SentenceStepper(SentenceExplorer):
         special = self._source.ids["<unk>"]
         return sorted(word for word, i in self._source.ids.items() if i > special)
 
-    def problem(self, sentence):
-        """Say why a sentence cannot be used; an empty str if it can.
-
-        Parameters
-        ----------
-        sentence : str
-
-        Returns
-        -------
-        words : str
-        """
+    def problem(self, sentence: str) -> str:
+        """Say why a sentence cannot be used; an empty str if it can."""
         words = sentence.split()
         if not words:
             return "Type a sentence: words with spaces between them."
@@ -161,13 +146,8 @@ class SentenceStepper(SentenceExplorer):
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
 
-    def trace(self):
-        """Return the `greedy_trace` of the sentence, with `source` and `target` tokens.
-
-        Returns
-        -------
-        trace : dict
-        """
+    def trace(self) -> dict:
+        """Return the `greedy_trace` of the sentence, with `source` and `target` tokens."""
         sentence, found = self._known
         if sentence != self.sentence:
             ids = self._source.encode(self.sentence, eos=True)
@@ -179,13 +159,8 @@ class SentenceStepper(SentenceExplorer):
             self._known = self.sentence, found
         return found
 
-    def cut(self):
-        """Say that the translation is longer than what is shown; an empty str if it is not.
-
-        Returns
-        -------
-        words : str
-        """
+    def cut(self) -> str:
+        """Say that the translation is longer than what is shown; an empty str if it is not."""
         whole = self.numbers["target"][-1] == "<eos>"
         return "" if whole else f" Only the first {MOST} tokens of the translation fit."
 

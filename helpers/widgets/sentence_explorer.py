@@ -40,17 +40,8 @@ class SentenceExplorer(Explorer):
         super().__init__(sentence=sentence, **state)
         self.observe(self._tell_field, names="message")
 
-    def problem(self, sentence):
-        """Say why a sentence cannot be used; an empty str if it can.
-
-        Parameters
-        ----------
-        sentence : str
-
-        Returns
-        -------
-        words : str
-        """
+    def problem(self, sentence: str) -> str:
+        """Say why a sentence cannot be used; an empty str if it can."""
         raise NotImplementedError
 
     def _tell_field(self, change):
@@ -72,14 +63,8 @@ class SentenceExplorer(Explorer):
             for name, trait in self.traits(state=True).items():
                 setattr(self, name, first.get(name, trait.default(self)))
 
-    def limit(self, trait, most):
-        """Let a slider end where the sentence does.
-
-        Parameters
-        ----------
-        trait : str
-        most : int
-        """
+    def limit(self, trait: str, most: int):
+        """Let a slider end where the sentence does."""
         if getattr(self, trait) > most:
             with self.together():
                 setattr(self, trait, most)
@@ -106,17 +91,8 @@ class TranslatedSentence(SentenceExplorer):
         self._translator = translator
         super().__init__(sentence, **state)
 
-    def problem(self, sentence):
-        """Say why a sentence cannot be used; an empty str if it can.
-
-        Parameters
-        ----------
-        sentence : str
-
-        Returns
-        -------
-        words : str
-        """
+    def problem(self, sentence: str) -> str:
+        """Say why a sentence cannot be used; an empty str if it can."""
         try:
             n = self._translator.encode([sentence]).shape[1]
         except ValueError as error:

@@ -208,7 +208,7 @@ def _run(line, names):
 
 
 @torch.no_grad()
-def try_line(line, names, wanted):
+def try_line(line, names, wanted) -> Trial:
     """Run a changed line, and if it fails, find the operation that failed.
 
     Parameters
@@ -219,10 +219,6 @@ def try_line(line, names, wanted):
         What the line can use.
     wanted : tuple of int
         The shape that the next steps need.
-
-    Returns
-    -------
-    trial : Trial
     """
     try:
         (statement,) = ast.parse(line.strip()).body

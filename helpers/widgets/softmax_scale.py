@@ -84,13 +84,8 @@ class SoftmaxTemperature(Explorer):
         return sheet
 
 
-def random_vectors(n_draws=N_DRAWS, seed=0):
+def random_vectors(n_draws: int = N_DRAWS, seed: int = 0):
     """Draw queries and keys whose entries are independent, with mean 0 and variance 1.
-
-    Parameters
-    ----------
-    n_draws : int, default=200
-    seed : int, default=0
 
     Returns
     -------

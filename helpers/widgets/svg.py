@@ -24,7 +24,7 @@ PALE = LIGHT["soft"]  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 
 
-def number(value, digits=2):
+def number(value, digits=2) -> str:
     """Write a number for people: a real minus sign, and never minus zero.
 
     Parameters
@@ -32,10 +32,6 @@ def number(value, digits=2):
     value : float
     digits : int, default=2
         After the point.
-
-    Returns
-    -------
-    words : str
     """
     written = f"{float(value):.{digits}f}"
     if not written.strip("-0."):
@@ -61,7 +57,7 @@ class Sheet:
         self.shapes = []
         self._targets = 0
 
-    def to_svg(self, alt=None, x=0, y=0):
+    def to_svg(self, alt=None, x=0, y=0) -> str:
         """Return the drawing.
 
         Parameters
@@ -70,10 +66,6 @@ class Sheet:
             What it shows, if it stands alone.
         x, y : float
             Where it stands in another drawing.
-
-        Returns
-        -------
-        svg : str
         """
         named = f' role="img" aria-label="{xml_text(alt)}"' if alt else ""
         place = f' x="{x:g}" y="{y:g}"' if x or y else ""
@@ -283,7 +275,7 @@ class Sheet:
         )
 
 
-def track(axis, trait, ends, limits, now, step=None, log=False):
+def track(axis, trait, ends, limits, now, step=None, log=False) -> dict:
     """Say along which line a trait follows the hand; see `Sheet.handle`.
 
     Parameters
@@ -299,10 +291,6 @@ def track(axis, trait, ends, limits, now, step=None, log=False):
     step : float, default=None
     log : bool, default=False
         Space the values by their logarithms.
-
-    Returns
-    -------
-    track : dict
     """
     return {"axis": axis, "trait": trait, "from": ends[0], "to": ends[1], "low": limits[0],
             "high": limits[1], "now": now, "step": step, "log": log}  # fmt: skip
@@ -332,7 +320,7 @@ def lines_of_text(lines, width=820, letters=86):
     return [sheet]
 
 
-def side_by_side(sheets, alt, gap=16, widest=LAPTOP + 8):
+def side_by_side(sheets, alt, gap=16, widest=LAPTOP + 8) -> str:
     """Put drawings into one, on white paper: the still picture of an explorer.
 
     Parameters
@@ -344,10 +332,6 @@ def side_by_side(sheets, alt, gap=16, widest=LAPTOP + 8):
         Pixels between them and around them.
     widest : float, default=826
         Where a new row begins: where it does on a laptop too.
-
-    Returns
-    -------
-    svg : str
     """
     parts, x, y, low, right = [], gap / 2, gap / 2, 0, 0
     for sheet in sheets:

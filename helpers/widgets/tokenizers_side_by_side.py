@@ -79,17 +79,8 @@ class TokenizersSideBySide(Explorer):
         return sheet
 
 
-def visible(piece):
-    """Write a piece so that its spaces can be seen.
-
-    Parameters
-    ----------
-    piece : str
-
-    Returns
-    -------
-    label : str
-    """
+def visible(piece: str) -> str:
+    """Write a piece so that its spaces can be seen."""
     return "".join(VISIBLE.get(character, character) for character in piece) or VISIBLE[""]
 
 

@@ -15,7 +15,7 @@ from notebooks.build import address, is_published, lessons, name_of
 BRANCH = "learners"  # the branch with the learner's copies
 
 
-def link(hub, repository, lesson, branch=BRANCH):
+def link(hub, repository, lesson, branch=BRANCH) -> str:
     """Make the link that opens a lesson.
 
     Parameters
@@ -27,23 +27,14 @@ def link(hub, repository, lesson, branch=BRANCH):
     lesson : str
         The notebook's name without its ending.
     branch : str, default="learners"
-
-    Returns
-    -------
-    link : str
     """
     folder = repository.rstrip("/").rpartition("/")[2].removesuffix(".git")
     query = {"repo": repository, "branch": branch, "urlpath": f"lab/tree/{folder}/{lesson}.ipynb"}
     return f"{hub.rstrip('/')}/hub/user-redirect/git-pull?{urlencode(query)}"
 
 
-def main(arguments=None):
-    """Read the command line and print.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-    """
+def main(arguments: list[str] | None = None):
+    """Read the command line and print."""
     parser = argparse.ArgumentParser(prog="python -m teaching.hub.link", description=__doc__)
     parser.add_argument("hub", help="the hub's address")
     parser.add_argument("lesson", help="its number, for instance 04")

@@ -56,7 +56,7 @@ class Progress(HubAuthenticated, votes.Progress):
             self.take(name)
 
 
-def make_app(prefix, teachers=()):
+def make_app(prefix, teachers=()) -> tornado.web.Application:
     """Make the service's web application.
 
     Parameters
@@ -64,10 +64,6 @@ def make_app(prefix, teachers=()):
     prefix : str
         Where the hub has put it.
     teachers : iterable of str, default=()
-
-    Returns
-    -------
-    app : tornado.web.Application
     """
     source = view.Pasted()
     app = view.make_app(source, prefix, Page, Data)

@@ -170,15 +170,9 @@ class Machine:
 
 
 class Learner:
-    """Somebody with a browser, as far as a hub can tell.
+    """Somebody with a browser, as far as a hub can tell."""
 
-    Parameters
-    ----------
-    machine : Machine
-    name : str
-    """
-
-    def __init__(self, machine, name):
+    def __init__(self, machine: Machine, name: str):
         self.machine, self.name = machine, name
         self.web = requests.Session()
         self.kernel, self.socket = None, None
@@ -381,7 +375,7 @@ def seen(teacher, **query):
     return answer.json()
 
 
-def trial(machine, n_learners, say):
+def trial(machine, n_learners, say) -> dict[str, str]:
     """Play the class.
 
     Parameters
@@ -389,10 +383,6 @@ def trial(machine, n_learners, say):
     machine : Machine
     n_learners : int
     say : function (str)
-
-    Returns
-    -------
-    figures : dict of str to str
     """
     figures = {}
     lesson = learners_copy(assemble(source_of(LESSON)))
@@ -562,13 +552,8 @@ def costs(machine, when):
     }
 
 
-def main(arguments=None):
-    """Run the trial and print its table.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-    """
+def main(arguments: list[str] | None = None):
+    """Run the trial and print its table."""
     parser = argparse.ArgumentParser(prog="make class-test", description=__doc__)
     parser.add_argument("--learners", type=int, default=4)
     parser.add_argument("--proxy", default="configurable-http-proxy")
