@@ -200,7 +200,7 @@ class DecoderLayer(nn.Module):
 
 @contextmanager
 def inference(model: nn.Module):
-    """Turn dropout and gradients off inside a ``with`` block; restore the layers' modes after it."""
+    """Turn dropout and gradients off inside a ``with`` block, then restore each layer's mode."""
     # Every layer is visited only if the model trains: too slow to repeat at each decoding step.
     training = [m for m in model.modules() if m.training] if model.training else []
     if training:
