@@ -35,13 +35,6 @@ def attended():
     return load_translator().attend("Un chien court dans la neige.")
 
 
-def unpacked(data, bits, count):
-    """Read the packed numbers back, bit by bit."""
-    every = numpy.unpackbits(numpy.frombuffer(data, numpy.uint8), bitorder="little")
-    every = every[: count * bits].reshape(count, bits).astype(int)
-    return every @ (1 << numpy.arange(bits))
-
-
 # ---- three ways in ---------------------------------------------------------------------------
 
 
@@ -185,25 +178,29 @@ def test_tokens_beside_an_attention_record_are_refused(attended):
 # ---- how weights travel ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "bits", "worst"), [(7, 10, 0.0005), (80, 12, 0.000125)])
-def test_packed_weights_come_back_within_half_a_step(n, bits, worst):
+@pytest.mark.parametrize(("n", "worst"), [(7, 0.0005), (80, 0.000125)])
+def test_packed_weights_come_back_within_half_a_step(n, worst):
     maps = read_maps(
-        {"a": (some_weights(2, 3, n, n), None, None), "b": (some_weights(n, 3), None, None)}
+        {"a": (some_weights(2, 3, n, n), None, None), "b": (some_weights(3, n), None, None)}
     )
-    data, width, scales = pack(maps)
-    assert width == bits
-    every = unpacked(data, bits, sum(one.weights.size for one in maps))
+    data, scales = pack(maps)
+    every = numpy.frombuffer(data, "<u2")
     for one, scale in zip(maps, scales, strict=True):
         mine, every = every[: one.weights.size], every[one.weights.size :]
         back = mine.reshape(one.weights.shape) / scale
         assert numpy.abs(back - one.weights).max() <= worst + 1e-6
+    assert not every.size
 
 
-def test_weights_above_one_are_scaled_not_cut():
-    (one,) = read_maps([[0.0, 2.5], [1.25, 0.0]])
-    data, bits, (scale,) = pack([one])
-    back = unpacked(data, bits, 4) / scale
-    assert numpy.allclose(back, [0, 2.5, 1.25, 0], atol=0.002)
+def test_weights_above_one_are_kept():
+    (one,) = read_maps([[0.0, 2.5], [90.0, 0.0]])
+    data, (scale,) = pack([one])
+    assert numpy.allclose(numpy.frombuffer(data, "<u2") / scale, [0, 2.5, 90, 0], atol=0.002)
+
+
+def test_what_is_on_show_is_saved_as_a_drawing(tmp_path):
+    attention_view(some_weights(4, 4), WORDS[:4]).save(tmp_path / "map.svg")
+    assert ElementTree.parse(tmp_path / "map.svg").getroot().tag.endswith("svg")
 
 
 def saved_size(view):
@@ -212,10 +209,10 @@ def saved_size(view):
     return len(json.dumps(state)) + len(json.dumps(view._repr_mimebundle_()))
 
 
-def test_six_layers_of_twelve_heads_at_forty_tokens_stay_under_300_kb():
+def test_six_layers_of_twelve_heads_at_forty_tokens_stay_under_400_kb():
     view = attention_view(some_weights(6, 12, 40, 40), [f"token{i}" for i in range(40)])
     size = saved_size(view)
-    assert 6 * 12 * 40 * 40 < size <= 300_000  # more than a byte a weight: they are in it
+    assert 6 * 12 * 40 * 40 < size <= 400_000  # more than a byte a weight: they are in it
 
 
 # ---- tokens ----------------------------------------------------------------------------------

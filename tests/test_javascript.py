@@ -108,7 +108,7 @@ def test_an_import_in_another_form_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_module_leaves_out_what_it_imports_nothing_of():
-    assert "pngOf" in modules.top_level_names("page.js")
-    assert "function pngOf" in modules.module("attention_view.js")  # it saves pictures
-    assert "pngOf" not in modules.module("map_view.js")
+    assert "sliderOf" in modules.top_level_names("page.js")
+    assert "function sliderOf" in modules.module("attention_view.js")
+    assert "sliderOf" not in modules.module("map_view.js")
     assert "comeAlive" in modules.module("stand_in.js")  # the root's own exports stay

@@ -6,7 +6,7 @@ import numpy
 
 from helpers.widgets.readable import readable
 
-MOST_WEIGHTS = 16_000_000  # some 20 MB to the browser
+MOST_WEIGHTS = 16_000_000  # 32 MB to the browser
 LONG = 64  # keys; in longer rows weights are smaller and get finer steps
 NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
 
@@ -179,25 +179,20 @@ def _check_numbers(weights, queries, here):
 
 
 def pack(maps: list[Map]):
-    """Write the weights of all maps as small whole numbers, bit behind bit.
+    """Write the weights of all maps as whole numbers of 16 bits.
 
     Returns
     -------
     data : bytes
-    bits : int
-        The width of a number: 10, which is exact to three decimals, or 12 for long texts.
     scales : list of float
-        For each map, what a weight of 1 became.
+        For each map, what a weight of 1 became: few steps, because few compress well.
     """
-    bits = 12 if max(m.weights.shape[3] for m in maps) > LONG else 10
-    scales = [_scale(m.weights, bits) for m in maps]
+    scales = [_scale(m.weights) for m in maps]
     codes = [numpy.rint(m.weights.ravel() * s) for m, s in zip(maps, scales, strict=True)]
-    codes = numpy.concatenate(codes).astype("<u2")
-    each = numpy.unpackbits(codes.view(numpy.uint8).reshape(-1, 2), axis=1, bitorder="little")
-    return numpy.packbits(each[:, :bits], bitorder="little").tobytes(), bits, scales
+    return numpy.concatenate(codes).astype("<u2").tobytes(), scales
 
 
-def _scale(weights, bits):
+def _scale(weights):
     # Weights above 1 are no fractions, but some models rescale theirs (dropout in training).
-    fine = 1000 if bits == 10 else 4000
-    return min(fine, (2**bits - 1) / max(float(weights.max()), 1e-9))
+    fine = 4000 if weights.shape[3] > LONG else 1000
+    return min(fine, 65_535 / max(float(weights.max()), 1e-9))

@@ -4,16 +4,18 @@ The drawing is done in the browser (`static/attention_*.js`); Python holds the w
 state. Nothing is fetched from anywhere.
 """
 
+from pathlib import Path
+
 import anywidget
 import traitlets
 
 from helpers.widgets import modules
 from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import pack, read_maps
-from helpers.widgets.attention_picture import as_html
+from helpers.widgets.attention_picture import as_html, picture
 from helpers.widgets.fallback import StaticFallback
 
-MOST_ALIVE = 60_000  # bytes of weights; a larger view would make the notebook too large
+MOST_ALIVE = 96_000  # bytes of weights; a larger view would make the notebook too large
 
 
 class AttentionView(StaticFallback, anywidget.AnyWidget):
@@ -48,7 +50,6 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
     side = traitlets.Enum(("query", "key"), "query").tag(sync=True)
     _maps = traitlets.List().tag(sync=True)
     _data = traitlets.Bytes().tag(sync=True)
-    _bits = traitlets.Int(10).tag(sync=True)
 
     def __init__(self, maps, **state):
         unknown = sorted(set(state) - set(self.trait_names()))
@@ -58,10 +59,10 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
                 f"view, selected, side."
             )
         self.maps = {one.name: one for one in maps}
-        data, bits, scales = pack(maps)
+        data, scales = pack(maps)
         described = [_described(one, scale) for one, scale in zip(maps, scales, strict=True)]
         tab = state.pop("tab", None) or maps[0].name
-        super().__init__(_maps=described, _data=data, _bits=bits, tab=tab, **state)
+        super().__init__(_maps=described, _data=data, tab=tab, **state)
 
     @property
     def map(self):
@@ -77,6 +78,17 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         """Return the view for a page without a kernel: alive where scripts run, else a picture."""
         still = as_html(self.map, self.layer, self.head, self.selected, self.side)
         return alive_html(self, still) if len(self._data) <= MOST_ALIVE else still
+
+    def save(self, path):
+        """Write what is on show as a drawing, for a report or a slide.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file whose name ends in .svg.
+        """
+        drawing = picture(self.map, self.layer, self.head, self.selected, self.side)
+        Path(path).write_text(drawing, encoding="utf-8")
 
     @traitlets.validate("tab")
     def _valid_tab(self, proposal):

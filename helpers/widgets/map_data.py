@@ -1,4 +1,4 @@
-"""How a trace travels to the browser: twelve bits a number, and only what the map draws."""
+"""How a trace travels to the browser: whole numbers of 16 bits, and only what the map draws."""
 
 import numpy
 import torch
@@ -9,11 +9,11 @@ from helpers.widgets.readable import readable
 
 WIDE_STRIP = 64  # the same inside a feed-forward network
 MOST_TOKENS = 64
-STEPS = 2047  # of a number, either side of zero
+STEPS = 2047  # of a number, either side of zero: few enough to compress well
 
 
 class Packer:
-    """Gather arrays as whole numbers of twelve bits, one behind the other."""
+    """Gather arrays as whole numbers, one behind the other."""
 
     def __init__(self):
         self.codes, self.length = [], 0
@@ -23,19 +23,14 @@ class Packer:
         values = tensor.detach().float().cpu().numpy()
         # Rounded before it is used, or the browser would multiply by another number.
         scale = float(f"{float(numpy.abs(values).max()) / STEPS or 1.0:.6g}")
-        self.codes.append(numpy.rint(values.ravel() / scale).astype(numpy.int16) + STEPS)
+        self.codes.append(numpy.rint(values.ravel() / scale).astype("<i2"))
         place = {"at": self.length, "shape": list(values.shape), "scale": scale}
         self.length += values.size
         return place
 
     def bytes(self):
-        """Write two numbers into three bytes, lowest bits first."""
-        codes = numpy.concatenate(self.codes).astype(numpy.uint32)
-        if len(codes) % 2:
-            codes = numpy.append(codes, numpy.uint32(0))
-        both = codes[::2] | codes[1::2] << 12
-        parts = [(both >> shift & 0xFF).astype(numpy.uint8) for shift in (0, 8, 16)]
-        return numpy.stack(parts, axis=1).tobytes()
+        """Return all of them, lowest byte first."""
+        return numpy.concatenate(self.codes).tobytes()
 
 
 def problem_with(trace) -> str:

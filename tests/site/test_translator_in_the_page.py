@@ -14,7 +14,6 @@ import torch
 
 from helpers.pretrained.translator import TRANSLATOR, load_translator
 from helpers.text.tokenization import BOS
-from helpers.widgets.map_data import STEPS as HALF
 from helpers.widgets.map_data import pack_trace, problem_with
 from helpers.widgets.map_tours import STEPS, TOURS, tour_of
 
@@ -76,10 +75,8 @@ def test_ids_translation_and_logits_are_those_of_pytorch(sentence, translator, a
 
 
 def unpacked(data):
-    """Read numbers of twelve bits, as the map does."""
-    first, second, third = numpy.frombuffer(data, numpy.uint8).astype(int).reshape(-1, 3).T
-    both = first | second << 8 | third << 16
-    return numpy.stack([both & 4095, both >> 12], axis=1).ravel() - HALF
+    """Read whole numbers, as the map does."""
+    return numpy.frombuffer(data, "<i2").astype(int)
 
 
 def arrays(described):

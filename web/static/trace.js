@@ -8,25 +8,18 @@ const MOST_TOKENS = 64;
 const STEPS = 2047; // of a number, either side of zero
 const CANDIDATES = 10;
 
-// Arrays as whole numbers of twelve bits, one behind the other.
+// Arrays as whole numbers of 16 bits, one behind the other.
 class Packer {
   codes = [];
   add(values, shape) {
     const most = values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
     const scale = Number((most / STEPS || 1).toPrecision(6));
     const place = { at: this.codes.length, shape, scale };
-    for (const value of values) this.codes.push(Math.round(value / scale) + STEPS);
+    for (const value of values) this.codes.push(Math.round(value / scale));
     return place;
   }
   bytes() {
-    const { codes } = this;
-    if (codes.length % 2) codes.push(0);
-    const bytes = new Uint8Array((codes.length / 2) * 3);
-    for (let i = 0, at = 0; i < codes.length; i += 2) {
-      const both = codes[i] | (codes[i + 1] << 12);
-      for (const shift of [0, 8, 16]) bytes[at++] = (both >> shift) & 255;
-    }
-    return bytes;
+    return new Uint8Array(Int16Array.from(this.codes).buffer);
   }
 }
 

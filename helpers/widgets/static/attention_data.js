@@ -1,29 +1,12 @@
 // The attention view's numbers: what came from Python, and how it is read. No page needed.
 
+import { wholeNumbers } from "./numbers.js";
 import { digits } from "./text.js";
-
-// Weights travel as whole numbers of ten bits (exact to three decimals; twelve for long texts).
-export function unpackWeights(view, count, bits) {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  const codes = new Uint16Array(count);
-  const mask = (1 << bits) - 1;
-  for (let i = 0, at = 0, held = 0, word = 0; i < count; i++) {
-    while (held < bits) {
-      word |= bytes[at++] << held;
-      held += 8;
-    }
-    codes[i] = word & mask;
-    word >>>= bits;
-    held -= bits;
-  }
-  return codes;
-}
 
 export function readMaps(model) {
   const maps = model.get("_maps");
   const size = (map) => map.layers * map.heads * map.queries.length * map.keys.length;
-  const total = maps.reduce((sum, map) => sum + size(map), 0);
-  const codes = unpackWeights(model.get("_data"), total, model.get("_bits"));
+  const codes = wholeNumbers(model.get("_data"), Uint16Array);
   let start = 0;
   return maps.map((map) => {
     const own = codes.subarray(start, start + size(map));

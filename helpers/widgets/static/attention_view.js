@@ -6,9 +6,8 @@ import { onKey } from "./attention_keys.js";
 import { paintHeatmap, paintLines } from "./attention_paint.js";
 import { highlight } from "./attention_readout.js";
 import { buildHeatmap, buildLines } from "./attention_stage.js";
-import { svgPicture } from "./attention_svg.js";
 import { THEMES, rgb } from "./colour.js";
-import { download, eachFrame, innerWidth, isDark, make, note, onTheme, onWidth, pngOf, shieldKeys, sliderOf, switchOf } from "./page.js";
+import { eachFrame, innerWidth, isDark, make, onTheme, onWidth, shieldKeys, sliderOf, switchOf } from "./page.js";
 import { clamp, digits } from "./text.js";
 import { setRoving, tokenOf } from "./tokens.js";
 
@@ -93,9 +92,6 @@ class AttentionView {
   buildFrame() {
     this.tabs = switchOf("Which attention", "tab", this.maps.map((map) => [map.name, map.label]));
     this.views = switchOf("How to show it", "view", [["heatmap", "Heatmap"], ["lines", "Lines"]]);
-    const plain = (words, title) => make("button", { type: "button", class: "av-plain", title }, words);
-    this.copy = plain("Copy picture", "Copy what you see as a picture, or save it as a file where the browser keeps its clipboard closed");
-    this.save = plain("Save SVG", "Save what you see as a drawing that stays sharp at any size");
     this.layerSlider = sliderOf("Layer", (layer) => this.set({ layer }));
     this.headSlider = sliderOf("Head", (head) => this.set({ head }));
     this.sliders = make("div", { class: "av-sliders" }, this.layerSlider.row, this.headSlider.row);
@@ -103,7 +99,7 @@ class AttentionView {
     this.tip = make("div", { class: "av-tip", "aria-hidden": "true" });
     this.heads = make("div", { class: "av-heads" });
     this.readout = make("div", { class: "av-readout" });
-    this.panel = make("div", { class: "av-panel" }, this.heads, this.readout, make("div", { class: "av-pictures" }, this.copy, this.save));
+    this.panel = make("div", { class: "av-panel" }, this.heads, this.readout);
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     const tabs = this.maps.length > 1 ? this.tabs : null;
     const bar = make("div", { class: "av-bar" }, tabs, this.views);
@@ -121,8 +117,6 @@ class AttentionView {
     root.addEventListener("pointerleave", () => this.setHover(null));
     root.addEventListener("focusin", (event) => this.onFocus(event.target));
     root.addEventListener("focusout", () => this.onFocus(null));
-    this.copy.addEventListener("click", () => this.copyPicture());
-    this.save.addEventListener("click", () => this.saveSvg());
     const ends = [onWidth(root, () => this.draw()), onTheme(this.schedule), shieldKeys(root)];
     this.end = () => {
       this.model.off(TRAITS, this.schedule);
@@ -259,34 +253,6 @@ class AttentionView {
     else if (view) this.set({ view: view.dataset.view });
     else if (head) this.choose(Number(head.dataset.layer), Number(head.dataset.head));
     else if (token) this.pin(token.side, token.index);
-  }
-
-  // ---- pictures ----------------------------------------------------------------------------
-
-  picture() {
-    return svgPicture(this.head, this.theme, this.view, this.pinned, this.title, this.geometry);
-  }
-
-  async copyPicture() {
-    const picture = pngOf(this.picture());
-    try {
-      await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
-      this.tell(this.copy, "Copied");
-    } catch {
-      download(this.root, await picture, `attention, ${this.title}.png`);
-      this.tell(this.copy, "Saved as PNG");
-    }
-  }
-
-  saveSvg() {
-    const drawing = new Blob([this.picture().text], { type: "image/svg+xml" });
-    download(this.root, drawing, `attention, ${this.title}.svg`);
-    this.tell(this.save, "Saved");
-  }
-
-  tell(button, text) {
-    note(button, text);
-    this.live.textContent = text;
   }
 }
 

@@ -1,20 +1,7 @@
 // The map, what came from Python: numbers, places in the model, and attention worked out again.
 
+import { wholeNumbers } from "./numbers.js";
 import { isSpecial, isWord } from "./text.js";
-
-// Two numbers lie in three bytes; STEPS is zero.
-const STEPS = 2047;
-
-function unpack(view) {
-  const bytes = new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
-  const codes = new Int16Array((bytes.length / 3) * 2);
-  for (let i = 0, at = 0; at < bytes.length; at += 3) {
-    const both = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16);
-    codes[i++] = (both & 4095) - STEPS;
-    codes[i++] = (both >> 12) - STEPS;
-  }
-  return codes;
-}
 
 // A matrix: rows × cols numbers. `width` is that of the whole vector, of which a strip has a part.
 export function matrix(data, rows, cols, more = {}) {
@@ -38,8 +25,8 @@ export function entryOf({ width = 0, cols }, col) {
 export const rowOf = (one, row) => one.data.subarray(row * one.cols, (row + 1) * one.cols);
 
 export function readTrace(described, view) {
-  if (described.recurrent) return readRecurrent(described, unpack(view));
-  const codes = unpack(view);
+  if (described.recurrent) return readRecurrent(described, wholeNumbers(view, Int16Array));
+  const codes = wholeNumbers(view, Int16Array);
   const numbers = (place) => numbersAt(codes, place);
   const strip = (place) => matrix(numbers(place), ...place.shape, { width: place.width });
   const perHead = (place) => {

@@ -103,32 +103,6 @@ export function fitCanvas(canvas, width, height) {
   return scale;
 }
 
-// Show a word on a button for a moment: "Copied".
-export function note(button, text) {
-  const before = (button.dataset.label ||= button.textContent);
-  button.textContent = text;
-  clearTimeout(button.noting);
-  button.noting = setTimeout(() => (button.textContent = before), 1600);
-}
-
-export function download(root, blob, name) {
-  const address = URL.createObjectURL(blob);
-  const link = make("a", { href: address, download: name.toLowerCase().replace(/[^\w.]+/g, "-") });
-  root.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
-}
-
-export async function pngOf({ text, width, height }) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  await image.decode();
-  const canvas = make("canvas", { width: 2 * width, height: 2 * height });
-  canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-}
-
 // A row of buttons of which one is chosen; `names` holds pairs of value and words.
 export function switchOf(label, kind, names) {
   const [role, of] = kind === "tab" ? ["tablist", "tab"] : ["group", null];

@@ -30,12 +30,6 @@ export function marksIn(names) {
   return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space"].filter(Boolean).join(", and ");
 }
 
-// What XML cannot hold is left out; the rest is spelt so that no token is ever markup.
-export const escapeXml = (text) =>
-  text
-    .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
-    .replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-
 let measuring;
 export function textWidth(text, size = 16) {
   measuring ||= document.createElement("canvas").getContext("2d");
