@@ -1,7 +1,7 @@
 """Make learner's and teacher's copies of the lessons from the same cells.
 
 ``make class`` writes both kinds into ``teaching/copies``: ``learners`` without outputs and without
-teacher's notes, ``teachers`` with outputs, with the notes open and with slides marked. ``make lab``
+teacher's notes, ``teachers`` with outputs, with the notes open and a button for slides. ``make lab``
 opens learner's copies too, in ``my_lessons``, which git ignores: a clone stays clean, and no stored
 output tells an answer. When a lesson changes, the next ``make lab`` brings the change into the copy
 and leaves alone what the learner has written.
@@ -12,18 +12,18 @@ import copy
 import shutil
 import sys
 import uuid
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
 
 import nbformat
 
 from helpers.machine.atomic_writes import atomic_write
-from notebooks import slides
-from notebooks.build import FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh, lessons, name_of
+from notebooks.build import CHECK, FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh, lessons, name_of
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
 PROGRESS = "progress.json"
+SLIDES = "from teaching.deck import Deck\n\nDeck()"
 
 
 def learners_copy(notebook):
@@ -49,7 +49,7 @@ def learners_copy(notebook):
 
 
 def teachers_copy(built):
-    """Open the notes, show the outputs, and mark where each slide begins.
+    """Open the notes, show the outputs, and fold answers, and add the button that starts the slides.
 
     Parameters
     ----------
@@ -65,7 +65,12 @@ def teachers_copy(built):
         if "notes" in _tags(cell):
             folded = f"<details>\n<summary>{FOLDED['notes']}"
             cell.source = cell.source.replace(folded, folded.replace(">", " open>", 1), 1)
-    made.cells = slides.mark(made.cells)
+    for stub, cell in pairwise(made.cells):
+        for folded in (stub, cell) if CHECK.search(cell.source) else ():
+            if folded.cell_type == "code":
+                folded.metadata.setdefault("jupyter", {})["source_hidden"] = True
+    at = next(i for i, cell in enumerate(made.cells) if "set-up" in _tags(cell))
+    made.cells.insert(at + 1, nbformat.v4.new_code_cell(SLIDES, id="slides"))
     return made
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import nbformat
 
 from helpers.exercises import model
-from notebooks import build, slides
+from notebooks import build
 
 WORDS_PER_MINUTE = 160
 SECONDS_PER_LINE = 3  # of code on show
@@ -49,7 +49,7 @@ NOT_YET = {
 }
 
 CORE, PRACTICE, DEEPER = "Core", "Practice", "Going deeper"
-HEADING = slides.AFTER_THE_CORE
+HEADING = re.compile(r"^#{1,2} (Practice|Going deeper)\b", re.MULTILINE)
 FOLDED = {*build.FOLDED, "set-up", "hide-input"}
 NOT_READ = re.compile(
     r"<details>.*?</details>"  # opened by those who want it

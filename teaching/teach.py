@@ -8,16 +8,22 @@ import argparse
 import asyncio
 import html
 import json
+import os
 import re
+import shutil
 import sys
+import tempfile
 import webbrowser
 from pathlib import Path
 
+import latex2mathml.converter
 import nbformat
 import tornado.web
+from jupyterlab.commands import get_user_settings_dir
 from nbconvert.filters import markdown2html
 
-from notebooks import build, copies, slides
+from helpers.exercises.predictions import TEACHING
+from notebooks import build, copies
 from teaching import view, votes
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +34,9 @@ PAGE = HERE / "teach.html"
 TOTAL = re.compile(r"\*\*(?:About )?(\d+)(?: to \d+)? minutes?\.?\*\*|\((\d+) minutes;")
 PIECE = re.compile(r"^(.+?)\s(\d+)(?=\.|$)", re.DOTALL)
 ROW = re.compile(r"^\| (\d+) \| ([^|]+) \|", re.MULTILINE)
+SAID = re.compile(r"^\| (\d+) \| ([^|]+) \| ([^\n]*) \|$", re.MULTILINE)
+SECTION = re.compile(r"## (\d+)\.")
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -64,9 +73,27 @@ def copy_of(notebook: Path, folder: Path = COPIES):
     there = path.exists()
     if not there or path.stat().st_mtime < notebook.stat().st_mtime:
         made = copies.teachers_copy(nbformat.read(notebook, 4))
-        made.cells = slides.core_of(made.cells)
+        _add_minutes(made, notes_of(notebook))
         copies.write(made, path, keep=there)
     return path
+
+
+def _add_minutes(copy, notes):
+    """Say above each section at which minute it begins, and what the notes say about it."""
+    minute, plan = 0, {}
+    said = {name.strip(): text for _, whole in notes for _, name, text in SAID.findall(whole)}
+    for name, length in minutes_of(notes):
+        if number := re.match(r"\d+", name):
+            title = f"**Minute {minute}, for {length} minutes.** {said.get(name, '').strip()}"
+            plan[number[0]] = nbformat.v4.new_markdown_cell(
+                f"<details open>\n<summary>{build.FOLDED['notes']}</summary>\n\n{title}\n\n</details>",
+                metadata={"tags": ["notes"]},
+            )
+        minute += length
+    for i, cell in reversed(list(enumerate(copy.cells))):
+        section = SECTION.match(cell.source) if cell.cell_type == "markdown" else None
+        if section and section[1] in plan:
+            copy.cells.insert(i, plan.pop(section[1]))
 
 
 def notes_of(notebook: Path):
@@ -128,12 +155,22 @@ def page_of(notebook: Path):
         HTML.
     """
     notes = notes_of(notebook)
-    sections = [f"<h2>{html.escape(head)}</h2>{markdown2html(text)}" for head, text in notes]
+    sections = [f"<h2>{html.escape(head)}</h2>{_typeset(text)}" for head, text in notes]
     parts = [{"name": name, "minutes": minutes} for name, minutes in minutes_of(notes)]
     title = nbformat.read(notebook, 4).cells[0].source.partition("\n")[0].strip("# ")
     filled = {"TITLE": html.escape(title), "NOTES": "\n".join(sections)}
     filled["PARTS"] = json.dumps(parts).replace("<", "\\u003c")
     return re.sub(r"\{\{(\w+)\}\}", lambda m: filled[m[1]], PAGE.read_text(encoding="utf-8"))
+
+
+def _typeset(text):
+    """Turn Markdown with formulas into HTML with MathML, which needs nothing from elsewhere."""
+
+    def draw(found):
+        kind = "block" if found[1] else "inline"
+        return latex2mathml.converter.convert(html.unescape(found[1] or found[2]), display=kind)
+
+    return FORMULA.sub(draw, markdown2html(text))
 
 
 class Notes(tornado.web.RequestHandler):
@@ -173,13 +210,41 @@ async def teach(notebook, port, phones, lab_arguments):
     make_app(page_of(notebook), teachers).listen(port, "127.0.0.1")
     rooms.listen(phones, max_buffer_size=votes.MOST_BYTES)
     address = f"http://127.0.0.1:{port}/notes"
-    print(f"Your notes are at {address}; in JupyterLab, “Toggle Deck” shows the slides.")
+    print(f"Your notes are at {address}; in JupyterLab, “Show as slides” starts the show.")
     webbrowser.open_new(address)
-    lab = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "jupyter", "lab", f"--ServerApp.root_dir={ROOT}"),
-        *(*lab_arguments, str(path.relative_to(ROOT))),
-    )
-    await lab.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        lab = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "jupyter", "lab", f"--ServerApp.root_dir={ROOT}"),
+            *(*lab_arguments, str(path.relative_to(ROOT))),
+            env={**os.environ, **surroundings(Path(folder))},
+        )
+        await lab.wait()
+
+
+def surroundings(folder):
+    """Give JupyterLab settings of its own for the show, so that yours stay as they are.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty one; gets a copy of the teacher's settings.
+
+    Returns
+    -------
+    variables : dict of str to str
+        For the environment of JupyterLab and its kernels.
+    """
+    settings = folder / "settings"
+    if (mine := Path(get_user_settings_dir())).is_dir():
+        shutil.copytree(mine, settings)
+    tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    tracker.parent.mkdir(parents=True, exist_ok=True)
+    tracker.write_text('{"windowingMode": "none"}', encoding="utf-8")  # a slide's cells all exist
+    return {
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        TEACHING: "1",
+    }
 
 
 def main(arguments=None):

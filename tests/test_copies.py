@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from helpers import notebook
-from notebooks import build, copies, slides
+from notebooks import build, copies
 
 LESSON = """\
 # %% [markdown]
@@ -85,61 +85,19 @@ def test_both_copies_are_the_same_lesson(name):
     nbformat.validate(learners)
     nbformat.validate(teachers)
     notes = [c for c in teachers.cells if "notes" in c.metadata.get("tags", [])]
-    # On slides a long text is divided: its further cells continue the first one's name.
-    own = {c.id for c in built.cells}
-    assert [c.id for c in learners.cells] == [
-        c.id for c in teachers.cells if c not in notes and c.id in own
-    ]
-    more = [c.id for c in teachers.cells if c.id not in own]
-    assert all(name.rpartition("-")[0] in own for name in more)
+    both = [c.id for c in teachers.cells if c not in notes and c.source != copies.SLIDES]
+    assert [c.id for c in learners.cells] == both
     assert not any(c.get("outputs") or c.get("execution_count") for c in learners.cells)
     assert all(c.source.startswith("<details open>") for c in notes)
     assert "Notes for teachers" not in nbformat.writes(learners)
 
 
-def test_slides_are_the_core_and_leave_out_the_set_up(sources):
+def test_a_teachers_copy_folds_answers_and_has_the_button_for_slides(sources):
     made = copies.teachers_copy(build.assemble(sources / "42_lesson" / "lesson.py"))
-    assert [slides.kind_of(cell) for cell in made.cells] == [
-        *("slide", "skip", "notes", "slide", "", "subslide", "", "")
-    ]
-    change(sources, ("The end.", "## Practice\n#\n# More."), ("## 1.", "## Going deeper"))
-    made = copies.teachers_copy(build.assemble(sources / "42_lesson" / "lesson.py"))
-    assert {slides.kind_of(cell) for cell in made.cells[3:]} == {"skip"}
-
-
-def kinds(*cells):
-    return [slides.kind_of(cell) for cell in slides.mark(list(cells))]
-
-
-def text(lines):
-    return nbformat.v4.new_markdown_cell("\n\n".join([("word " * 25).strip()] * lines))
-
-
-def test_a_full_slide_is_followed_by_another_below_it():
-    heading = nbformat.v4.new_markdown_cell("# Title")
-    assert kinds(heading, text(3), text(3)) == ["slide", "", ""]
-    assert kinds(heading, text(10), text(10)) == ["slide", "", "subslide"]
-
-
-def test_a_long_text_is_divided_at_its_paragraphs_and_keeps_every_word():
-    long = text(40)
-    pieces = slides.divided(long)
-    assert len(pieces) > 1
-    assert all(slides.height(piece) <= slides.FULL for piece in pieces)
-    assert "\n\n".join(piece.source for piece in pieces) == long.source
-    assert pieces[0].id == long.id
-    assert len({piece.id for piece in pieces}) == len(pieces)
-    fenced = nbformat.v4.new_markdown_cell("```python\n" + "x = 1\n\n" * 60 + "```")
-    assert [piece.source for piece in slides.divided(fenced)] == [fenced.source]
-
-
-def test_a_picture_that_is_too_high_is_shown_smaller():
-    svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 900"></svg>'
-    shown = notebook.Picture(svg, "image/svg+xml", "a tower")._repr_html_()
-    output = nbformat.v4.new_output("display_data", data={"text/html": shown})
-    (cell,) = slides.mark([nbformat.v4.new_code_cell("tower", outputs=[output])])
-    assert 900 < slides.height(cell) < 960
-    assert slides.height(cell) * slides.zoom_of(cell) <= slides.HIGHEST + 5
+    set_up = next(i for i, c in enumerate(made.cells) if "set-up" in c.metadata.get("tags", []))
+    assert made.cells[set_up + 1].source == copies.SLIDES
+    checks = [c for c in made.cells if "exercises.check(" in c.source]
+    assert all(cell.metadata["jupyter"]["source_hidden"] for cell in checks)
 
 
 def test_a_learners_folder_is_made_once_and_left_alone(sources, tmp_path):

@@ -1,12 +1,16 @@
 """The teacher's window: minutes read from the notes, the notes as a page, the copy to project."""
 
 import os
+import re
+from itertools import pairwise
 
 import nbformat
 import pytest
 from tornado.testing import AsyncHTTPTestCase
 
-from notebooks import minutes, slides
+from helpers.exercises import predictions
+from helpers.exercises.content import find
+from notebooks import minutes
 from teaching import teach
 
 LINE = "**20 minutes.** Hook and warm-up 6 · 1 two\nwords 12 · 2 cost 2. The rest is for home."
@@ -49,6 +53,20 @@ def test_the_page_has_every_note_and_names_the_lesson():
     assert notes
     assert not any("<details>" in text for _, text in notes)
     assert 'const parts = [{"name": "Hook' in page
+    assert "<msqrt>" in page  # formulas are drawn, not shown as they're typed
+    assert r"\sqrt" not in page
+
+
+@pytest.mark.parametrize("number", ["04", "11"])
+def test_each_section_is_told_at_which_minute_it_begins(tmp_path, number):
+    cells = nbformat.read(teach.copy_of(teach.find(number), tmp_path), 4).cells
+    told = [
+        (cell.source, following.source)
+        for cell, following in pairwise(cells)
+        if cell.cell_type == "markdown" and re.search(r"\*\*Minute \d", cell.source)
+    ]
+    assert len(told) >= 4
+    assert all(teach.SECTION.match(section) for _, section in told)
 
 
 def test_what_is_no_lesson_is_answered_with_the_lessons_there_are():
@@ -61,7 +79,6 @@ def test_a_copy_that_you_wrote_into_is_never_lost(tmp_path):
     lesson = teach.find("00")
     path = teach.copy_of(lesson, tmp_path)
     fresh = nbformat.read(path, 4)
-    assert fresh.cells[0].metadata["slideshow"]["slide_type"] == "slide"
     path.write_text(path.read_text(encoding="utf-8").replace("# Start here", "# Mine"), "utf-8")
     assert teach.copy_of(lesson, tmp_path) == path
     assert nbformat.read(path, 4).cells[0].source.startswith("# Mine")
@@ -87,9 +104,23 @@ def test_the_countdown_page_fetches_nothing_from_elsewhere():
     assert "http" not in teach.PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("number", ["01", "04", "09"])
-def test_the_show_ends_on_a_slide_so_that_it_never_opens_blank(tmp_path, number):
-    cells = nbformat.read(teach.copy_of(teach.find(number), tmp_path), 4).cells
-    assert slides.kind_of(cells[-1]) not in ("skip", "notes")
-    assert not any(cell.source.startswith("# Practice") for cell in cells)
-    assert len(cells) > 20
+def test_the_show_has_settings_of_its_own_and_leaves_yours_alone(tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    (mine / "@jupyterlab" / "apputils-extension").mkdir(parents=True)
+    (mine / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings").write_text("{}")
+    monkeypatch.setattr(teach, "get_user_settings_dir", lambda: str(mine))
+    folder = tmp_path / "show"
+    folder.mkdir()
+    variables = teach.surroundings(folder)
+    theirs = {path.name for path in (folder / "settings").rglob("*.jupyterlab-settings")}
+    assert theirs == {"themes.jupyterlab-settings", "tracker.jupyterlab-settings"}
+    assert len(list(mine.rglob("*.jupyterlab-settings"))) == 1
+    assert variables["JUPYTERLAB_SETTINGS_DIR"].startswith(str(folder))
+
+
+def test_who_teaches_is_not_told_that_they_predicted_nothing(monkeypatch):
+    prediction = find("share_of_the_strongest", "prediction")
+    shown = predictions.Revealed(prediction, 84.0, {})
+    assert "You didn't predict" in repr(shown)
+    monkeypatch.setenv(predictions.TEACHING, "1")
+    assert "You didn't predict" not in repr(shown) + shown._repr_html_()

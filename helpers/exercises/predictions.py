@@ -8,6 +8,7 @@ What can be predicted is in ``questions/lesson_NN.py``; `content.Prediction` say
 """
 
 import html
+import os
 
 import anywidget
 import traitlets
@@ -20,6 +21,7 @@ from helpers.widgets import modules
 from helpers.widgets.fallback import StaticFallback
 
 INNER_QUOTES = str.maketrans("“”", "‘’")
+TEACHING = "COURSE_TEACHING"  # set by `make teach` in the environment of its kernels
 SURE = {"guess": "a guess", "think": "you thought so", "sure": "you were sure"}
 
 
@@ -251,7 +253,7 @@ class Revealed:
         self.prediction, self.measured, self.locked = prediction, measured, locked
 
     def __repr__(self):
-        told = [self._mine() or "You didn't predict this one.", *self._explanations()]
+        told = [*self._mine(), *self._explanations()]
         return f"Measured: {self._write(self.measured)}\n" + "\n".join(told)
 
     def _repr_html_(self):
@@ -260,7 +262,7 @@ class Revealed:
             right = _is_right(self.prediction, self.locked["guess"], self.measured)
             look = "right" if right else "off"
         line = "" if self.prediction.options else self._line()
-        told = [self._mine() or "You didn't predict this one.", *self._explanations()]
+        told = [*self._mine(), *self._explanations()]
         body = line + "".join(f'<div style="margin-top: 4px">{panels.rich(t)}</div>' for t in told)
         return panels.panel(look, body, f"Measured: {panels.rich(self._write(self.measured))}")
 
@@ -271,13 +273,13 @@ class Revealed:
 
     def _mine(self):
         """Say what was predicted, how sure, and for a number how far off it was."""
-        if not self.locked:
-            return ""
+        if not self.locked:  # a class votes by hand, and its teacher predicts nothing
+            return [] if os.environ.get(TEACHING) else ["You didn't predict this one."]
         answer, sure = self.locked["guess"], SURE[self.locked["confidence"]]
         if self.prediction.options:
             quoted = self._write(answer).translate(INNER_QUOTES)
-            return f"You predicted “{quoted}” ({sure})."
-        return f"You predicted {self._write(answer)} ({sure}), {self._off(answer)}."
+            return [f"You predicted “{quoted}” ({sure})."]
+        return [f"You predicted {self._write(answer)} ({sure}), {self._off(answer)}."]
 
     def _off(self, answer):
         """Say how far off a number is."""

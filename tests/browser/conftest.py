@@ -145,7 +145,8 @@ def open_notebook(desk):
 
     def open_(cells, dark=False, size=(1280, 720)):
         name = f"test_{secrets.token_hex(4)}.ipynb"
-        written = [nbformat.v4.new_code_cell(cell) for cell in cells]
+        new = nbformat.v4.new_code_cell
+        written = [new(cell) if isinstance(cell, str) else cell for cell in cells]
         written = nbformat.v4.new_notebook(cells=written, metadata={"kernelspec": KERNEL})
         nbformat.write(written, desk.folder / name)
         page = desk.open(name)

@@ -1,0 +1,94 @@
+"""The slide show of a teacher's copy, in a real JupyterLab: what is on each slide, and how it ends."""
+
+import nbformat
+import pytest
+
+from notebooks import copies
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+BEGIN = ".course-deck-start"
+NUMBER = ".course-deck-bar output"
+LONG = "\n\n".join(f"Paragraph {i} says a little more than can be said in a line." for i in range(30))
+TALL = "from IPython.display import HTML\n\nHTML('<div style=\"height: 1500px\">a tower</div>')"
+TEXTS = """() => [...document.querySelectorAll('.jp-Cell.on')].map(cell => cell.innerText).join('\\n')"""
+
+
+def text(source):
+    return nbformat.v4.new_markdown_cell(source)
+
+
+@pytest.fixture
+def show(open_notebook):
+    """Give a function that opens these cells and starts the show."""
+
+    def start(*cells, size=(1024, 768)):
+        page = open_notebook([copies.SLIDES, *cells], size=size)
+        page.locator(BEGIN).click()
+        page.wait_for_selector(NUMBER)
+        return page
+
+    return start
+
+
+def slides_of(page):
+    """Go through the whole show; return what stands on each slide."""
+    of = int(page.locator(NUMBER).inner_text().split("/")[1])
+    found = []
+    for number in range(1, of + 1):
+        page.wait_for_function(
+            "([place, n]) => document.querySelector(place).textContent.startsWith(`${n} /`)",
+            arg=[NUMBER, number],
+        )
+        found.append(page.evaluate(TEXTS))
+        page.keyboard.press("Space")
+    return found
+
+
+def test_a_show_is_the_core_and_each_part_begins_a_slide(show):
+    notes = text("<details open>\n<summary>Notes for teachers</summary>\n\nA secret.\n\n</details>")
+    page = show(text("# Title\n\nFirst."), notes, text("## One\n\nSecond."), text("## Practice"))
+    slides = slides_of(page)
+    assert len(slides) == 2
+    assert "First." in slides[0]
+    assert "Second." in slides[1]
+    assert not any("secret" in slide or "Practice" in slide for slide in slides)
+    # The space bar stays on the last slide, a letter is no command, and back goes back.
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    page.keyboard.press("PageUp")
+    assert page.locator(NUMBER).inner_text() == "1 / 2"
+    assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 5
+
+
+def test_every_word_is_on_a_slide_and_every_slide_fits(show):
+    page = show(text("# Title"), text(LONG), TALL)
+    slides = slides_of(page)
+    assert len(slides) > 3
+    for i in range(30):
+        assert sum(f"Paragraph {i} says" in slide for slide in slides) == 1
+    page.keyboard.press("End")
+    assert "a tower" in page.evaluate(TEXTS)
+    page.wait_for_function(
+        """() => { const cell = document.querySelector('.jp-Cell.on');
+           return cell.getBoundingClientRect().height < 1200; }"""
+    )
+
+
+def test_the_back_row_can_read_it(show):
+    page = show(text("# Title\n\nA sentence."), "1 + 1")
+    size = "place => parseFloat(getComputedStyle(document.querySelector(place)).fontSize)"
+    assert page.evaluate(size, ".jp-Cell.on .jp-RenderedMarkdown p") >= 24
+    assert page.evaluate(size, ".jp-Cell.on .cm-content") >= 20
+
+
+def test_a_cell_runs_on_its_slide_and_escape_leaves_jupyterlab_as_it_was(show):
+    page = show(text("# Title"), "import time; print('ran at', time.time_ns())")
+    before = page.evaluate(TEXTS)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function(f"before => ({TEXTS})() !== before", arg=before)
+    page.evaluate("document.exitFullscreen()")  # what Escape does; Playwright's stays in the page
+    page.wait_for_selector(NUMBER, state="detached")
+    assert page.locator(".course-deck").count() == 0
+    assert page.locator("[data-off]").count() == 0
+    assert page.locator(".jp-MenuBar, .lm-MenuBar").first.is_visible()
