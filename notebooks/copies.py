@@ -1,7 +1,7 @@
 """Make learner's and teacher's copies of the lessons from the same cells.
 
 ``make class`` writes both kinds into ``teaching/copies``: ``learners`` without outputs and without
-teacher's notes, ``teachers`` with outputs, with the notes open and a button for slides. ``make lab``
+teacher's notes, ``teachers`` with outputs, the notes open and a button for slides. ``make lab``
 opens learner's copies too, in ``my_lessons``, which git ignores: a clone stays clean, and no stored
 output tells an answer. When a lesson changes, the next ``make lab`` brings the change into the copy
 and leaves alone what the learner has written.
@@ -18,7 +18,17 @@ from pathlib import Path
 import nbformat
 
 from helpers.machine.atomic_writes import atomic_write
-from notebooks.build import CHECK, FOLDED, NOTEBOOKS, ROOT, SOURCES, assemble, is_fresh, lessons, name_of
+from notebooks.build import (
+    CHECK,
+    FOLDED,
+    NOTEBOOKS,
+    ROOT,
+    SOURCES,
+    assemble,
+    is_fresh,
+    lessons,
+    name_of,
+)
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
@@ -49,7 +59,7 @@ def learners_copy(notebook):
 
 
 def teachers_copy(built):
-    """Open the notes, show the outputs, and fold answers, and add the button that starts the slides.
+    """Open the notes, fold the answers, and add the button that starts the slides.
 
     Parameters
     ----------

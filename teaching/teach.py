@@ -85,9 +85,9 @@ def _add_minutes(copy, notes):
     for name, length in minutes_of(notes):
         if number := re.match(r"\d+", name):
             title = f"**Minute {minute}, for {length} minutes.** {said.get(name, '').strip()}"
+            summary = f"<summary>{build.FOLDED['notes']}</summary>"
             plan[number[0]] = nbformat.v4.new_markdown_cell(
-                f"<details open>\n<summary>{build.FOLDED['notes']}</summary>\n\n{title}\n\n</details>",
-                metadata={"tags": ["notes"]},
+                f"<details open>\n{summary}\n\n{title}\n\n</details>", metadata={"tags": ["notes"]}
             )
         minute += length
     for i, cell in reversed(list(enumerate(copy.cells))):

@@ -8,7 +8,6 @@ import subprocess
 import nbformat
 import pytest
 
-from helpers import notebook
 from notebooks import build, copies
 
 LESSON = """\

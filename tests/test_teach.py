@@ -78,7 +78,6 @@ def test_what_is_no_lesson_is_answered_with_the_lessons_there_are():
 def test_a_copy_that_you_wrote_into_is_never_lost(tmp_path):
     lesson = teach.find("00")
     path = teach.copy_of(lesson, tmp_path)
-    fresh = nbformat.read(path, 4)
     path.write_text(path.read_text(encoding="utf-8").replace("# Start here", "# Mine"), "utf-8")
     assert teach.copy_of(lesson, tmp_path) == path
     assert nbformat.read(path, 4).cells[0].source.startswith("# Mine")

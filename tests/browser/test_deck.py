@@ -1,4 +1,4 @@
-"""The slide show of a teacher's copy, in a real JupyterLab: what is on each slide, and how it ends."""
+"""The slide show of a teacher's copy, in a real JupyterLab."""
 
 import nbformat
 import pytest
@@ -9,9 +9,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BEGIN = ".course-deck-start"
 NUMBER = ".course-deck-bar output"
-LONG = "\n\n".join(f"Paragraph {i} says a little more than can be said in a line." for i in range(30))
+LONG = "\n\n".join(
+    f"Paragraph {i} says a little more than can be said in a line." for i in range(30)
+)
 TALL = "from IPython.display import HTML\n\nHTML('<div style=\"height: 1500px\">a tower</div>')"
-TEXTS = """() => [...document.querySelectorAll('.jp-Cell.on')].map(cell => cell.innerText).join('\\n')"""
+TEXTS = """() => [...document.querySelectorAll('.jp-Cell.on')].map(cell => cell.innerText)
+    .join('\\n')"""
 
 
 def text(source):
