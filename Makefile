@@ -14,7 +14,7 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench mutants colab format clean
+.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench mutants publish-check colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
@@ -27,6 +27,7 @@ help:
 	@echo "make test                   everything that CI checks: a quarter of an hour or so"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
+	@echo "make publish-check          what is left until your copy is published"
 	@echo "make images                 redraw the pictures"
 	@echo "make site                   the course as static pages, in web/build/html"
 	@echo "make picture                record the README's moving picture, in a browser"
@@ -69,6 +70,9 @@ test: $(TEST_STAMP) $(COLAB_STAMP) $(SITE_STAMP)
 
 notebooks: $(STAMP)
 	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force) $(if $(ADDRESS),--address=$(ADDRESS))
+
+publish-check: $(STAMP)
+	$(PY) -m notebooks.publish_check
 
 minutes: $(STAMP)
 	$(PY) -m notebooks.minutes $(ONLY)

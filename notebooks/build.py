@@ -123,7 +123,7 @@ def assemble(source):
             f"{name_of(source)}: the first cell has to be Markdown that starts '# Title'."
         )
     title, _, rest = cells[0].source.partition("\n")
-    if is_published():
+    if is_published() and on_github():
         link = f"[Open in Colab]({colab_address(name_of(source))})"
         cells[0].source = f"{title}\n\n{link}\n{rest}"
     _name_cells(cells)
@@ -153,15 +153,15 @@ def set_address(new):
     Parameters
     ----------
     new : str
-        A repository on GitHub, as a browser shows it.
+        A repository, as a browser shows it.
 
     Raises
     ------
     ValueError
         If it is something else.
     """
-    if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", new.removesuffix("/")):
-        raise ValueError(f"expected https://github.com/NAME/REPOSITORY; got {new!r}")
+    if not re.fullmatch(r"https://[\w.-]+(/[\w.-]+){2,}", new.removesuffix("/")):
+        raise ValueError(f"expected https://github.com/NAME/REPOSITORY or the like; got {new!r}")
     old = address()
     for place in (ROOT / "CITATION.cff", ROOT / "pyproject.toml"):
         text = place.read_text(encoding="utf-8").replace(old, new.removesuffix("/"))
@@ -174,13 +174,23 @@ def is_published():
     return PLACEHOLDER not in address()
 
 
+def on_github():
+    """Tell whether the address is GitHub's: Colab opens notebooks from nowhere else."""
+    return address().startswith("https://github.com/")
+
+
+def site_address() -> str:
+    """Say where the pages of GitHub or GitLab are: at NAME.github.io/COURSE, or .gitlab.io."""
+    host, owner, *rest = address().removeprefix("https://").split("/")
+    return f"https://{owner}.{host.partition('.')[0]}.io/{'/'.join(rest)}/"
+
+
 def with_links(readme: str) -> str:
     """Put links to the published course into the README, or none while there is no address."""
     links = ""
     if is_published():
-        owner, _, name = address().removeprefix("https://github.com/").partition("/")
-        site = f"https://{owner}.github.io/{name}/"
-        links = f"[Read it as a site]({site}) · [Start in Colab]({colab_address(START)})\n"
+        links = f"[Read it as a site]({site_address()})"
+        links += f" · [Start in Colab]({colab_address(START)})\n" if on_github() else "\n"
     return LINKS.sub(lambda found: f"{found[1]}{links}{found[2]}", readme)
 
 

@@ -44,6 +44,20 @@ def test_the_linter_would_say_it(tmp_path):
     assert "runs_on" in complaints(bad)
 
 
+def test_what_a_job_fetches_is_one_commit_and_not_whatever_a_tag_means_today():
+    used = [step["uses"] for job in jobs() for step in job.get("steps", []) if "uses" in step]
+    assert len(used) > 8
+    assert [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_learners_get_nothing_before_the_checks_have_passed():
+    checked = read(ROOT / ".github" / "workflows" / "check.yml")["jobs"]
+    for name in ("learners", "site"):
+        published = read(ROOT / ".github" / "workflows" / f"{name}.yml")
+        assert "push" not in published.get("on", published.get(True))
+        assert checked[name]["needs"] == "check"
+
+
 def test_every_system_and_python_is_checked():
     bounds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     first, last = re.findall(r"3\.(\d+)", bounds["project"]["requires-python"])
@@ -72,7 +86,7 @@ def test_expressions_use_what_the_matrix_has(path):
 
 
 def test_the_files_that_commands_name_exist():
-    commands = [step["run"] for job in jobs() for step in job["steps"] if "run" in step]
+    commands = [step["run"] for job in jobs() for step in job.get("steps", []) if "run" in step]
     named = re.findall(r"\S+\.(?:py|txt)\b", " ".join(commands))
     assert named
     for name in named:
@@ -81,7 +95,7 @@ def test_the_files_that_commands_name_exist():
 
 def test_the_modules_that_commands_run_exist():
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
-    commands = [step["run"] for job in jobs() for step in job["steps"] if "run" in step]
+    commands = [step["run"] for job in jobs() for step in job.get("steps", []) if "run" in step]
     commands.append(container["postCreateCommand"])
     named = set(re.findall(r"-m (notebooks\.\w+)", " ".join(commands)))
     assert named == {"notebooks.copies"}

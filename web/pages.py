@@ -15,6 +15,7 @@ from notebooks.build import (
     address,
     colab_address,
     is_published,
+    on_github,
     predictions,
 )
 
@@ -145,7 +146,7 @@ def _shown(cell, stem):
 
 def alive_where(stem: str) -> str:
     """Say below a widget's picture where it can be moved."""
-    if not is_published():
+    if not (is_published() and on_github()):
         return (
             '<p class="course-elsewhere">This works when you run the lesson on your computer.</p>'
         )

@@ -1,0 +1,124 @@
+"""Say what is left to do until a copy of the course is published: ``make publish-check``.
+
+Nothing is changed here. What is asked of the network is asked as anybody could: whether the
+repository, the learner's branch, the site and Colab's notebook can be had without logging in.
+"""
+
+import os
+import subprocess
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+from notebooks import build
+
+SECONDS = 15  # of patience with one address
+DONE, LEFT, UNKNOWN = "done", "left", "?"
+
+
+@dataclass
+class Step:
+    """One thing that a published copy needs: whether it's there, and how to get it."""
+
+    what: str
+    state: str
+    advice: str = ""
+
+
+def steps(can_open=None, git=None) -> list[Step]:
+    """Look at everything, in the order in which it's done.
+
+    Parameters
+    ----------
+    can_open : callable, default=None
+        Takes an address; True, False, or None without a network.
+    git : callable, default=None
+        Takes git's arguments; what it printed, or None if it failed.
+    """
+    can_open, git = can_open or _can_open, git or _git
+    where, published = build.address(), build.is_published()
+    github = where.startswith("https://github.com/")
+    found = [
+        _step("The address is your own", published, "make notebooks ADDRESS=https://…"),
+        _step("Every notebook knows it", _all_know(where), "make notebooks"),
+        _step(
+            "Everything is committed", git("status", "--porcelain") == "", "git add -A, git commit"
+        ),
+    ]
+    if not published:
+        return found
+    pushed = _is_pushed(git, where)
+    found += [
+        _step("The last commit is pushed", pushed, f"git push {where} HEAD:main"),
+        _step("Anybody can open the repository", can_open(where), "make it public in its settings"),
+        _step(
+            "The learner's copies are a branch",
+            _has_branch(git, where),
+            "it appears when the checks have passed: open Actions and switch the workflows on"
+            if github
+            else "python -m notebooks.copies class, and push them as the branch learners",
+        ),
+        _step(
+            "The site is there",
+            can_open(build.site_address()),
+            "Settings, Pages, Source: GitHub Actions; then run the workflow check once more"
+            if github
+            else "the job pages of .gitlab-ci.yml publishes it, or copy web/build/html to a server",
+        ),
+    ]
+    if github:
+        raw = where.replace("github.com", "raw.githubusercontent.com")
+        first = can_open(f"{raw}/learners/{build.START}.ipynb")
+        found.append(_step("Colab finds the lessons", first, "see the learner's copies above"))
+    return found
+
+
+def _step(what, there, advice):
+    return Step(what, UNKNOWN if there is None else DONE if there else LEFT, advice)
+
+
+def _all_know(where):
+    notebooks = sorted(build.NOTEBOOKS.glob("*.ipynb"))
+    return all(f'COURSE = \\"{where}\\"' in path.read_text(encoding="utf-8") for path in notebooks)
+
+
+def _is_pushed(git, where):
+    heads, mine = git("ls-remote", where, "refs/heads/main"), git("rev-parse", "HEAD")
+    return None if heads is None else bool(mine) and heads.startswith(mine.strip())
+
+
+def _has_branch(git, where):
+    heads = git("ls-remote", where, "refs/heads/learners")
+    return None if heads is None else bool(heads.strip())
+
+
+def _git(*arguments):
+    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}  # ask for no password
+    done = subprocess.run(
+        ["git", *arguments], cwd=build.ROOT, env=env, capture_output=True, encoding="utf-8"
+    )
+    return done.stdout if done.returncode == 0 else None
+
+
+def _can_open(address):
+    try:
+        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+            return answer.status < 400
+    except urllib.error.HTTPError:
+        return False
+    except OSError:
+        return None
+
+
+def main() -> int:
+    """Print the steps; the exit status says whether one is left."""
+    found = steps()
+    for step in found:
+        print(f"{step.state:>4}  {step.what}" + ("" if step.state == DONE else f": {step.advice}"))
+    if any(step.state == UNKNOWN for step in found):
+        print("What has a question mark couldn't be asked: there's no network, or no such address.")
+    return int(any(step.state != DONE for step in found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
