@@ -1,24 +1,18 @@
-"""Bahdanau's attention, one decoding step at a time: energies, weights, context, next token."""
+"""Bahdanau's look back at one output step; the learner can make it look elsewhere."""
+
+from itertools import pairwise
 
 import torch
 import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.widgets.rnn_stepper import (
-    CELL,
-    MOST,
-    SHOWN,
-    SentenceStepper,
-    draw_scale,
-    draw_state,
-)
+from helpers.widgets.rnn_stepper import MOST, PITCH, TOP, SentenceStepper, draw_cells
 from helpers.widgets.svg import PALE, Sheet, number
 
-STAGES = ("energies", "weights", "context", "next token")
-HEIGHT = 426  # pixels
-TOP, PITCH = 62, 30  # the first row, and to the next
-COLUMN, ROW = 32, 22  # of the alignment map
+HEIGHT = 452  # pixels
+COLUMN, ROW = 32, 24  # of the alignment map
+OWN = -1  # nobody told the model where to look
 
 
 @torch.no_grad()
@@ -47,7 +41,9 @@ def look(attention, state, states):
 
 
 class BahdanauStepper(SentenceStepper):
-    """Watch the decoder look back at the source before it writes each token.
+    """Watch the decoder look back before it writes a token, or make it look elsewhere.
+
+    It opens where the largest weight is about to go back: at an adjective, in French.
 
     Parameters
     ----------
@@ -57,8 +53,8 @@ class BahdanauStepper(SentenceStepper):
     sentence : str
         Words with spaces between them, the full stop included.
     **state : traits
-        `output_step`: which token is being written, from 1. `stage`: 1 energies, 2 weights,
-        3 context, 4 next token.
+        `output_step`: which token is being written, from 1. `forced`: the source position that
+        gets all weight at this step, from 0, or −1 for the model's own weights.
 
     Source
     ------
@@ -67,144 +63,143 @@ class BahdanauStepper(SentenceStepper):
 
     attention = "additive"
     output_step = traitlets.Int(1, min=1, max=MOST).tag(state=True)
-    stage = traitlets.Int(1, min=1, max=len(STAGES)).tag(state=True)
+    forced = traitlets.Int(OWN, min=OWN, max=MOST - 1).tag(state=True)
 
-    still = {"output_step": 3, "stage": 4}
+    def __init__(self, model, source_vocabulary, target_vocabulary, sentence: str, **state):
+        super().__init__(model, source_vocabulary, target_vocabulary, sentence, **state)
+        if "output_step" not in state:
+            self.output_step = self.telling()
+
+    def telling(self) -> int:
+        """Find the step, from 1, after which the largest weight goes back furthest."""
+        most = self.trace()["weights"].argmax(dim=1).tolist()
+        back = [here - after for here, after in pairwise(most)]
+        return back.index(max(back)) + 1 if back and max(back) > 0 else 1
 
     def build(self):
         """Make the controls."""
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
-        self.play("output_step", "Output step t", interval=1100)
-        self.choice("stage", "Stage", [(f"{i}  {s}", i) for i, s in enumerate(STAGES, 1)])
-        self.button("Next stage", self.forward)
+        self.play("output_step", "Output step", interval=1500)
         self.button("Start again", self.reset)
 
-    def advance(self, trait):
-        """Playing goes through the stages of every step."""
-        self.forward()
-
-    def forward(self, *_):
-        """Go to the next stage; after the last, to the first of the next output step."""
-        if self.stage < len(STAGES):
-            self.stage += 1
-        elif self.output_step < len(self.numbers["target"]):
-            with self.together():
-                self.stage, self.output_step = 1, self.output_step + 1
+    def reset(self, *_):
+        """Go back to the first sentence, to its telling step, and to the model's own weights."""
+        with self.together():
+            super().reset()
+            self.output_step = self.telling()
 
     def compute(self):
         """Look once from the state before this step; find the three likeliest tokens."""
-        found = dict(self.trace())
-        self.limit("output_step", len(found["target"]))
+        whole = self.trace()
+        self.limit("output_step", len(whole["target"]))
         t = self.output_step - 1
+        there = self.forced < len(whole["source"])
+        told = {"look": {t: self.forced}} if there and self.forced != OWN else {}
+        found = dict(self.trace(**told))
+        found["told"], found["whole"] = bool(told), whole
         found["state"] = found["states"][t]
-        layer = self._model.decoder.attention
-        found["energies"], found["alpha"], found["context"] = look(
-            layer, found["state"], found["encoder"]
+        found["energies"], found["alpha"], _ = look(
+            self._model.decoder.attention, found["state"], found["encoder"]
         )
+        if told:
+            found["alpha"] = found["weights"][t]
+        found["context"] = found["alpha"] @ found["encoder"]
         chances, ids = found["probabilities"][t].topk(min(3, len(self._target)))
         found["candidates"] = list(zip(self._target.tokens(ids), chances.tolist(), strict=True))
         return found
 
     def describe(self):
         """Say in words what the picture shows."""
+        found = self.numbers
+        weights = ", ".join(
+            f"{word} {number(weight)}"
+            for word, weight in zip(found["source"], found["alpha"].tolist(), strict=True)
+        )
         return (
-            f"Translation of “{self.sentence}”, output step {self.output_step}, "
-            f"stage {self.stage}, {STAGES[self.stage - 1]}. {' '.join(self.tell())}"
+            f"Translation of “{self.sentence}”, output step {self.output_step}. "
+            f"{' '.join(self.tell())} Weights: {weights}."
         )
 
     def tell(self):
-        """Say what happens at this stage, in two lines."""
-        found, t = self.numbers, self.output_step
-        most = found["alpha"].argmax().item()
+        """Say where the model looks and what it writes, and what to try."""
+        found = self.numbers
         word, chance = found["candidates"][0]
+        at, most = found["source"][found["alpha"].argmax()], number(found["alpha"].max())
+        if not found["told"]:
+            return (
+                f"Before it writes “{word}” ({number(chance)}), the decoder looks mainly at "
+                f"“{at}” ({most}).",
+                "Press another French word: all weight goes there. What does it write then?",
+            )
+        own = found["whole"]["target"][self.output_step - 1]
+        then = "it still writes" if word == own else f"instead of “{own}” it writes"
         return (
-            (
-                f"1  Energies: score every source state against the state before step {t}.",
-                f"e = v · tanh(W s + U h). The largest is at “{found['source'][most]}”.",
-            ),
-            (
-                "2  Weights: a softmax turns the energies into weights that sum to 1.",
-                f"“{found['source'][most]}” gets {number(found['alpha'][most])}.",
-            ),
-            (
-                "3  Context: multiply each source state by its weight and add them up.",
-                "Every step gets its own context. Without attention there is only one for all.",
-            ),
-            (
-                f"4  Next token: the context and “{found['input'][t - 1]}” give the next state.",
-                f"The likeliest token is “{word}”, probability {number(chance)}.",
-            ),
-        )[self.stage - 1]
+            f"Told to look at “{at}” alone, {then} “{word}” ({number(chance)}).",
+            "Press the same word again to let the model look for itself.",
+        )
 
     def draw(self):
-        """Draw the step as far as its stage, and the map of all steps beside it."""
-        return [self._draw_source(), self._draw_outcome()]
+        """Draw how the weights of this step mix the context, and all steps beside it."""
+        return [self._draw_look(), self._draw_outcome()]
 
-    def _draw_source(self):
-        """Draw a row for every source word: its state, its energy, its weight."""
-        sheet, found, stage = Sheet(400, HEIGHT), self.numbers, self.stage
-        heads = ((110, "state h", BLUE, 1), (276, "energy e", ORANGE, 1), (290, "weight α", INK, 2))
-        for x, words, colour, first in heads:
-            anchor = "end" if x == 276 else "start"
-            sheet.text(x, 46, words, colour if stage >= first else GREY, anchor=anchor)
-        sheet.text(0, 18, f"Source, seen at output step {self.output_step}", BLUE, bold=True)
+    def _draw_look(self):
+        """Draw a band from every source word to the context, as wide as its weight."""
+        sheet, found = Sheet(400, HEIGHT), self.numbers
+        middle = TOP + PITCH * len(found["source"]) / 2
+        for x, words in ((0, "1 energy"), (168, "2 weight"), (318, "3 context")):
+            sheet.text(x if x else 142, 48, words, GREY, 14, "start" if x else "end")
+        sheet.text(0, 18, f"Where to look before token {self.output_step}", BLUE, bold=True)
         for i, word in enumerate(found["source"]):
-            y, weight = TOP + PITCH * i, found["alpha"][i].item()
-            sheet.text(90, y + 16, word, BLUE, anchor="end")
-            # Half of each direction's first numbers: enough to tell the states apart.
-            draw_state(sheet, 110, y, _ends(found["encoder"][i], SHOWN // 2),
-                       PURPLE if stage == 3 and weight > 0.1 else None)  # fmt: skip
-            sheet.text(276, y + 16, number(found["energies"][i]), ORANGE, anchor="end")
-            sheet.rect(290, y, 60, 20, PALE)
-            sheet.rect(290, y, 60 * weight if stage > 1 else 0, 20, BLUE)
-            shown = stage > 1 and weight >= 0.005
-            sheet.text(356, y + 16, number(weight) if shown else "", INK)
-        y = TOP + PITCH * MOST + 14
-        rows = (("s", "state before the step", found["state"], ORANGE, True),
-                ("c", "context, Σ α h", found["context"], PURPLE, stage >= 3))  # fmt: skip
-        for i, (letter, words, values, colour, there) in enumerate(rows):
-            at = y + 28 * i
-            sheet.text(90, at + 16, letter, colour, anchor="end", bold=True)
-            if there:
-                draw_state(sheet, 110, at, values[: SHOWN // 2])
-            else:
-                sheet.rect(110, at, 8 * CELL, 20, PALE)
-            sheet.text(216, at + 16, words, colour if there else GREY)
+            y, weight = TOP + PITCH * i + 10, found["alpha"][i].item()
+            chosen = self.forced == i
+            sheet.text(86, y + 6, word, BLUE, anchor="end", bold=chosen)
+            energy = "" if found["told"] else number(found["energies"][i])
+            sheet.text(142, y + 6, energy, GREY, anchor="end")
+            label = "Let the model look for itself" if chosen else f"Look at {word} alone"
+            sheet.target(0, y - 13, 210, 26, label, forced=OWN if chosen else i)
+            sheet.text(168, y + 6, number(weight) if weight >= 0.005 else "", INK)
+            if weight < 0.005:
+                continue
+            bend = [(3 * s * s - 2 * s**3, s) for s in (k / 12 for k in range(13))]
+            points = [(212 + 106 * s, y + (middle - y) * up) for up, s in bend]
+            sheet.path(points, BLUE, max(1, 20 * weight))
+        draw_cells(sheet, 318, middle - 22, _ends(found["context"], 8), PURPLE, (18, 22), 4)
+        y = TOP + PITCH * MOST + 34
+        sheet.text(0, y - 10, "4 next token", GREY, 14)
+        for i, (word, chance) in enumerate(found["candidates"]):
+            at = y + 26 * i
+            sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
+            sheet.rect(98, at, 220, 20, PALE)
+            sheet.rect(98, at, 220 * chance, 20, PURPLE)
+            sheet.text(326, at + 16, number(chance) if chance >= 0.005 else "", GREY)
         return sheet
 
     def _draw_outcome(self):
-        """Draw the likeliest tokens, and the alignment map: one row per token written."""
+        """Draw the alignment map, a row per token, and the sentence that comes of it."""
         sheet, found = Sheet(400, HEIGHT), self.numbers
-        sheet.text(0, 18, "Next token", PURPLE, bold=True)
-        for i, (word, chance) in enumerate(found["candidates"]):
-            y, there = 26 + 26 * i, self.stage == 4
-            colour = PURPLE if i == 0 else INK
-            sheet.text(90, y + 16, word if there else "", colour, anchor="end", bold=i == 0)
-            sheet.rect(110, y, 220, 20, PALE)
-            sheet.rect(110, y, 220 * chance if there else 0, 20, PURPLE)
-            sheet.text(340, y + 16, number(chance) if there and chance >= 0.005 else "", GREY)
-        sheet.text(0, 120, "Alignment map: click a row to go there", INK, bold=True)
+        sheet.text(0, 18, "All steps: press a row to go there", INK, bold=True)
         for i, word in enumerate(found["source"]):
-            sheet.text(112 + COLUMN * (i + 0.4), 190, word.strip("<>")[:8], BLUE, turn=50)
+            sheet.text(112 + COLUMN * (i + 0.4), 92, word.strip("<>")[:8], BLUE, turn=50)
         for t, word in enumerate(found["target"]):
-            self._draw_row(sheet, t, word, 196 + ROW * t)
-        draw_scale(sheet, 96, 404)
-        sheet.text(300, 417, self.cut().strip()[:16], GREY)
+            self._draw_row(sheet, t, word, 98 + ROW * t)
+        y = 98 + ROW * MOST + 30
+        for line in (" ".join(found["target"]), self.cut(found["target"])):
+            sheet.text(0, y, line.removesuffix(" <eos>"), ORANGE if found["told"] else INK)
+            y += 26
         return sheet
 
     def _draw_row(self, sheet, t, word, y):
-        now = t + 1 == self.output_step
-        done = t + 1 < self.output_step or (now and self.stage >= 2)
-        written = t + 1 < self.output_step or (now and self.stage == 4)
-        sheet.text(100, y + 16, word if written else "", INK, anchor="end", bold=now)
+        whole, now = self.numbers["whole"]["target"], t + 1 == self.output_step
+        other = t >= len(whole) or whole[t] != word
+        sheet.text(100, y + 17, word, ORANGE if other else INK, anchor="end", bold=now or other)
         weights = self.numbers["weights"][t].tolist()
         for i, weight in enumerate(weights):
-            fill = to_hex(WEIGHTS(weight)) if done else PALE
-            sheet.rect(110 + COLUMN * i, y, COLUMN - 1, ROW - 1, fill)
+            sheet.rect(110 + COLUMN * i, y, COLUMN - 1, ROW - 1, to_hex(WEIGHTS(weight)))
         if now:
             sheet.rect(109, y - 1, COLUMN * len(weights) + 1, ROW + 1, "none", ORANGE, 2.5)
-        label = f"Go to output step {t + 1}"
-        sheet.target(20, y, 380, ROW, label, output_step=t + 1, stage=4)
+        if t < len(whole):
+            label = f"Go to output step {t + 1}"
+            sheet.target(0, y, 400, ROW, label, output_step=t + 1, forced=OWN)
 
 
 def _ends(state, n):

@@ -1,4 +1,4 @@
-"""A recurrent translator step by step: the encoder's states, the context vector, the decoder."""
+"""A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
 import torch
 import traitlets
@@ -9,11 +9,11 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet, number
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
-TOP, PITCH, CELL = 62, 30, 12  # pixels: the first row, to the next, width of a number
-SHOWN = 16  # numbers of a state that are drawn
+TOP, PITCH = 62, 28  # pixels: the first row, and to the next
+EACH = 8  # numbers of each direction's state that are drawn
 
 
-def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST):
+def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST, kept=None, look=None):
     """Translate one sentence greedily and keep what every step saw and made.
 
     Parameters
@@ -25,6 +25,10 @@ def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST):
         Begin and end of a sentence.
     most : int, default=9
         Most tokens to write.
+    kept : int, default=None
+        How many numbers of the context vector, the largest, get through; the others become 0.
+    look : dict of int to int, default=None
+        Steps, from 0, at which all weight goes to one source position.
 
     Returns
     -------
@@ -37,20 +41,24 @@ def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST):
     model.eval()
     try:
         with torch.no_grad():
-            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most)
+            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most, kept, look or {})
     finally:
         model.train(was_training)
 
 
-def _trace(model, src_ids, bos_id, eos_id, most):
+def _trace(model, src_ids, bos_id, eos_id, most, kept, look):
     states, last, mask = model.encode(src_ids)
+    if kept is not None:
+        order = last[0].abs().argsort(descending=True)
+        last = last.index_fill(1, order[kept:], 0)
     hidden = model.decoder.begin(last)
-    ids, kept, chances, rows = [bos_id], [_state(hidden)], [], []
+    ids, passed, chances, rows = [bos_id], [_state(hidden)], [], []
     while len(ids) <= most and (len(ids) == 1 or ids[-1] != eos_id):
-        word = torch.tensor([ids[-1:]])
-        output, hidden, weights = model.decoder(word, states, last, mask, hidden)
+        word, t = torch.tensor([ids[-1:]]), len(ids) - 1
+        only = torch.arange(mask.shape[1])[None] == look[t] if t in look else mask
+        output, hidden, weights = model.decoder(word, states, last, only, hidden)
         chances.append(model.output_proj(output[:, -1])[0].softmax(-1))
-        kept.append(_state(hidden))
+        passed.append(_state(hidden))
         rows.append(weights)
         ids.append(chances[-1].argmax().item())
     return {
@@ -58,7 +66,7 @@ def _trace(model, src_ids, bos_id, eos_id, most):
         "last": last[0],
         "read": ids[:-1],
         "written": ids[1:],
-        "states": torch.stack(kept),
+        "states": torch.stack(passed),
         "probabilities": torch.stack(chances),
         "weights": None if rows[0] is None else torch.cat(rows, dim=1)[0],
     }
@@ -69,32 +77,14 @@ def _state(hidden):
     return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
 
 
-def draw_state(sheet, x, y, values, frame=None, cell=CELL):
-    """Draw numbers between −1 and 1 as a row of coloured cells.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y : float
-        Its upper left corner.
-    values : Tensor of shape (N,)
-    frame : str, default=None
-        Colour of a thick frame around the row.
-    cell : float
-        Width of one cell; all are 20 high.
-    """
+def draw_cells(sheet, x, y, values, frame, size=(16, 20), columns=EACH):
+    """Draw numbers between −1 and 1 as coloured cells in a frame of one colour."""
+    across, down = size
     for i, value in enumerate(values.tolist()):
-        colour = to_hex(SIGNED((value + 1) / 2))
-        sheet.rect(x + i * cell, y, cell, 20, colour, "white", 0.7)
-    sheet.rect(x, y, cell * len(values), 20, "none", frame or GREY, 3 if frame else 1)
-
-
-def draw_scale(sheet: Sheet, x: float, y: float):
-    """Draw what the colours of `draw_state` mean, at (x, y); 190 pixels wide."""
-    sheet.text(x + 22, y + 13, "−1", GREY, anchor="end")
-    for i in range(13):
-        sheet.rect(x + 28 + 10 * i, y, 10.5, 16, to_hex(SIGNED(i / 12)))
-    sheet.text(x + 164, y + 13, "+1", GREY)
+        place = x + i % columns * across, y + i // columns * down
+        sheet.rect(*place, across, down, to_hex(SIGNED((value + 1) / 2)), "white", 0.7)
+    rows = -(-len(values) // columns)
+    sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
 
 
 class SentenceStepper(SentenceExplorer):
@@ -116,7 +106,7 @@ class SentenceStepper(SentenceExplorer):
 
     attention = "none"  # what the model's configuration must say
 
-    def __init__(self, model, source_vocabulary, target_vocabulary, sentence, **state):
+    def __init__(self, model, source_vocabulary, target_vocabulary, sentence: str, **state):
         if model.config.attention != self.attention:
             raise ValueError(
                 f'{type(self).__name__} shows a model with attention="{self.attention}"; '
@@ -126,7 +116,7 @@ class SentenceStepper(SentenceExplorer):
         self._source, self._target = source_vocabulary, target_vocabulary
         super().__init__(sentence, **state)
 
-    def known_words(self):
+    def known_words(self) -> list[str]:
         """List the words that the model knows, in the order of the alphabet."""
         special = self._source.ids["<unk>"]
         return sorted(word for word, i in self._source.ids.items() if i > special)
@@ -146,27 +136,37 @@ class SentenceStepper(SentenceExplorer):
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
 
-    def trace(self) -> dict:
-        """Return the `greedy_trace` of the sentence, with `source` and `target` tokens."""
-        sentence, found = self._known
+    def trace(self, **changes) -> dict:
+        """Return the `greedy_trace` of the sentence, with `source` and `target` tokens.
+
+        Parameters
+        ----------
+        **changes
+            `kept` or `look`, see `greedy_trace`.
+        """
+        sentence, kept = self._known
         if sentence != self.sentence:
+            self._known = self.sentence, (kept := {})
+        if (key := str(changes)) not in kept:
             ids = self._source.encode(self.sentence, eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
-            found = greedy_trace(self._model, ids, *ends)
+            found = greedy_trace(self._model, ids, *ends, **changes)
             found["source"] = self._source.tokens(ids)
             found["target"] = self._target.tokens(found["written"])
             found["input"] = self._target.tokens(found["read"])
-            self._known = self.sentence, found
-        return found
+            kept[key] = found
+        return kept[key]
 
-    def cut(self) -> str:
-        """Say that the translation is longer than what is shown; an empty str if it is not."""
-        whole = self.numbers["target"][-1] == "<eos>"
-        return "" if whole else f" Only the first {MOST} tokens of the translation fit."
+    def cut(self, tokens: list[str]) -> str:
+        """Say that a translation is longer than what is shown; an empty str if it is not."""
+        return "" if tokens[-1] == "<eos>" else f"Only the first {MOST} tokens fit."
 
 
 class RNNStepper(SentenceStepper):
-    """Follow an encoder–decoder without attention, one token after the other.
+    """Squeeze a sentence through the one vector of an encoder–decoder without attention.
+
+    It opens with the whole translation. Moving `kept` lets fewer numbers of the context vector
+    through, the largest of them; playing goes through the sentence word by word.
 
     Parameters
     ----------
@@ -177,57 +177,74 @@ class RNNStepper(SentenceStepper):
         Words with spaces between them, the full stop included.
     **state : traits
         `step`: 1 to S reads a source token, S + 1 hands over the context vector, each later one
-        writes a token.
+        writes a token. `kept`: how many numbers of the context vector get through.
 
     Source
     ------
     Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder", section 2.
     """
 
-    step = traitlets.Int(1, min=1, max=2 * MOST + 1).tag(state=True)
-    still = {"step": 13}
+    step = traitlets.Int(2 * MOST + 1, min=1, max=2 * MOST + 1).tag(state=True)
+    kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def build(self):
         """Make the controls."""
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
+        self.slider("kept", "Numbers let through")
         self.play("step", "Step", interval=1100)
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Follow the sentence through the model; say how far the step has come."""
-        found = dict(self.trace())
-        n_source, n_target = len(found["source"]), len(found["target"])
-        self.limit("step", n_source + 1 + n_target)
-        half = found["encoder"].shape[1] // 2
-        found["forward"], found["backward"] = found["encoder"].split(half, dim=1)
+        """Follow the sentence through the model, once whole and once squeezed."""
+        whole = self.trace()
+        self.limit("kept", len(whole["last"]))
+        found = dict(self.trace(kept=self.kept))
+        n_source = len(found["source"])
+        self.limit("step", n_source + 1 + len(found["target"]))
+        found["whole"] = whole["target"]
         found["n_read"] = min(self.step, n_source)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
 
     def describe(self):
         """Say in words what the picture shows."""
-        return f"An encoder reads “{self.sentence}”. Step {self.step}: {' '.join(self.tell())}"
+        written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
+        return (
+            f"An encoder reads “{self.sentence}”. Step {self.step}: {' '.join(self.tell())} "
+            f"Written so far: {written or 'nothing'}."
+        )
 
     def tell(self):
         """Say what happens at this step, in two lines."""
         found, step = self.numbers, self.step
-        n_source = len(found["source"])
-        if step <= n_source:
+        n, size, target = len(found["source"]), len(found["last"]), found["target"]
+        if step <= n:
             return (
-                f"The encoder reads “{found['source'][step - 1]}” going forwards and "
-                f"“{found['source'][n_source - step]}” going backwards.",
+                f"One network reads “{found['source'][step - 1]}”, going down; the other reads "
+                f"“{found['source'][n - step]}”, going up.",
                 "Each new state depends on this word and on the state before it.",
             )
-        if step == n_source + 1:
+        if step == n + 1:
             return (
-                f"The two last states become the context vector: {len(found['last'])} numbers.",
-                "Everything the decoder learns about the sentence is in them.",
+                f"The two last states become the context vector: {self.kept} of {size} numbers.",
+                "The decoder will learn nothing else about the sentence.",
             )
-        t = found["n_written"] - 1
-        chance = found["probabilities"][t].max()
+        if found["n_written"] < len(target):
+            t = found["n_written"] - 1
+            chance = number(found["probabilities"][t].max())
+            return (
+                f"The decoder reads “{found['input'][t]}” and the context, and updates its state.",
+                f"The likeliest next token is “{target[t]}”, probability {chance}.",
+            )
+        if self.kept == size:
+            return (
+                f"All that the decoder knows of the sentence are these {size} numbers.",
+                "Let fewer of them through. Which word is lost first?",
+            )
+        same = target == found["whole"]
         return (
-            f"The decoder reads “{found['input'][t]}” and the context, and updates its state.",
-            f"The likeliest next token is “{found['target'][t]}”, probability {number(chance)}.",
+            f"Only the {self.kept} largest of {size} numbers get through; the others are 0.",
+            "The translation is still the same." if same else "Marked words have changed.",
         )
 
     def draw(self):
@@ -235,62 +252,56 @@ class RNNStepper(SentenceStepper):
         return [self._draw_encoder(), self._draw_decoder()]
 
     def _draw_encoder(self):
-        """Draw the two directions: one fills from the top, the other from the bottom."""
-        sheet, found = Sheet(370, 396), self.numbers
-        n, read, most = len(found["source"]), found["n_read"], CELL * SHOWN // 2
-        sheet.text(0, 18, "Encoder", BLUE, bold=True)
-        sheet.text(110, 46, "forwards ↓", GREY)
-        sheet.text(240, 46, "backwards ↑", GREY)
+        """Draw the two directions, one going down and one going up, and what remains of both."""
+        sheet, found = Sheet(400, 446), self.numbers
+        n, read, step = len(found["source"]), found["n_read"], self.step
+        sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
+        sheet.text(110, 48, "downwards ↓", GREY)
+        sheet.text(262, 48, "upwards ↑", GREY)
+        halves = found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
-            y, now = TOP + PITCH * i, self.step <= n and i in (self.step - 1, n - self.step)
-            sheet.text(90, y + 16, word, BLUE if now else INK, anchor="end", bold=now)
-            sides = ((110, found["forward"], i), (240, found["backward"], n - 1 - i))
-            for x, states, place in sides:
-                if place >= read:
-                    sheet.rect(x, y, most, 20, PALE)
-                    continue
-                now = BLUE if place == self.step - 1 else None
-                draw_state(sheet, x, y, states[i, : SHOWN // 2], now)
-            sheet.target(0, y - 4, 370, 28, f"Go to step {i + 1}, {word}", step=i + 1)
-        self._draw_context(sheet, TOP + PITCH * MOST + 18)
+            y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
+            sheet.text(98, y + 16, word, BLUE if met else INK, anchor="end", bold=met)
+            for x, states, place, last in (
+                (110, halves[0], i, i == n - 1),
+                (262, halves[1], n - 1 - i, i == 0),
+            ):
+                now = place == step - 1 or (last and step == n + 1)
+                if place < read:
+                    draw_cells(sheet, x, y, states[i, :EACH], PURPLE if last else
+                               BLUE if now else GREY)  # fmt: skip
+                else:
+                    sheet.line(x, y + 10, x + 128, y + 10, PALE, 3)
+            sheet.target(0, y - 3, 400, 26, f"Go to step {i + 1}, {word}", step=i + 1)
+        y = TOP + PITCH * MOST + 24
+        words = f"context: {self.kept} of {len(found['last'])} numbers"
+        sheet.text(0, y - 8, words, PURPLE, bold=True)
+        if step > n:
+            draw_cells(sheet, 0, y, found["last"], PURPLE, (12, 22), 32)
+        else:
+            sheet.rect(0, y, 384, 88, "none", PURPLE, 2)
+        sheet.target(0, y - 26, 400, 118, "Go to the context vector", step=n + 1)
         return sheet
 
-    def _draw_context(self, sheet, y):
-        """Draw the context vector: the ends of both directions, one after the other."""
-        sheet.text(90, y + 16, "context", PURPLE, anchor="end", bold=True)
-        n = len(self.numbers["source"])
-        if self.step <= n:
-            sheet.rect(110, y, CELL * SHOWN, 20, PALE)
-        else:
-            halves = self.numbers["last"].chunk(2)
-            values = torch.cat([half[: SHOWN // 2] for half in halves])
-            draw_state(sheet, 110, y, values, PURPLE if self.step == n + 1 else None)
-        sheet.target(0, y - 4, 370, 28, "Go to the context vector", step=n + 1)
-        draw_scale(sheet, 96, y + 30)
-
     def _draw_decoder(self):
-        """Draw the decoder's states; the token read before each, the token written after."""
-        sheet, found = Sheet(430, 396), self.numbers
-        n, done = len(found["source"]), found["n_written"]
-        sheet.text(0, 18, "Decoder", ORANGE, bold=True)
-        heads = ((80, "reads", "end"), (98, "state ↓", "start"), (300, "writes", "start"))
-        for x, words, anchor in (*heads, (386, "p", "start")):  # fmt: skip
-            sheet.text(x, 46, words, GREY, anchor=anchor)
+        """Draw what is written, how sure the decoder is, and what stood there with all numbers."""
+        sheet, found = Sheet(400, 346), self.numbers
+        n, done, whole = len(found["source"]), found["n_written"], found["whole"]
+        sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
+        sheet.text(130, 48, "probability", GREY)
+        changed = found["target"] != whole
+        sheet.text(292, 48, "all numbers" if changed else "", GREY, 14)
         for t, word in enumerate(found["target"]):
-            y, now = TOP + PITCH * t, t == done - 1
-            if t < done:
-                colour = ORANGE if now else INK
-                chance = number(found["probabilities"][t].max())
-                sheet.text(80, y + 16, found["input"][t], GREY, anchor="end")
-                draw_state(sheet, 98, y, found["states"][t + 1, :SHOWN], ORANGE if now else None)
-                sheet.text(300, y + 16, word, colour, bold=now)
-                sheet.text(386, y + 16, chance, GREY)
-            else:
-                sheet.rect(98, y, CELL * SHOWN, 20, PALE)
-            step = n + 2 + t
-            sheet.target(0, y - 4, 430, 28, f"Go to step {step}: token {t + 1}", step=step)
-        whole = found["states"].shape[1]
-        y = TOP + PITCH * MOST + 34
-        sheet.text(0, y, f"Drawn: {SHOWN} of the {whole} numbers of a state.", GREY)
-        sheet.text(0, y + 26, self.cut().strip(), GREY)
+            y, step = TOP + PITCH * t, n + 2 + t
+            there, was = t < done, whole[t] if t < len(whole) else ""
+            other, chance = changed and word != was, float(found["probabilities"][t].max())
+            colour = ORANGE if other or step == self.step else INK
+            sheet.text(118, y + 16, word if there else "·", colour if there else GREY,
+                       anchor="end", bold=there and (other or step == self.step))  # fmt: skip
+            sheet.rect(130, y, 110, 20, PALE)
+            sheet.rect(130, y, 110 * chance if there else 0, 20, ORANGE if other else PURPLE)
+            sheet.text(248, y + 16, number(chance) if there else "", GREY)
+            sheet.text(292, y + 16, f"≠ {was}" if there and other and was else "", GREY)
+            sheet.target(0, y - 3, 400, 26, f"Go to step {step}: token {t + 1}", step=step)
+        sheet.text(0, TOP + PITCH * MOST + 20, self.cut(found["target"]), GREY)
         return sheet

@@ -110,6 +110,8 @@ class Explorer {
     if (this.playing) return this.pause(button);
     button.textContent = "Pause";
     button.setAttribute("aria-pressed", "true");
+    const { min, max } = this.shown.controls.find(({ name }) => name === one.name);
+    if (this.state[one.trait] >= max) this.ask({ set: { [one.trait]: min } }); // at the end: once more
     let before = null;
     const tick = () => {
       if (!this.root.isConnected) return this.pause(button);

@@ -222,8 +222,8 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Step through it yourself. Its two networks are **GRUs**, whose step is more elaborate than ours, and its encoder reads in
-# both directions with 64 numbers each, so the context vector has 128.
+# Now squeeze it yourself. Our model's two networks are **GRUs**, whose step is more elaborate than ours, and its encoder reads
+# in both directions with 64 numbers each, so the context vector has 128. Let fewer of them through: which word is lost first?
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")

@@ -358,7 +358,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Now play it, one line of the four at a time. Or type a French sentence of your own.
+# Now make it look elsewhere: press another French word. Or type a sentence of your own.
 
 # %%
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
