@@ -78,6 +78,10 @@ SKIPPED = {
     AssertionError: "The lesson checks its own numbers here, and they aren't the ones it was "
     "written with: a cell further up was skipped or changed.",
 }
+STOPPED = (
+    "You stopped a training further up, so this cell's check of its numbers doesn't hold, and the "
+    "cell ends here. The text speaks of the whole run. Go on, or run the training's cell again."
+)
 RUN_ABOVE = "In the Run menu, choose “Run All Above Selected Cell”, then run this cell again."
 
 
@@ -89,11 +93,16 @@ def _explain_skipped_cells():
 
 
 def _show_and_explain(shell, kind, error, trace, tb_offset=None):
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
-    while trace.tb_next:
-        trace = trace.tb_next
-    at = trace.tb_frame.f_globals
+    from helpers.training.interruption import StopBetweenSteps
+
+    last = trace
+    while last.tb_next:
+        last = last.tb_next
+    at = last.tb_frame.f_globals
     bare = at is shell.user_ns and not str(error)
+    if issubclass(kind, AssertionError) and bare and StopBetweenSteps.met():
+        return print(STOPPED)
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     compared = at.get("__name__", "").startswith("torch.testing")
     if issubclass(kind, NameError) or bare or compared:
         why = SKIPPED[NameError if issubclass(kind, NameError) else AssertionError]

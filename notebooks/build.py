@@ -75,6 +75,12 @@ OPENED = {
     },
 }
 
+# JupyterLab shows a folded cell's first line; of a long one that should say what is in it.
+FIRST_LINE = {
+    True: "# The measurement: click to see its code",
+    False: "# Folded: click to see the code",
+}
+
 
 def lessons(start="", folder=None) -> list[Path]:
     """List the lessons' sources.
@@ -224,6 +230,8 @@ def _assemble_cell(cell):
         made = nbformat.v4.new_code_cell(source)
     if tags:
         made.metadata["tags"] = list(tags)
+    if "hide-input" in tags and source.count("\n") > 1:
+        made.source = f"{FIRST_LINE['exercises.reveal(' in source]}\n{source}"
     if {"hide-input", "set-up"} & set(tags):
         made.metadata["jupyter"] = {"source_hidden": True}
     return made

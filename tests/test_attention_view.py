@@ -362,7 +362,7 @@ def test_the_picture_and_the_live_view_are_two_outputs(shell, monkeypatch, view)
     shown = []
     monkeypatch.setattr(fallback, "display", lambda bundle, raw: shown.append(bundle))
     shell.run("a", view)
-    assert "Run this cell to play." in shown[0]["text/html"]
+    assert fallback.TO_PLAY in shown[0]["text/html"]
     assert fallback.LIVE_VIEW not in shown[0]
     assert shown[1][fallback.LIVE_VIEW]["model_id"] == view.model_id
     shell.user_ns["__vsc_ipynb_file__"] = "lesson.ipynb"

@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from helpers import notebook
 from helpers.machine import installation
+from helpers.training.interruption import StopBetweenSteps
 from helpers.transformer import masks
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>Box</title>{}<rect width="9"/></svg>'
@@ -56,6 +57,17 @@ def test_a_cell_that_lacks_another_says_what_to_run(cell, said, capsys):
     shown = capsys.readouterr().out
     assert (notebook.RUN_ABOVE in shown) == (said is not None)
     assert (said or "") in shown
+
+
+def test_after_a_stopped_training_a_check_of_its_numbers_says_so_and_shows_no_error(capsys):
+    shell = InteractiveShell()
+    shell.set_custom_exc(tuple(notebook.SKIPPED), notebook._show_and_explain)
+    try:
+        StopBetweenSteps._cell = 3
+        assert not shell.run_cell("assert 1 == 2").success
+    finally:
+        StopBetweenSteps._cell = None
+    assert capsys.readouterr().out.strip() == notebook.STOPPED
 
 
 def test_set_up_keeps_the_threads_few(monkeypatch):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from test_training import copy_task, quick, small_model, weights_of
 
 from helpers.training import checkpoints, training
@@ -203,6 +204,20 @@ def test_one_press_ends_all_trainings_of_a_cell():
     assert not train(small_model(), copy_task(20), [], quick(), progress=False).stopped_early
     with pytest.raises(KeyboardInterrupt):
         press()
+
+
+def test_in_a_notebook_one_press_ends_the_trainings_that_its_cell_begins_later():
+    shell = InteractiveShell.instance()
+    shell.user_ns.update(press=press, StopBetweenSteps=StopBetweenSteps, asked=(asked := []))
+    again = "with StopBetweenSteps() as stop:\n    asked.append(stop.asked)\n"
+    try:
+        shell.run_cell(f"{again}    press()\n{again}{again}", store_history=True)
+        shell.run_cell(again, store_history=True)  # the next cell is a new beginning
+        assert asked == [False, True, True, False]
+        assert StopBetweenSteps.met()
+    finally:
+        StopBetweenSteps._cell = None
+        InteractiveShell.clear_instance()
 
 
 def test_a_second_press_between_trainings_is_an_interrupt():

@@ -7,6 +7,7 @@ import re
 
 from helpers.exercises import predictions as asking
 from helpers.exercises.content import catalogue
+from helpers.widgets.fallback import TO_PLAY
 from notebooks.build import (
     NOTEBOOKS,
     PREDICT,
@@ -19,7 +20,6 @@ from notebooks.build import (
     predictions,
 )
 
-STILL = "<p>Run this cell to play.</p>"
 OF_THE_TRANSLATOR = 'data-model="the translator"'  # around a map
 OWN_SENTENCE = (
     '<p class="course-elsewhere"><a href="index.html#try-it">Type a sentence of your own</a> '
@@ -121,7 +121,7 @@ def _shown(cell, stem):
     for output in cell.outputs:
         data = output.get("data", {})
         if "text/html" in data:
-            data["text/html"] = data["text/html"].replace(STILL, alive_where(stem))
+            data["text/html"] = data["text/html"].replace(TO_PLAY, alive_where(stem))
             if OF_THE_TRANSLATOR in data["text/html"]:
                 data["text/html"] += OWN_SENTENCE
         if "text/markdown" in data:

@@ -106,6 +106,9 @@ def _is_right(prediction, answer, measured):
     return abs(answer - measured) <= prediction.close * scale + 1e-9
 
 
+NEXT = "Now run the next cell: press ↓, then Shift + Enter."
+
+
 class Card(StaticFallback, anywidget.AnyWidget):
     """The widget behind `predict`.
 
@@ -162,7 +165,7 @@ class Card(StaticFallback, anywidget.AnyWidget):
             entry["why"] = " ".join(why.split())[:200]
         # A second prediction replaces the first, and whether that one was right.
         complaint = update("predictions", self.prediction.name, lambda _: dict(entry))
-        self.locked = {**_told(self.prediction, entry), "earlier": False}
+        self.locked = {**_told(self.prediction, entry), "earlier": False, "next": NEXT}
         self._problem = complaint
 
     def static_html(self):

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 import threading
 
 
@@ -13,19 +14,20 @@ class StopBetweenSteps:
     KeyboardInterrupt, unless `protect` encloses what runs.
 
     One press ends everything inside the block, because whatever uses this class inside shares the
-    outermost one. Several trainings in one cell are stopped together like this::
-
-        with StopBetweenSteps() as stop:
-            for name, model in models.items():
-                histories[name] = train(model, pairs, validation_pairs, settings)
-                if stop.asked:
-                    break
+    outermost one. In a notebook it ends every training of its cell: those that the cell begins
+    later stop after their first step, and nothing is left unassigned for the cells below.
     """
 
     _outermost = None
+    _cell = None  # the cell in which somebody asked to stop, if it was one
 
     def __init__(self):
         self.presses, self.protected = 0, False
+
+    @staticmethod
+    def met() -> bool:
+        """Whether a training of this session was stopped, so that its numbers are others."""
+        return StopBetweenSteps._cell is not None
 
     @property
     def asked(self):
@@ -39,12 +41,15 @@ class StopBetweenSteps:
         if StopBetweenSteps._outermost is not None:
             return StopBetweenSteps._outermost
         StopBetweenSteps._outermost = self
+        here = _cell_now()
+        self.presses = int(here is not None and here == StopBetweenSteps._cell)
         self.previous = signal.signal(signal.SIGINT, self.press)
         return self
 
     def press(self, *_):
         """Note that a stop is wanted; be told twice and raise, where that does no harm."""
         self.presses += 1
+        StopBetweenSteps._cell = _cell_now()
         self._raise_if_impatient()
 
     def _raise_if_impatient(self):
@@ -71,3 +76,9 @@ class StopBetweenSteps:
         if StopBetweenSteps._outermost is self:
             StopBetweenSteps._outermost = None
             signal.signal(signal.SIGINT, self.previous)
+
+
+def _cell_now():
+    """Number the cell that runs, from the kernel's start; None outside a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell and shell.execution_count

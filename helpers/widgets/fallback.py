@@ -1,7 +1,7 @@
 """What a widget shows where no kernel runs: GitHub, exported HTML, a notebook of yesterday.
 
 In JupyterLab and Notebook 7 a widget is shown as two outputs. The first is a picture with alt text
-and the words "Run this cell to play", which a saved notebook keeps. The second is the live view.
+and words that say what to run, which a saved notebook keeps. The second is the live view.
 While that is alive, the picture hides; where there is no model for it any more and JupyterLab
 would write "model not found", the view hides and the picture stays. (The two are told apart by
 what stands in the view's output: a live one has elements, the error is bare text.) VS Code and
@@ -18,6 +18,8 @@ from IPython import get_ipython
 from IPython.display import display
 
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
+# After a restart the cell alone would miss what the first one imports.
+TO_PLAY = "<p>To play, run the notebook's first code cell, then this one.</p>"
 STYLE = """<style>
 .course-still > p { margin: 2px 0 6px; font-style: italic; }
 .jp-NotebookPanel .course-still { animation: course-still 1.2s step-end; }
@@ -56,8 +58,7 @@ class StaticFallback:
             display(bundle, raw=True)
             return
         view = bundle.pop(LIVE_VIEW, None)
-        words = "<p>Run this cell to play.</p>"
-        still = f'<div class="course-still">{STYLE}{bundle["text/html"]}{words}</div>'
+        still = f'<div class="course-still">{STYLE}{bundle["text/html"]}{TO_PLAY}</div>'
         display({**bundle, "text/html": still}, raw=True)
         if view is not None:
             # Where there is no model, a page made from the notebook shows this nothing instead.

@@ -145,5 +145,7 @@ def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
     page.goto(address)
     page.wait_for_function("() => window.jupyterapp && document.querySelector('.course-still')")
     page.locator(".course-still .av-stage[data-painted]").wait_for()  # this one needs no kernel
-    assert page.locator(".course-still > p").all_inner_texts() == ["Run this cell to play."]
+    assert page.locator(".course-still > p").all_inner_texts() == [
+        "To play, run the notebook's first code cell, then this one."
+    ]
     assert page.get_by_text("model not found").filter(visible=True).count() == 0

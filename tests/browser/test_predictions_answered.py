@@ -93,7 +93,7 @@ def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
     page.keyboard.press("Enter")
     wait_for(page, ["falls", None, None])
     focused = page.evaluate("document.activeElement.className")
-    assert "pr-status" in focused, "the focus stays on the card when the button goes"
+    assert "pr-next" in focused, "the line that says what to run next, when the button goes"
 
     slider.locator("input[type=range]").focus()
     page.keyboard.press("ArrowLeft")

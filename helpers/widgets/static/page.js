@@ -67,7 +67,7 @@ export function onWidth(element, changed) {
 // focused element says otherwise. Ctrl+S, Shift+Enter and the like stay with JupyterLab.
 export function shieldKeys(root) {
   const shield = (event) => {
-    if (!root.contains(event.target)) return;
+    if (!root.contains(event.target) || event.target.matches(".pr-next")) return;
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     const own = plain && !(event.key === "Enter" && event.shiftKey);
     event.target.toggleAttribute("data-lm-suppress-shortcuts", own);

@@ -58,7 +58,8 @@ class Card {
     const question = make("fieldset", { class: "pr-question" }, legend, ...field);
     this.body.replaceChildren(question, ...(done ? [] : [this.why(), this.foot()].filter(Boolean)));
     this.say();
-    if (done && held) this.status.focus(); // the button that had the focus is gone
+    // The button that had the focus is gone; from this line JupyterLab hears every key.
+    if (done && held) (this.status.querySelector(".pr-next") || this.status).focus();
   }
 
   options(locked) {
@@ -131,6 +132,7 @@ class Card {
     this.status.append(rich("span", locked.told));
     if (locked.earlier) this.status.append(make("button", { type: "button", class: "pr-again", onclick: () => this.again() }, "Predict again"));
     if (problem) this.status.append(make("div", {}, problem));
+    if (locked.next) this.status.append(make("div", { class: "pr-next", tabindex: "-1" }, locked.next));
   }
 
   // ---- what the learner does ---------------------------------------------------------------
@@ -145,7 +147,7 @@ class Card {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape") return;
+    if (event.target.matches(".pr-next") || event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape") return;
     if (event.key === "Enter" && event.shiftKey) return;
     if (event.key === "Enter" && event.target.tagName === "INPUT") {
       event.preventDefault();

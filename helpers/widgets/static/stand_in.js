@@ -58,5 +58,5 @@ export async function comeAlive(place, { module, style, state: zipped, bytes }) 
   place.append(sheet, stage);
   await widget.render({ model: new StandIn(state), el: stage });
   for (const node of picture) node.remove();
-  place.closest(".course-still")?.querySelector(":scope > p")?.remove(); // "Run this cell to play."
+  place.closest(".course-still")?.querySelector(":scope > p")?.remove(); // what to run, to play
 }
