@@ -147,7 +147,19 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS) -> Lett
     steps : int, default=250
     """
     torch.manual_seed(seed)
-    model = LetterModel(n_letters, RUNGS[rung]())
+    return train_letters(LetterModel(n_letters, RUNGS[rung]()), ids, seed, progress, steps)
+
+
+def train_letters(model, ids, seed=0, progress=True, steps=STEPS):
+    """Train a model of the next letter as every rung is trained, and return it.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Maps ids (B, T) to logits (B, T, V).
+    ids, seed, progress, steps
+        As in `train_rung`.
+    """
     settings = TextTraining(
         steps=steps, length=WINDOW, peak_rate=2e-2, warmup_steps=20, optimizer="muon", seed=seed
     )

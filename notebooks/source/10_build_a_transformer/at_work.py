@@ -25,6 +25,8 @@ RENAMED = {
     "feed_forward.linear_1": "network.inner",
     "feed_forward.linear_2": "network.outer",
     "tgt_embedding.weight": "embedding.table",
+    "embedding.weight": "embedding.table",
+    "positions.table": "positions",
 }
 
 
@@ -64,13 +66,31 @@ def weights_of(translator):
     weights : dict of str to Tensor
     """
     c = translator.model.config
-    weights = translator.model.state_dict()
-    # One tensor under three names; the learner's model has it once.
-    for name in ("src_embedding.weight", "output_proj.weight"):
-        del weights[name]
-    return (c.src_vocab_size, c.d_model, c.n_heads, c.n_layers, c.d_ff), {
-        _renamed(name): tensor for name, tensor in weights.items()
-    }
+    sizes = c.src_vocab_size, c.d_model, c.n_heads, c.n_layers, c.d_ff
+    return sizes, renamed(translator.model.state_dict())
+
+
+def gpt_weights_of(model):
+    """Give a GPT's weights the names that a GPT of the learner's parts has; as `weights_of`.
+
+    The learner's `Embedding` multiplies by √D and the course's GPT doesn't, so the table gets
+    smaller by as much, and the last norm, after which the table makes the logits, larger.
+    """
+    c = model.config
+    weights, factor = renamed(model.state_dict()), math.sqrt(c.d_model)
+    weights["embedding.table"] = weights["embedding.table"] / factor
+    for name in ("norm.gain", "norm.bias"):
+        weights[name] = weights[name] * factor
+    return (c.vocab_size, c.d_model, c.n_heads, c.n_layers, c.d_ff or 4 * c.d_model), weights
+
+
+def renamed(weights):
+    """Give the course's tensors, a dict by name, the names that the learner's modules have.
+
+    The embeddings' table stands there under up to three names; the learner's model has it once.
+    """
+    tied = ("src_embedding.weight", "output_proj.weight")
+    return {_renamed(name): tensor for name, tensor in weights.items() if name not in tied}
 
 
 def _renamed(name):

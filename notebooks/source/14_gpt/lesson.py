@@ -25,9 +25,13 @@ from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
+from torch import nn
 
 from helpers import exercises, plots
+from helpers.clinic import examine
+from helpers.exercises import lessons
 from helpers.transformer.attention import heads_off
+from helpers.transformer.positions import rotate_positions
 from helpers.training.copying import repeated, train_copier
 from helpers.data.stories import stories
 from helpers.data.toy_probability import toy_text
@@ -36,6 +40,7 @@ from helpers.training.letter_models import (
     LetterModel,
     nats_per_letter,
     story_letters,
+    train_letters,
     train_rung,
     write,
 )
@@ -340,6 +345,67 @@ for model in (one_layer, three_layers):
 
 # %%
 exercises.quiz("order_in_a_gpt_layer")
+
+# %% [markdown]
+# ### Your own file, as a GPT
+#
+# In lesson 10 your `my_transformer.py` learned to translate. Give its encoder layers your causal mask, leave out
+# everything that reads a source, and it's a GPT.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+exercises.fill_in()  # what you skipped is the course's for now
+own, at_work = exercises.my_transformer(), lessons.module(10, "at_work")
+torch.manual_seed(0)
+
+
+# %%
+class MyGPT(nn.Module):
+    def __init__(self, vocab_size, d_model, n_heads, n_layers, d_ff):
+        super().__init__()
+        self.embedding, self.norm = own.Embedding(vocab_size, d_model), own.LayerNorm(d_model)
+        made = (own.EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers))
+        self.layers = nn.ModuleList(made)
+
+    def forward(self, ids):  # (B, T) -> (B, T, V)
+        x = self.embedding(ids)
+        for layer in self.layers:
+            x = layer(x, own.causal_mask(ids.shape[1]))
+        return self.norm(x) @ self.embedding.table.T
+
+
+# %% [markdown]
+# Train it on the letters as every rung was trained, with the sizes of the top one. Then examine it as in lesson 10.
+
+# %% tags=["nbval-ignore-output"]
+my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
+print(f"{nats_per_letter(my_gpt, validation):.2f} nats per letter")
+print(write(my_gpt, letters, "once upon a time "))
+print(exercises.whose("EncoderLayer", "MultiHeadAttention", "causal_mask", did="trained"))
+examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
+
+# %% [markdown]
+# The story model's weights fit into it, too. Three things have changed since 2017, a line each: positions rotate
+# queries and keys (lesson 05), so none are added, and the network's curve is a GELU.
+
+# %%
+rotate, attend = rotate_positions, own.scaled_dot_product_attention
+since_2017 = {
+    "sinusoidal_positions": torch.zeros,
+    "scaled_dot_product_attention": lambda q, k, v, mask: attend(rotate(q), rotate(k), v, mask),
+    "feed_forward": lambda x, w, b, v, c: F.gelu(x @ w + b, approximate="tanh") @ v + c,
+}
+
+# %% tags=["nbval-ignore-output"]
+sizes, weights = at_work.gpt_weights_of(story.model)
+ids = story.encode("Once upon a time there was a king who")[None]
+with at_work.switched(own, **since_2017), torch.no_grad():
+    my_story = MyGPT(*sizes)
+    my_story.load_state_dict(weights)
+    apart = (my_story(ids) - story.model(ids)).abs().max().item()
+    for _ in range(40):
+        likely = own.top_k_filter(my_story(ids)[:, -1], 20)
+        ids = torch.cat([ids, likely.softmax(-1).multinomial(1)], dim=1)
+print(f"largest difference of two logits: {apart:.0e}\n\n{story.decode(ids[0])}")
 
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
