@@ -127,7 +127,7 @@ def examine(
     check_options(model, kind, options)
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters()):
         model = copy.deepcopy(model).float()  # in low precision, small dependences are rounded away
-    with as_it_was(model):
+    with torch.inference_mode(False), torch.enable_grad(), as_it_was(model):
         options["calls_to_try"] = [call] if call else callers(model, kind, options)
         e = Examination(model, kind, options | {"known": call is None})
         model.eval()

@@ -375,8 +375,10 @@ def blind_backwards(e, swapped):
     """Tell whether a decoder's attentions can't tell the order of what is behind them."""
     if not e.attentions:
         return False
-    run = e.run(swapped)
+    run = e.run(swapped, trace=True)
     readers = [c for c, _ in e.attentions if not only_source(e, c)]
+    if not any(x.is_floating_point() and x.dim() > 2 for c in readers for x in c.inputs):
+        return blind_weights(e, run)
     first = readers[0] if readers else None
     other = (
         None if first is None else run.calls.get(next(k for k, c in e.calls.items() if c is first))
@@ -408,6 +410,20 @@ def blind_backwards(e, swapped):
         if not torch.allclose(a, b, rtol=1e-4, atol=1e-5 * a.abs().max().item()):
             return False
     return True
+
+
+def blind_weights(e, run):
+    """Tell whether swapped tokens only swap their weights, where no module holds an attention."""
+    call, (op, *_) = e.attentions[0]
+    other = run.calls[next(k for k, c in e.calls.items() if c is call)]
+    a, b = op.result, other.ops[next(i for i, o in enumerate(call.ops) if o is op)].result
+    if not isinstance(a, torch.Tensor):
+        return False
+    if op.name == "softmax":
+        order = torch.arange(a.shape[-1], device=a.device)
+        order[[0, 2]] = order[[2, 0]]
+        b = b[..., order]
+    return torch.allclose(a[..., -1, :], b[..., -1, :], rtol=1e-4, atol=1e-6)
 
 
 def only_source(e, call):

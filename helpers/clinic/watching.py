@@ -98,6 +98,8 @@ def calling_line():
         return ""
     file, number = frame.f_code.co_filename, frame.f_lineno
     text = linecache.getline(file, number).strip()
+    if "ipykernel_" in file:  # the name of a notebook's cell says nothing
+        return f"line {number}  {text}"
     return f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{number}  {text}"
 
 

@@ -29,6 +29,14 @@ RENAMED = {
     "positions.table": "positions",
 }
 
+# What section 9 swaps in unseen: masks that let every position see one token too far.
+PLANTED = {
+    "causal_mask": lambda length: torch.ones(length, length).tril(1).bool(),
+    "decoder_mask": lambda ids, pad_id: (
+        (ids != pad_id)[:, None, None] & PLANTED["causal_mask"](ids.shape[1])
+    ),
+}
+
 
 def toy_sentences(n, n_test, seed=0):
     """Write toy pairs of 4 to 14 words as text, French and English, to train on and to test with.

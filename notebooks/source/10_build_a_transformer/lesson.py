@@ -36,6 +36,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import exercises, plots
+from helpers.clinic import examine
 from helpers.data.captions import CAPTIONS
 from helpers.exercises import lessons
 from helpers.pretrained.translator import load_translator
@@ -77,14 +78,14 @@ print(exercises.my_source("LayerNorm"))
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Two hours in one session, or homework with a deadline. Opening 6 · six exercises
-# 54, with 6 for what runs between them · training 10 · the translator's weights 10 · breaking it 14 ·
-# taking it home 6 · questions 14. Pairs work well: one person types, the other calls out the shapes, and they swap
+# 54, with 6 for what runs between them · training 10 · the translator's weights 8 · breaking it 10 ·
+# the hunt 10 · taking it home 6 · questions 10. Pairs work well: one person types, the other calls out the shapes, and they swap
 # after each exercise. Keep `my_transformer.py` open in a second tab.
 #
 # **Say first**: from here on nothing is thrown away. What passes is in your file, and the file is the model.
 #
 # **If you're running late**, skip the cache: `forward` without it passes no check, but
-# `exercises.reference("MultiHeadAttention")` steps in. Section 9 and the questions can be homework.
+# `exercises.reference("MultiHeadAttention")` steps in. Section 10 and the questions can be homework.
 #
 # **Rubric**, 20 points.
 #
@@ -294,8 +295,11 @@ print(
 )
 
 # %% [markdown]
-# 1,200 batches of 32 sentences take about a minute. Every hundred steps, the picture below shows where
+# 1,000 batches of 32 sentences take about a minute. Every hundred steps, the picture below shows where
 # the last decoder layer looks while it writes one of the unseen sentences.
+
+# %%
+exercises.predict("first_loss")
 
 # %%
 exercises.predict("after_a_minute")
@@ -343,12 +347,17 @@ def show(step, loss):
         picture.update(drawn(model, step))
 
 
-losses = own.train(model, own.batches_of(pairs, 1200), show=show)
+losses = own.train(model, own.batches_of(pairs, 1000), show=show)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # the measurement: click to see it
-right = exact(model)
+right, even = exact(model), math.log(len(pieces))
+exercises.reveal(
+    "first_loss",
+    measured="above" if losses[0] > even + 1 else "below" if losses[0] < even - 1 else "at",
+)
 exercises.reveal("after_a_minute", measured=sum(right))
+print(f"guessing evenly would cost {even:.1f}; the first loss was {losses[0]:.1f}")
 write = at_work.translator_of(own, model, pieces)
 for french, _ in test_lines[:3]:
     print(f"{french}\n   {write(french)}")
@@ -489,11 +498,72 @@ assert same["05 no positions"] < same["04 no √d"] < 17
 # from one. Say first what you expect.
 
 # %% [markdown] tags=["notes"]
-# **14 minutes.** What people should remember: *compare with something that's known to be right, part by part*. Let
+# **10 minutes.** What people should remember: *compare with something that's known to be right, part by part*. Let
 # each pair plant a switch, swap places with another pair, and find the other pair's.
 
 # %% [markdown]
-# ## 9. Take it home
+# ## 9. Find it without an answer key
+#
+# The course's logits were an answer key, and for your next model there won't be one. But you can always ask the model
+# itself: change a token, and look which outputs move. Somebody has swapped one of your functions for a wrong one
+# here. The model has two layers and random weights.
+
+# %%
+probed = own.Transformer(len(pieces), d_model=128, n_heads=4, n_layers=2, d_ff=256)
+src_ids = torch.tensor([[9, 30, 12, 41, 7, EOS]])
+tgt_ids = torch.tensor([[BOS, 22, 35, 8, 50, 17]])
+with at_work.switched(own, **at_work.PLANTED), torch.no_grad():
+    before = probed(src_ids, tgt_ids)
+    for place in range(6):
+        changed = tgt_ids.clone()
+        changed[0, place] = 10
+        moved = (probed(src_ids, changed) - before).abs().amax(-1)[0] > 1e-6
+        print(f"target token {place} changed, these outputs move:", *moved.nonzero()[:, 0].tolist())
+
+# %%
+exercises.predict("what_is_planted")
+
+# %% [markdown]
+# The **clinic** asks in this way, about everything that a Transformer must not do. It follows a change to the first
+# module whose output shouldn't have moved, and examines that module alone. It knows nothing of this course, needs
+# PyTorch only, and takes any Transformer.
+
+# %% tags=["nbval-ignore-output"]
+size = {"kind": "encoder-decoder", "vocab_size": len(pieces), "pad_id": PAD, "max_len": 20}
+with at_work.switched(own, **at_work.PLANTED):
+    report = examine(probed, **size)
+report
+
+# %% tags=["hide-input"]
+told = " ".join(cause for finding in report.findings for cause in finding.likely)
+exercises.reveal(
+    "what_is_planted",
+    measured="none" if "no causal mask" in told else "two" if "2 too wide" in told else "one",
+)
+
+# %% [markdown]
+# And your own file, with nothing swapped?
+
+# %% tags=["nbval-ignore-output"]
+examine(probed, **size)
+
+# %% [markdown]
+# If you've kept the course's `Embedding`, there's a finding, and it's the first loss that surprised you in
+# section 6. Training repairs this within a hundred steps, so no translation ever showed it. A smaller start is one line:
+
+# %% tags=["nbval-ignore-output"]
+nn.init.normal_(probed.embedding.table, std=0.02)
+examine(probed, **size)
+
+# %% [markdown]
+# Page 96, *The clinic*, has twelve more patients, and you can copy the folder `helpers/clinic` into any project.
+
+# %% [markdown] tags=["notes"]
+# **10 minutes.** Let people read the lines aloud before they look at the options. Ask: *why do two more outputs
+# move, when each layer looks one too far?* (The second layer reads vectors that have already read one too far.)
+
+# %% [markdown]
+# ## 10. Take it home
 #
 # The next cell writes two files beside yours: the translator's weights with their pieces, and pairs to train on. Then it calls
 # Python as you would in a terminal, in a process that knows nothing of this course.
@@ -565,7 +635,8 @@ exercises.quiz("why_check_each_part")
 #   $(B, T, V)$ logits. A loop turns logits into sentences.
 # - With a cache, each step computes the newest position only, and writes the same tokens.
 # - Weights only work in the design that they were trained in.
-# - To find a mistake, compare numbers with a model that you know is right.
+# - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and look
+#   which outputs move.
 #
 # This is the Transformer of 2017 with one change: yours puts the norms first, as most models since have done. In lesson 14,
 # a few changed lines turn the same file into a GPT.

@@ -125,9 +125,44 @@ QUESTIONS = [
 
 PREDICTIONS = [
     Prediction(
+        "first_loss",
+        "Before the first step the weights are random. A model that gave every piece the same probability would have a loss of log V, with V pieces. Where does yours start?",
+        explain="The table that turns ids into vectors also turns vectors into logits, so the highest logit belongs to the piece that was just read. The model is sure that every word comes twice, and pays for it.",
+        options={
+            "at": (
+                "near log V",
+                "Random weights don't make an even guess. The piece that was just read gets nearly all the probability.",
+            ),
+            "below": (
+                "well below log V",
+                "That would mean it knew something about the next piece. It only knows the one that it has just read.",
+            ),
+            "above": ("well above log V", "Yes: being sure and wrong costs more than not knowing."),
+        },
+    ),
+    Prediction(
+        "what_is_planted",
+        "Two earlier outputs move with a token, for most of the tokens above. Which function was planted?",
+        explain="In each of the two layers a position sees one token too far. The second layer reads vectors that have already looked ahead, so at the output the leak is two tokens wide.",
+        options={
+            "two": (
+                "a mask that shows two tokens of the future",
+                "Then the leak would be four wide at the output, two for each layer.",
+            ),
+            "one": (
+                "a mask that shows one token of the future",
+                "Yes, and the two layers add up.",
+            ),
+            "none": (
+                "a mask that shows all tokens of the future",
+                "Then every earlier output would move, whichever token you change.",
+            ),
+        },
+    ),
+    Prediction(
         "after_a_minute",
-        "After 1,200 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
-        explain="The toy language has a few hundred words and a small grammar, and the batches held 38,400 sentences: enough to learn both.",
+        "After 1,000 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
+        explain="The toy language has a few hundred words and a small grammar, and the batches held 32,000 sentences: enough to learn both.",
         too_high="Nearly, but a rare word or an odd order still goes wrong here and there.",
         too_low="A grammar this small leaves little to guess. Once the model has found where to look, nearly everything follows at once.",
         unit="sentences",
