@@ -13,6 +13,7 @@ import base64
 import html
 import inspect
 import io
+import json
 import os
 import random
 import re
@@ -30,7 +31,6 @@ from helpers.machine.installation import (
 
 ROOT = installation.ROOT
 IMAGES = ROOT / "images"
-IMAGE_TYPES = {".svg": "image/svg+xml", ".gif": "image/gif", ".png": "image/png"}
 
 # The lessons' tensors are small: past a few threads, waking them costs more than they compute.
 MOST_THREADS = 4
@@ -151,15 +151,12 @@ class Picture:
         return f"[Picture: {self.alt}]"
 
     def _repr_html_(self):
-        from helpers.widgets import film
-
         encoded = base64.b64encode(self.data).decode("ascii")
         size = f' width="{self.width}"' if self.width else ""
-        image = (
+        return (
             f'<img alt="{html.escape(self.alt)}"{size} style="max-width: 100%" '
             f'src="data:{self.mime_type};base64,{encoded}">'
         )
-        return film.film_html(image, self.data) if film.is_film(self.data) else image
 
 
 def figure(fig, alt, width=None):
@@ -195,59 +192,38 @@ def figure(fig, alt, width=None):
     return Picture(buffer.getvalue(), "image/png", " ".join(alt.split()), width)
 
 
-def picture(name, alt=None, width=None):
-    """Show one of the course's own pictures from the folder ``images``.
+def picture(name):
+    """Show one of the course's own pictures or films from the folder ``images``.
 
     Parameters
     ----------
     name : str
-        The picture's name, with or without its ending: ``"encoder_layer"``.
-    alt : str or None, default=None
-        What the picture shows. By default what the picture says of itself: an SVG in its
-        ``<desc>`` or ``<title>``, any other file in a text file beside it (``NAME.txt``).
-    width : int or None, default=None
-        Width on the page in pixels.
+        ``"lstm_cell"``. What it shows for those who cannot see it, it says itself.
 
     Returns
     -------
-    picture : Picture
+    picture : Picture or Film
         Last in a cell, it shows itself; elsewhere, give it to ``display``.
 
     Raises
     ------
     FileNotFoundError
         If there is no such picture; the message lists those there are.
-    ValueError
-        If neither the call nor the picture has alt text.
     """
-    path = _find_picture(name)
-    if alt is None:
-        alt = _own_alt(path)
-    _demand_alt(alt, f"picture({name!r}, alt=…)")
-    return Picture(path.read_bytes(), IMAGE_TYPES[path.suffix], " ".join(alt.split()), width)
+    still, film = IMAGES / f"{name}.svg", IMAGES / f"{name}.json"
+    if film.is_file():
+        from helpers.widgets.film import Film
 
-
-def _find_picture(name):
-    paths = [IMAGES / name] if Path(name).suffix in IMAGE_TYPES else []
-    paths += [IMAGES / f"{name}{suffix}" for suffix in IMAGE_TYPES]
-    for path in paths:
-        if path.is_file():
-            return path
-    known = sorted({p.stem for p in IMAGES.glob("*") if p.suffix in IMAGE_TYPES})
-    raise FileNotFoundError(
-        f"There is no picture called {name!r} in {IMAGES}. There are: {', '.join(known) or 'none'}."
-    )
-
-
-def _own_alt(path):
-    if path.suffix == ".svg":
-        text = path.read_text(encoding="utf-8")
-        for tag in ("desc", "title"):
-            found = re.search(rf"<{tag}\b[^>]*>(.*?)</{tag}>", text, flags=re.DOTALL)
-            if found:
-                return html.unescape(found[1])
-    beside = path.with_suffix(".txt")
-    return beside.read_text(encoding="utf-8") if beside.is_file() else None
+        return Film(json.loads(film.read_text(encoding="utf-8")))
+    if not still.is_file():
+        known = sorted(p.stem for p in IMAGES.glob("*") if p.suffix in {".svg", ".json"})
+        raise FileNotFoundError(
+            f"There is no picture called {name!r} in {IMAGES}. There are: "
+            f"{', '.join(known) or 'none'}."
+        )
+    data = still.read_bytes()
+    alt = html.unescape(re.search(r"<desc>(.*?)</desc>", data.decode(), re.DOTALL)[1])
+    return Picture(data, "image/svg+xml", " ".join(alt.split()))
 
 
 def _demand_alt(alt, call):

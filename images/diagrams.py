@@ -1,66 +1,7 @@
-"""Still drawings: masks, shapes, and what stands around the attention."""
+"""Still drawings: what stands around the attention."""
 
-import torch
-
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
-from helpers.transformer import masks as masks_of
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, tint
 from images.kit import HEADS, WIDE, Sheet, box, elbow, plus
-
-
-def matrix_form():
-    """Boxes with shapes: Q (T, K) times K transposed (K, S) gives scores (T, S); after a softmax
-    along each row they are weights (T, S); times V (S, D_v) they give the context (T, D_v).
-    """
-    sheet = Sheet(WIDE, 210)
-    parts = [
-        ("Q", "(T, K)", BLUE, 70, 100, "·"),
-        ("Kᵀ", "(K, S)", ORANGE, 120, 60, "/ √d_k →"),
-        ("weights", "(T, S)", PURPLE, 120, 100, "·"),
-        ("V", "(S, D_v)", GREEN, 70, 120, "="),
-        ("context", "(T, D_v)", PURPLE, 90, 100, ""),
-    ]
-    x = 40
-    for name, shape, colour, width, height, sign in parts:
-        box(sheet, x, 95 - height / 2, width, height, name, colour, bold=True)
-        sheet.text(x + width / 2, 182, shape, INK, 16, "middle")
-        room = 130 if len(sign) > 1 else 62
-        x += width
-        sheet.text(x + room / 2, 101, sign, INK, 20, "middle", bold=True)
-        if len(sign) > 1:
-            sheet.text(x + room / 2, 132, "softmax", PURPLE, 16, "middle")
-            sheet.text(x + room / 2, 152, "each row", PURPLE, 16, "middle")
-        x += room
-    return sheet
-
-
-def masks():
-    """Three grids of queries by keys. Causal: each word is allowed to attend to itself and
-    what comes before. Padding: no word is allowed to attend to the two padding columns. Both: what
-    is left when both must agree.
-    """
-    sheet = Sheet(WIDE, 320)
-    words = ["a", "dog", "runs", "·", "·"]
-    ids = torch.tensor([[5, 6, 7, 0, 0]])
-    causal = masks_of.causal_mask(5)
-    padding = masks_of.padding_mask(ids, 0)[0, 0].expand(5, 5)
-    grids = [("causal", causal), ("padding", padding), ("both", causal & padding)]
-    for n, (name, grid) in enumerate(grids):
-        left = 76 + 300 * n
-        sheet.text(left + 95, 28, name, INK, 18, "middle", bold=True)
-        for j, word in enumerate(words):
-            sheet.text(left + 38 * j + 19, 66, word, ORANGE, 16, "middle")
-            sheet.text(left - 8, 98 + 38 * j, word, BLUE, 16, "end")
-        for i in range(5):
-            for j in range(5):
-                at = left + 38 * j, 74 + 38 * i
-                sheet.rect(*at, 38, 38, GREEN if grid[i, j] else "white", GREY)
-                if grid[i, j]:
-                    sheet.text(at[0] + 19, at[1] + 25, "✓", "white", 18, "middle", bold=True)
-    sheet.text(76, 304, "rows: queries", BLUE)
-    sheet.text(216, 304, "columns: keys", ORANGE)
-    sheet.text(366, 304, "✓ allowed (True)", GREEN)
-    sheet.text(556, 304, "· padding", GREY)
-    return sheet
 
 
 def heads_concatenated():
@@ -139,8 +80,6 @@ def residual_and_norm():
 
 
 PICTURES = [
-    matrix_form,
-    masks,
     heads_concatenated,
     residual_and_norm,
 ]

@@ -1,22 +1,19 @@
 """Draw the course's pictures: one picture, one function, one name. Run as ``make images``.
 
 A picture's function stands in one of the modules beside this one, in their list ``PICTURES``. It
-returns a `Sheet` (a drawing), a list of sheets (a film) or a matplotlib figure. The picture is
-named after it, and its alt text is the docstring's first paragraph.
+returns a `Sheet` (a drawing) or a film (`stage.film`). The picture is named after it, and its alt
+text is the docstring's first paragraph.
 """
 
 import argparse
 import inspect
+import json
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-from images import charts, diagrams, kit, moving, networks, numbers, one_plane, words
+from images import attention_films, diagrams, kit, networks, numbers, one_plane, recurrent_films
 
 HERE = Path(__file__).parent
-MODULES = (charts, diagrams, networks, numbers, words, moving, one_plane)
+MODULES = (diagrams, networks, numbers, recurrent_films, one_plane, attention_films)
 PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 
@@ -31,32 +28,31 @@ def alt_text(picture):
 
 
 def draw(picture, folder=HERE):
-    """Draw one picture into a folder; return the names of the files written.
+    """Draw one picture into a folder; return the name of the file written.
 
     Parameters
     ----------
     picture : function
     folder : Path, default=this one
     """
-    drawn, alt, path = picture(), alt_text(picture), Path(folder) / picture.__name__
-    if isinstance(drawn, kit.Sheet | list):
-        if isinstance(drawn, list):
-            pace, once = getattr(picture, "seconds", kit.PACE), getattr(picture, "once", False)
-            svg = kit.film(drawn, alt, pace, once=once)
-        else:
-            svg = kit.still(drawn, alt)
-        path.with_suffix(".svg").write_text(svg, encoding="utf-8")
-        return [f"{path.name}.svg"]
-    drawn.savefig(
-        path.with_suffix(".png"), dpi=110, bbox_inches="tight", metadata={"Software": None}
-    )
-    path.with_suffix(".txt").write_text(alt + "\n", encoding="utf-8")
-    return [f"{path.name}.png", f"{path.name}.txt"]
+    drawn, alt = picture(), alt_text(picture)
+    if isinstance(drawn, kit.Sheet):
+        name, content = f"{picture.__name__}.svg", kit.still(drawn, alt)
+    else:
+        name = f"{picture.__name__}.json"
+        scenes = ",\n".join(map(_json, drawn.pop("scenes")))  # a line each
+        content = f'{_json({"alt": alt, **drawn})[:-1]},"scenes":[\n{scenes}]}}\n'
+    Path(folder, name).write_text(content, encoding="utf-8")
+    return name
 
 
-def draw_all(folder: Path = HERE):
+def _json(values):
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def draw_all(folder: Path = HERE) -> list[str]:
     """Draw every picture into a folder; return the names of the files written."""
-    return [name for picture in PICTURES for name in draw(picture, folder)]
+    return [draw(picture, folder) for picture in PICTURES]
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
-"""What the pictures share: boxes, tokens, vectors, matrices, arrows that bend, and films.
+"""What the still pictures share: boxes, tokens, vectors, matrices, arrows that bend.
 
 Everything is drawn on a `Sheet` of the explorers, so that pictures and widgets look alike. A
 letter is never smaller than 16 pixels, which is 12 points.
 """
 
 import html
-from itertools import accumulate
-from os.path import commonprefix
 
 from helpers.plots import GREY, INK, PURPLE, tint
 from helpers.widgets.colours import LIGHT
@@ -15,12 +13,7 @@ from helpers.widgets.svg import TEXT, Sheet, number
 WIDE = 920  # pixels: the width of a notebook's page
 PALE = "#c3cad1"  # what is not there yet, or not meant now
 LINE = 22  # pixels from one line of text to the next
-PACE = 0.9  # seconds that a sheet of a film is shown
-TIMES = 3  # a film plays, where nothing can stop it
-HEADS = (
-    PURPLE,
-    LIGHT["second"],
-)  # two heads that are to be told apart: neither a query, key nor value
+HEADS = (PURPLE, LIGHT["second"])  # two heads: neither a query, a key nor a value
 
 
 def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):
@@ -109,87 +102,14 @@ def plus(sheet: Sheet, x: float, y: float, sign: str = "+", colour: str = GREY):
 
 def still(sheet: Sheet, alt: str) -> str:
     """Write a sheet as a picture file: with its size, and with its alt text inside."""
-    return _file(sheet, "".join(sheet.shapes), alt)
-
-
-def film(sheets, alt, seconds=PACE, rest=2.0, once=False) -> str:
-    """Write sheets as one picture that shows them in turn, three times, and ends with the last.
-
-    In a notebook it plays on and has a pause (`helpers.widgets.film`).
-
-    Parameters
-    ----------
-    sheets : list of Sheet
-        Of one size. One with an attribute `hold` is shown for so many seconds.
-    alt : str
-    seconds : float
-        How long each of the others is shown.
-    rest : float
-        How much longer the last one is.
-    once : bool
-        Write the shapes that all sheets begin with once, beneath them: a smaller file.
-    """
-    ends = list(accumulate(getattr(sheet, "hold", seconds) for sheet in sheets))
-    total = ends[-1] + rest
-    shared = commonprefix([sheet.shapes for sheet in sheets]) if once else []
-    frames = []
-    for i, sheet in enumerate(sheets):
-        own = "".join(sheet.shapes[len(shared) :])
-        start = ends[i - 1] / total if i else 0
-        end = ends[i] / total if i + 1 < len(sheets) else 1
-        times, states = [0, start, end], ["hidden", "visible", "hidden"]
-        if i == 0:
-            times, states = times[1:], states[1:]
-        if i + 1 == len(sheets):
-            times, states = times[:-1], states[:-1]
-        # What does not play films (print, an old reader) sees the last frame only.
-        shown = "visible" if i + 1 == len(sheets) else "hidden"
-        frames.append(
-            f'<g visibility="{shown}"><animate attributeName="visibility" calcMode="discrete" '
-            f'dur="{total:.2f}s" repeatCount="{TIMES}" fill="freeze" values="{";".join(states)}" '
-            f'keyTimes="{";".join(f"{t:.4f}" for t in times)}"/>{own}</g>'
-        )
-    return _file(sheets[0], "".join(shared + frames), alt)
-
-
-def paced(seconds, once=False):
-    """Say how long each sheet of a film is shown, where its steps need more time to read.
-
-    Parameters
-    ----------
-    seconds, once
-        As for `film`.
-    """
-
-    def mark(picture):
-        picture.seconds, picture.once = seconds, once
-        return picture
-
-    return mark
-
-
-def _file(sheet, shapes, alt):
     width, height = sheet.width, sheet.height
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" '
         f"font-family=\"'DejaVu Sans', Verdana, Arial, sans-serif\" "
         f'font-size="{TEXT}" fill="{INK}"><desc>{html.escape(alt)}</desc>'
-        f'<rect width="{width}" height="{height}" fill="white"/>{shapes}</svg>\n'
+        f'<rect width="{width}" height="{height}" fill="white"/>{"".join(sheet.shapes)}</svg>\n'
     )
 
 
-__all__ = [
-    "HEADS",
-    "LINE",
-    "WIDE",
-    "Sheet",
-    "box",
-    "cells",
-    "elbow",
-    "film",
-    "paced",
-    "plus",
-    "still",
-    "token",
-]
+__all__ = ["HEADS", "LINE", "WIDE", "Sheet", "box", "cells", "elbow", "plus", "still", "token"]

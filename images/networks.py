@@ -284,47 +284,6 @@ def final_linear_softmax():
     return sheet
 
 
-def encoder_layer():
-    """From left to right: x goes through self-attention, add and norm, feed-forward, add and norm.
-    The shape (B, S, D) stays the same; a path that carries x itself runs around each sublayer.
-    """
-    return _layer([("self-attention", BLUE), ("feed-forward", GREY)], "(B, S, D)")
-
-
-def decoder_layer():
-    """From left to right: masked self-attention, cross-attention with keys and values from the
-    memory, feed-forward; add and norm after each. The shape (B, T, D) stays the same.
-    """
-    names = [
-        ("masked self-\nattention", ORANGE),
-        ("cross-\nattention", PURPLE),
-        ("feed-\nforward", GREY),
-    ]
-    sheet = _layer(names, "(B, T, D)")
-    sheet.text(470, 26, "memory: K and V", PURPLE, 16, "middle")
-    sheet.arrow(455, 34, 455, 66, PURPLE)
-    return sheet
-
-
-def _layer(sublayers, shape):
-    sheet = Sheet(WIDE, 210)
-    sheet.text(14, 108, shape)
-    room = (WIDE - 200) / len(sublayers)
-    for i, (name, colour) in enumerate(sublayers):
-        x = 100 + room * i
-        wide = room - 116
-        sheet.arrow(x, 102, x + 28, 102)
-        box(sheet, x + 30, 68, wide, 68, name, colour, bold=True)
-        sheet.arrow(x + 30 + wide, 102, x + 46 + wide, 102)
-        box(sheet, x + 48 + wide, 68, 62, 68, "add &\nnorm", GREY)
-        around = [(x + 12, 102), (x + 12, 172), (x + 79 + wide, 172), (x + 79 + wide, 138)]
-        elbow(sheet, around, BLUE)
-        sheet.text(x + 30 + wide / 2, 198, "x itself", BLUE, 16, "middle")
-    sheet.arrow(100 + room * len(sublayers) - 4, 102, WIDE - 90, 102)
-    sheet.text(WIDE - 86, 108, shape)
-    return sheet
-
-
 def path_lengths():
     """Two words with six others between them, linked in three ways: a recurrent network takes seven
     steps, dilated convolutions with a kernel of 2 three layers, attention one.
@@ -362,7 +321,5 @@ PICTURES = [
     whole_architecture,
     three_uses_of_attention,
     final_linear_softmax,
-    encoder_layer,
-    decoder_layer,
     path_lengths,
 ]

@@ -1,4 +1,4 @@
-"""Still drawings whose every number is computed: positions, distributions, a tree, six steps."""
+"""Still drawings whose every number is computed: positions, distributions, a tree."""
 
 import math
 
@@ -6,9 +6,8 @@ import torch
 
 from helpers import plots
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.transformer.positions import sinusoidal_positions
-from images.kit import HEADS, PALE, WIDE, Sheet, box, cells, elbow, plus, token
+from images.kit import HEADS, PALE, WIDE, Sheet, cells, elbow, plus, token
 
 
 def sinusoids():
@@ -95,38 +94,6 @@ def _branch(sheet, start, end, word, score, on):
     sheet.text(end[0] + 106, end[1] + 6, f"{score:.2f}".replace("-", "−"), colour if on else GREY)
 
 
-def six_steps():
-    """The six steps for the word the: its query meets three keys, scores 1, 4, 3; divided by the
-    root of 3; softmax gives 0.10, 0.58, 0.32; the values weighed and added give the context.
-    """
-    x = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])
-    w_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
-    w_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
-    w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-    query, keys, values = x[:1] @ w_q, x @ w_k, x @ w_v
-    context, weights = scaled_dot_product_attention(query, keys, values)
-    scores = (query @ keys.T)[0]
-    sheet = Sheet(WIDE, 372)
-    heads = ["1 project", "", "2 score", "3 scale", "4 softmax", "5 weight", ""]
-    for x_at, head in zip((20, 130, 270, 370, 480, 620, 0), heads, strict=True):
-        sheet.text(x_at, 28, head, INK, 16, bold=True)
-    sheet.text(20, 128, "q of the", BLUE)
-    cells(sheet, 20, 136, query.tolist(), BLUE, 30, digits=0)
-    for i, word in enumerate(["the", "cat", "sleeps"]):
-        y = 76 + 76 * i
-        sheet.text(140, y + 2, f"k of {word}", ORANGE)
-        cells(sheet, 140, y + 10, [keys[i].tolist()], ORANGE, 30, digits=0)
-        sheet.text(296, y + 32, f"{scores[i]:.0f}", INK, 20, "middle", bold=True)
-        sheet.text(400, y + 32, f"{scores[i] / 3**0.5:.2f}", INK, 18, "middle")
-        sheet.text(516, y + 32, f"{weights[0, i]:.2f}", PURPLE, 20, "middle", bold=True)
-        sheet.text(580, y + 32, "·", INK, 20, "middle")
-        sheet.text(620, y + 2, f"v of {word}", GREEN)
-        cells(sheet, 620, y + 10, [values[i].tolist()], GREEN, 30, digits=0)
-    sheet.text(476, 324, "6 sum: the context", PURPLE, 16, bold=True)
-    cells(sheet, 660, 300, context.tolist(), PURPLE, 56, digits=2)
-    return sheet
-
-
 def heads_added():
     """Two heads in two colours, one word. Their results Z₁ and Z₂, four numbers each, stand side by
     side. W_O is cut into two bands of four rows. Z₁ times the upper band gives eight numbers, Z₂
@@ -161,38 +128,9 @@ def heads_added():
     return sheet
 
 
-def patches_as_tokens():
-    """A picture cut into nine square patches. Each patch is flattened into a row of numbers, a
-    linear layer turns it into a token's vector, and its position is added.
-    """
-    sheet = Sheet(WIDE, 260)
-    for i in range(3):
-        for j in range(3):
-            shade = 0.15 + 0.7 * ((i * 3 + j * 5) % 7) / 7
-            at = 40 + 60 * j, 40 + 60 * i
-            sheet.rect(*at, 56, 56, BLUE, BLUE, opacity=shade)
-            sheet.text(at[0] + 28, at[1] + 34, 3 * i + j + 1, INK, 16, "middle", bold=True)
-    sheet.arrow(232, 128, 282, 128)
-    for i in range(9):
-        y = 34 + 22 * i
-        shade = 0.15 + 0.7 * ((i // 3 * 3 + i % 3 * 5) % 7) / 7
-        sheet.rect(286, y, 150, 17, BLUE, BLUE, opacity=shade)
-    sheet.text(361, 252, "flattened", BLUE, 16, "middle")
-    sheet.arrow(442, 128, 492, 128)
-    box(sheet, 494, 90, 120, 76, "linear", GREY, bold=True)
-    sheet.arrow(616, 128, 666, 128)
-    sheet.text(641, 78, "+ position", ORANGE, 16, "middle")
-    for i in range(9):
-        sheet.rect(690, 34 + 22 * i, 150, 17, PURPLE, PURPLE, opacity=0.35)
-    sheet.text(765, 252, "nine tokens", PURPLE, 16, "middle")
-    return sheet
-
-
 PICTURES = [
     sinusoids,
     target_and_predicted_distributions,
     beam_tree,
-    six_steps,
     heads_added,
-    patches_as_tokens,
 ]

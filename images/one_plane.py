@@ -1,12 +1,11 @@
-"""The film of lesson 03: directions in one plane, from a word's arrow to its new vector."""
+"""The film of lesson 03: query meets key, weights grow, values flow, in one sentence."""
 
 import math
 
 import torch
 
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.svg import number
-from images.kit import WIDE, Sheet, paced
+from images.stage import Scene, film
 
 WORDS = ("the", "small", "red", "car", "stops")
 # noun, adjective, verb, size, redness: the vectors that lesson 03 makes up, and its matrices
@@ -16,103 +15,132 @@ VECTORS = torch.tensor(
 W_Q, W_K = torch.zeros(2, 5, 2)
 W_Q[0, 1], W_K[0, 0], W_K[1, 1] = 4, 1, 1
 CAR, SMALL, RED = 3, 1, 2
-FRAME, LOOK = 0.11, 3.0  # seconds: of a movement's sheet, and to read a caption
-UNIT, FOOT = 74, 400  # pixels: the length 1 on the left, and where that plane's origin is
-OTHER, FAR = (800, 340), 180  # the origin of the plane on the right, and its length 1
+PLACES = [50 + 95 * i for i in range(5)]  # the middles of the words
+FOOT, UNIT = (56, 392), 48  # where the first plane's origin is, and how long a 1 is in it
+OTHER, FAR = (424, 360), 118  # likewise for the plane of what the values say
+FORMULAS = {
+    1: ("car = (1, 0)", "small = red = (0, 1)"),
+    2: ("car · small", "= 1·0 + 0·1 = 0"),
+    3: ("query of car", "= car W_Q = (0, 4)"),
+    4: ("key of small", "= small W_K = (0, 1)"),
+    5: ("query · key of small", "= 0·0 + 4·1 = 4"),
+    6: ("query · key of small", "= 0·0 + 4·1 = 4"),
+    7: ("weights", "= softmax(scores / √2)"),
+}
 
 
-@paced(LOOK, once=True)
 def queries_in_one_plane():
-    """A film in one plane, nouns to the right and adjectives upwards. The arrow of car points
-    right, those of small and red point up, at right angles, so their dot product is 0. The matrix
-    W_Q turns car's arrow upwards and makes it four long: its query, which scores 4 with the keys of
-    small and red and 0 with the others. Divided by the root of 2, a softmax makes weights of 0.46
-    for small and red. In a second plane, of size and redness, car moves 0.46 of the way to the
-    value of small and 0.46 of the way to the value of red.
+    """A film: "the small red car stops", and how car finds its adjectives. In a plane with nouns to
+    the right and adjectives upwards, car's arrow points right and those of small and red point up,
+    at right angles, so that their dot product is 0. The matrix W_Q turns car's arrow upwards and
+    makes it four long: its query. It meets every word's key, scores 4 with small and red, 0 with
+    the others, and a softmax makes weights of 0.46 for small and red. In a second plane, of size
+    and redness, car moves 0.46 of the way along the value of small and of the value of red.
     """
-    sheets = [_scene("The arrow of car is at right angles to small and red: 1·0 + 0·1 = 0.")]
-    sheets += _moving("W_Q turns every noun upwards and makes it 4 long: the query.", "turned")
-    sheets.append(_scene("W_K leaves nouns and adjectives where they are: the keys.", keys=1))
-    sheets.append(_scene("Query · key: 4 for small and red, 0 for all others.", keys=1, scores=1))
-    caption = "Divide by √2, and a softmax turns the scores into weights."
-    sheets += _moving(caption, "weights", keys=1, scores=1)
-    for n, name in enumerate(("small", "red")):
-        caption = f"{_weights()[n + 1]:.2f} times the value of {name} moves car."
-        state = {"keys": 1, "scores": 1, "weights": 1, "colour": 0, "size": n}
-        sheets += _moving(caption, ("size", "colour")[n], **state)
-    done = {"keys": 1, "scores": 1, "weights": 1, "size": 1, "colour": 1}
-    sheets.append(_scene("car is still a noun. Now it's smallish and reddish too.", **done))
-    return sheets
+    return film(list(_scenes()), 412)
 
 
-def _weights():
-    keys = VECTORS @ W_K
-    return (keys @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
-
-
-def _moving(caption, what, **state):
-    """Let one thing grow from 0 to 1 in twelve sheets, slowly at both ends, and hold the last."""
-    for i in range(12):
-        share = (1 - math.cos(math.pi * (i + 1) / 12)) / 2
-        sheet = _scene(caption, **{**state, what: share})
-        sheet.hold = FRAME if i < 11 else LOOK
-        yield sheet
-
-
-def _scene(caption, turned=None, keys=0, scores=0, weights=0.0, size=0.0, colour=0.0):
-    """Draw one moment; each number says how far something has gone, from 0 to 1."""
-    sheet = Sheet(WIDE, 440)
-    _axes(sheet, (90, FOOT), (60, 300), UNIT * 4.4, ("noun", "adjective"))
-    _axes(sheet, OTHER, (590, 905), 240, ("size", "redness"))
-    turned = 1.0 if keys and turned is None else turned or 0.0
-    angle, length = turned * math.pi / 2, 1 + 3 * turned
-    tip = 90 + UNIT * length * math.cos(angle), FOOT - UNIT * length * math.sin(angle)
-    if keys:
-        sheet.arrow(90, FOOT, 90 + UNIT, FOOT, ORANGE, 4, head=12)
-        sheet.text(98 + UNIT, FOOT - 10, "key of car", ORANGE)
-    sheet.arrow(90, FOOT, *tip, BLUE, 5, head=13)
-    name = "car" if not turned else "query of car"
-    sheet.text(tip[0] + 12, tip[1] + (14 if turned > 0.5 else -10), name, BLUE, bold=True)
-    sheet.arrow(86, FOOT, 86, FOOT - UNIT, ORANGE, 4, head=12)
-    sheet.text(102, FOOT - UNIT + 8, "keys of small, red" if keys else "small, red", ORANGE)
-    if scores:
-        _list(sheet, weights)
-    shares = [size * _weights()[SMALL], colour * _weights()[RED]]
-    for used, end, words in ((size, (-1, 0), "value of small"), (colour, (0, 1), "value of red")):
-        if used:
-            x, y = OTHER[0] + FAR * end[0], OTHER[1] - FAR * end[1]
-            sheet.arrow(*OTHER, x, y, GREEN, 2.5)
-            sheet.text(x + 4, y + (26 if end[1] == 0 else -8), words, GREEN)
-    there = OTHER[0] - FAR * shares[0], OTHER[1] - FAR * shares[1]
-    if any(shares):
-        sheet.arrow(*OTHER, *there, BLUE, 5, head=13)
-    sheet.text(there[0] - 12, there[1] - 12, "car", BLUE, anchor="end", bold=True)
-    sheet.text(20, 28, caption, INK, 18, bold=True)
-    return sheet
-
-
-def _axes(sheet, origin, across, high, names):
-    x, y = origin
-    sheet.line(across[0], y, across[1], y, GREY)
-    sheet.line(x, y + 20, x, y - high, GREY)
-    sheet.text(across[1], y + 24, names[0], GREY, anchor="end")
-    sheet.text(x + 10, y - high + 8, names[1], GREY)
-
-
-def _list(sheet, grown):
-    """Write every word's score, and its weight as a bar that has grown so far."""
+def _scenes():
     scores = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q)).tolist()
-    sheet.text(430, 140, "score", INK, anchor="middle")
-    if grown:
-        sheet.text(462, 140, "weight", PURPLE)
-    for i, (word, score, weight) in enumerate(zip(WORDS, scores, _weights(), strict=True)):
-        y = 172 + 36 * i
-        sheet.text(404, y, word, INK, anchor="end")
-        sheet.text(430, y, number(score, 0), INK, anchor="middle", bold=True)
-        if grown:
-            sheet.rect(462, y - 15, 150 * weight * grown, 20, PURPLE)
-        if grown == 1:
-            sheet.text(468 + 150 * weight, y, f"{weight:.2f}", PURPLE)
+    weights = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
+    told = [
+        ("Which words describe car? Every word is an arrow: a noun right, an adjective up.", 1),
+        ("car lies at right angles to small and red. Their dot product is 0: no match.", 2),
+        ("W_Q turns a noun upwards and makes it 4 long. This is the query of car.", 3),
+        ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
+        ("The query meets every key, one dot product each.", 5),
+        ("4 for small and red, 0 for all others.", 6),
+        ("Divided by √2, a softmax turns the scores into weights that sum to 1.", 7),
+        ("What does car take from them? Their values: small says smaller, red says redder.", 8),
+        (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
+        (f"… and {weights[RED]:.2f} of the value of red.", 10),
+        ("car is still a noun. Now it's smallish and reddish too.", 11),
+    ]
+    for caption, moment in told:
+        scene = Scene(caption, key=moment in (1, 3, 5, 7, 8, 11))
+        _sentence(scene, moment, scores, weights)
+        _plane(scene, moment)
+        if moment > 7:
+            _values(scene, moment, weights)
+        yield scene
+
+
+def _sentence(scene, moment, scores, weights):
+    """Draw the words, and below each what it has by now: its key, its score, its weight."""
+    for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
+        chosen = i == CAR or (moment > 7 and i in (SMALL, RED))
+        colour = "query" if i == CAR else "value" if chosen else "muted"
+        scene.card(word, x, 24, word, colour, 84, full=i == CAR)
+        turn = 0.12 * i, 0.12 * i + 0.5  # one after the other
+        if 4 <= moment <= 5:
+            at = x + 20 if moment == 5 else x
+            scene.card(f"key {i}", at, 66, "k", "key", 34, True, 28, start=(x, 30))
+        if moment == 5:
+            scene.card(f"query {i}", x - 20, 66, "q", "query", 34, True, 28,
+                       start=(PLACES[CAR], 30), when=turn)  # fmt: skip
+        if moment >= 6:
+            scene.text(f"score {i}", x, 73, number(scores[i], 0), "ink", 20, bold=True,
+                       start={"size": 4, "opacity": 0}, when=turn)  # fmt: skip
+        if moment >= 7:
+            high = 96 * weights[i]
+            scene.rect(f"bar {i}", x - 30, 130 - high, 60, high, "result",
+                       start={"y": 130, "height": 0})  # fmt: skip
+            scene.text(f"weight {i}", x, 149, f"{weights[i]:.2f}", "result", bold=True)
+
+
+def _plane(scene, moment):
+    """Draw the plane of nouns and adjectives: words, then car's query and the keys."""
+    x, y = FOOT
+    scene.line("across", [(20, y), (230, y)], "edge")
+    scene.line("up", [(x, y + 14), (x, 176)], "edge")
+    scene.text("noun", 230, y - 8, "noun", "muted", anchor="end")
+    scene.text("adjective", x - 6, 170, "adjective", "muted", anchor="start")
+    turned, keys = moment >= 3, moment >= 4
+    colour = "key" if keys else "muted"
+    scene.arrow("adjectives", x - 5, y, x - 5, y - UNIT, colour, 5, 13)
+    words = "keys of small, red" if keys else "small, red"
+    scene.text("their name", x + 14, y - UNIT + 12, words, colour, anchor="start")
+    if keys:
+        scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
+        scene.text("its name", x + UNIT + 10, y + 16, "key of car", "key", anchor="start")
+    end = (x + 4, y - 4 * UNIT) if turned else (x + UNIT, y)
+    scene.arrow("car's query", x + 4 if turned else x, y, *end, "query", 6, 15)
+    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 8)
+    words = "query of car" if turned else "car"
+    scene.text("car's name", *at, words, "query", anchor="start", bold=True)
+    if moment == 2:
+        scene.line("corner", [(x, y - 14), (x + 14, y - 14), (x + 14, y)], "ink")
+    for i, line in enumerate(FORMULAS.get(moment, ())):
+        scene.text(f"formula {i}", 235, 240 + 30 * i, line, "ink", 19, "start", bold=i > 0)
+
+
+def _values(scene, moment, weights):
+    """Draw the plane of size and redness: the values, and how far car has moved."""
+    (x, y), small, red = OTHER, weights[SMALL] * FAR, weights[RED] * FAR
+    scene.line("size", [(x - FAR - 14, y), (x + 40, y)], "edge")
+    scene.line("redness", [(x, y + 30), (x, y - FAR - 30)], "edge")
+    scene.text("size's name", x + 40, y + 20, "size", "muted", anchor="end")
+    scene.text("redness' name", x, y - FAR - 36, "redness", "muted")
+    flow = PLACES[SMALL], 24, PLACES[RED]
+    scene.arrow("value of small", x, y, x - FAR, y, "value", 4, 12,
+                start={"x": flow[0], "y": flow[1], "length": 20})  # fmt: skip
+    scene.text("small's value", x - FAR - 8, y + 24, "value of small", "value", anchor="start")
+    scene.arrow("value of red", x, y, x, y - FAR, "value", 4, 12,
+                start={"x": flow[2], "y": flow[1], "length": 20})  # fmt: skip
+    scene.text("red's value", x - 8, y - FAR - 4, "value of red", "value", anchor="end")
+    across, up = small if moment > 8 else 0, red if moment > 9 else 0
+    if moment > 8:
+        scene.arrow("from small", x, y, x - small, y, "result", 7, 15,
+                    start={"x": PLACES[SMALL], "y": 110, "width": 40, "length": 40})  # fmt: skip
+    if moment > 9:
+        scene.arrow("from red", x - small, y, x - small, y - red, "result", 7, 15,
+                    start={"x": PLACES[RED], "y": 130, "width": 40, "length": 40})  # fmt: skip
+    if moment > 10:
+        scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
+    late = {"when": (0.6, 1)}  # when the flow arrives
+    scene.dot("car here", x - across, y - up, 9, "query", **late)
+    name = x - across - 16, y - up - 12
+    scene.text("car's new name", *name, "car", "query", anchor="end", bold=True, **late)
 
 
 PICTURES = [queries_in_one_plane]

@@ -15,6 +15,7 @@ widget is played with, and a pencil takes its time.
 
 import argparse
 import functools
+import json
 import re
 from dataclasses import dataclass, field
 
@@ -65,10 +66,9 @@ PREDICTION = re.compile(r"\bexercises\.predict\(")
 QUESTION = re.compile(r"\bexercises\.quiz\(")
 WARM_UP = re.compile(r"\bexercises\.warm_up\(")
 FIGURE = re.compile(r"\bnotebook\.(?:figure|picture)\(")
-PICTURE = re.compile(r"\bnotebook\.(?:picture|film)\(\s*[\"'](\w+)")
+PICTURE = re.compile(r"\bnotebook\.picture\(\s*[\"'](\w+)")
 PENCIL = re.compile(r"\*\*Pencil\b")
 WIDGETS = re.compile(r"^from helpers\.widgets\.\w+ import (.+)$", re.MULTILINE)
-FILM_LENGTH = re.compile(r"\b(?:dur|data-seconds)=\"([\d.]+)s?\"")
 
 
 @dataclass
@@ -198,9 +198,10 @@ def film_seconds(name):
     name : str
         Of a picture in ``images``, without its ending.
     """
-    path = build.ROOT / "images" / f"{name}.svg"
-    found = FILM_LENGTH.search(path.read_text(encoding="utf-8")) if path.exists() else None
-    return float(found[1]) if found else 0.0
+    path = build.ROOT / "images" / f"{name}.json"
+    if not path.exists():
+        return 0.0
+    return sum(scene["seconds"] for scene in json.loads(path.read_text(encoding="utf-8"))["scenes"])
 
 
 def _seconds_of(notebook):

@@ -1,10 +1,15 @@
-"""Pictures are drawn by the code beside them, to the byte; each says what it shows, readably."""
+"""Pictures are drawn by the code beside them, to the byte; each is shown and told in words."""
 
+import json
 import re
 
 import pytest
 
-from images import draw
+from helpers.notebook import picture as show
+from images import draw, stage
+from notebooks import build
+
+FILMS = sorted(path.stem for path in draw.HERE.glob("*.json"))
 
 
 @pytest.mark.slow
@@ -15,11 +20,13 @@ def test_every_picture_is_what_its_function_draws(tmp_path):
         )
 
 
-def test_every_file_has_its_function():
-    files = {p.name for p in draw.HERE.iterdir() if p.suffix in {".svg", ".png", ".gif", ".txt"}}
+def test_every_file_has_its_function_and_a_lesson_that_shows_it():
+    files = {path.stem for path in draw.HERE.iterdir() if path.suffix in {".svg", ".json"}}
     names = {picture.__name__ for picture in draw.PICTURES}
-    assert {name.rsplit(".", 1)[0] for name in files} == names
+    assert files == names
     assert len(names) == len(draw.PICTURES)
+    lessons = "".join(path.read_text(encoding="utf-8") for path in build.lessons())
+    assert names == set(re.findall(r'notebook\.picture\("(\w+)"\)', lessons))
 
 
 @pytest.mark.parametrize("picture", draw.PICTURES, ids=lambda picture: picture.__name__)
@@ -35,3 +42,53 @@ def test_no_letter_is_too_small_and_nothing_is_fetched(path):
     assert svg.count("http") == svg.count("http://www.w3.org/2000/svg")
     assert "<script" not in svg
     assert len(svg) < 200_000
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_a_film_can_be_read_on_a_phone_and_in_time_and_is_small(name):
+    film = show(name)
+    for scene in film.data["scenes"]:
+        assert scene["seconds"] >= len(scene["caption"].split()) / 200 * 60
+        assert scene["seconds"] >= scene["lead"] + scene["move"]
+        texts = [shape for shape in scene["shapes"].values() if shape["kind"] == "text"]
+        # The stage is 340 pixels wide in a window of 390.
+        assert min(shape["size"] for shape in texts) * 340 / film.data["width"] >= 12
+        for shape in texts:
+            assert 0 <= shape["x"] <= film.data["width"]
+            assert 0 <= shape["y"] <= film.data["height"]
+    html = film._repr_html_()
+    assert len(html.encode()) <= 300_000
+    assert html.replace("http://www.w3.org/2000/svg", "").count("http") == 0
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_in_every_film_things_keep_who_they_are_and_move(name):
+    scenes = show(name).data["scenes"]
+    for before, after in zip(scenes, scenes[1:], strict=False):
+        both = before["shapes"].keys() & after["shapes"].keys()
+        assert len(both) >= len(before["shapes"]) / 4
+    moved = [
+        after["shapes"][key] != shape
+        for before, after in zip(scenes, scenes[1:], strict=False)
+        for key, shape in before["shapes"].items()
+        if key in after["shapes"]
+    ]
+    born = [shape for scene in scenes for shape in scene["shapes"].values() if "start" in shape]
+    assert sum(moved) + len(born) > 20
+
+
+def test_without_scripts_the_key_frames_stand_for_a_film():
+    film = show(FILMS[0])
+    strip = film._repr_html_().partition("<script>")[0]
+    keys = [scene["caption"] for scene in film.data["scenes"] if scene["key"]]
+    assert 3 <= len(keys) <= 8
+    assert strip.count("<img ") == len(keys)
+    assert json.dumps(film.data)  # plain data
+    assert repr(film) == f"[Film: {film.alt}]"
+
+
+def test_two_shapes_of_one_name_are_refused():
+    scene = stage.Scene("A caption.")
+    scene.dot("one", 0, 0, 1, "blue")
+    with pytest.raises(ValueError, match="two shapes called 'one'"):
+        scene.dot("one", 0, 0, 1, "blue")

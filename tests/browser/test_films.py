@@ -1,4 +1,4 @@
-"""A film among the pictures: it can be stopped, and where no motion is wanted it stands still."""
+"""The films' player: played, stopped, stepped, by mouse and keys, on a phone, in the dark."""
 
 import pytest
 
@@ -6,18 +6,18 @@ from helpers import notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-SHOWN = """() => { const film = document.querySelector('svg');
-  return [...film.querySelectorAll('g')].findIndex(g => g.querySelector(':scope > animate')
-    && getComputedStyle(g).visibility === 'visible'); }"""
-NOW = "document.querySelector('svg').getCurrentTime()"
+NAME = "queries_in_one_plane"
+STEP = "document.querySelector('.film-count').textContent"
+TIME = "Number(document.querySelector('.film-bar input').value)"
+PLACE = "document.querySelector('.film-player path').getAttribute('transform')"
 
 
 @pytest.fixture
 def film(chromium, tmp_path):
-    """Give a function that shows a film in a bare page."""
+    """Give a function that shows two films in a bare page."""
     path, contexts = tmp_path / "film.html", []
-    html = notebook.picture("hidden_state_travelling")._repr_html_()
-    path.write_text(f"<meta charset=utf-8>{html}", encoding="utf-8")
+    shown = [notebook.picture(name)._repr_html_() for name in (NAME, "decoder_looking_back")]
+    path.write_text(f"<meta charset=utf-8><body>{''.join(shown)}", encoding="utf-8")
 
     def open_(**options):
         contexts.append(chromium.new_context(offline=True, **options))
@@ -30,35 +30,100 @@ def film(chromium, tmp_path):
         context.close()
 
 
-def test_a_film_is_stopped_and_goes_on_where_it_was(film):
+def button(page, name, nth=0):
+    return page.get_by_role("button", name=name, exact=True).nth(nth)
+
+
+def test_a_film_plays_is_stopped_and_goes_on_where_it_was_and_only_one_plays(film):
     page = film()
-    first = page.evaluate(SHOWN)
-    page.wait_for_function(f"first => ({SHOWN})() !== first", arg=first)
-    page.get_by_role("button", name="Pause").focus()
-    page.keyboard.press("Enter")
-    play, stopped = page.get_by_role("button", name="Play"), page.evaluate(NOW)
-    play.wait_for()
+    assert page.evaluate(TIME) == 0  # nothing moves that nobody asked for
+    button(page, "Play").click()
+    page.wait_for_function(f"{TIME} > 0.3")
+    button(page, "Play").click()  # the other film's: the first one's says Pause
+    assert page.get_by_role("button", name="Pause").count() == 1
+    stopped = page.evaluate(TIME)
     page.wait_for_timeout(300)
-    assert page.evaluate(NOW) == stopped > 0
-    play.click()
-    page.wait_for_function(f"stopped => {NOW} > stopped", arg=stopped)
-    assert page.get_by_role("img").get_attribute("aria-label").startswith("A film: words enter")
+    assert page.evaluate(TIME) == stopped
+    button(page, "Play").click()
+    page.wait_for_function(f"{TIME} > {stopped}")
 
 
-def test_who_wants_no_motion_sees_the_last_frame_until_play_is_pressed(film):
+def test_steps_keys_speed_and_the_end(film):
+    page = film()
+    button(page, "Forward one step").click()
+    page.wait_for_function(f"{STEP}.startsWith('2 /')")
+    button(page, "Back one step").click()
+    assert page.evaluate(STEP).startswith("1 /")
+    button(page, "Back one step").focus()
+    for key, step in (("ArrowRight", "2"), ("ArrowRight", "3"), ("ArrowLeft", "2"), ("Home", "1")):
+        page.keyboard.press(key)
+        assert page.evaluate(STEP).startswith(f"{step} /")
+    page.get_by_label("Speed").first.select_option("2")
+    page.get_by_label("Moment of the film").first.focus()
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{TIME} > 1")
+    page.keyboard.press("Space")
+    page.keyboard.press("End")
+    assert page.get_by_role("button", name="Play again").count() == 1
+    page.get_by_label("Moment of the film").first.fill("12")
+    assert page.evaluate(TIME) == 12
+    assert page.get_by_role("button", name="Pause").count() == 0
+
+
+def test_a_turning_arrow_is_seen_on_its_way(film):
+    page = film()
+    scenes = notebook.picture(NAME).data["scenes"]
+    start = sum(scene["seconds"] for scene in scenes[:2]) + scenes[2]["lead"]
+    places = set()
+    for share in (0, 0.3, 0.5, 0.7, 1):
+        moment = f"{start + share * scenes[2]['move']:.2f}"
+        page.get_by_label("Moment of the film").first.fill(moment)
+        places.add(page.evaluate(PLACE.replace("path'", "path:nth-of-type(2)'")))
+    assert len(places) == 5
+
+
+def test_who_wants_no_motion_gets_the_same_scenes_in_steps(film):
     page = film(reduced_motion="reduce")
-    frames, last = page.locator("svg > g").count(), page.evaluate(SHOWN)
-    assert last == frames - 1 > 10
-    stopped = page.evaluate(NOW)
-    page.wait_for_timeout(300)
-    assert page.evaluate(NOW) == stopped
-    page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"last => ({SHOWN})() !== last", arg=last)
+    scenes = notebook.picture(NAME).data["scenes"]
+    places = set()
+    for share in (0, 0.5, 1):
+        moment = scenes[0]["seconds"] + scenes[1]["seconds"] + scenes[2]["lead"] + share
+        page.get_by_label("Moment of the film").first.fill(f"{moment:.2f}")
+        places.add(page.evaluate(PLACE.replace("path'", "path:nth-of-type(2)'")))
+    assert len(places) == 1
 
 
-def test_without_scripts_the_still_picture_stands_for_the_film(film):
-    page = film(java_script_enabled=False, reduced_motion="reduce")
-    before = page.screenshot()
-    page.wait_for_timeout(1500)  # longer than a frame of the film
-    assert page.screenshot() == before
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
+    page = film(viewport={"width": 390, "height": 800})
+    if dark:
+        page.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for control in page.locator(".film-player :is(button, input, select)").all():
+        box = control.bounding_box()
+        assert min(box["width"], box["height"]) >= 24
+    smallest = page.evaluate(
+        """() => Math.min(...[...document.querySelectorAll('.film-player text')].map(
+              text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
+    )
+    assert smallest >= 12
+    names = [
+        control.get_attribute("aria-label")
+        for control in page.locator(".film-player :is(button, input, select, svg[role])").all()
+    ]
+    assert all(names)
+    ground = page.locator(".film-player").first.evaluate("e => getComputedStyle(e).backgroundColor")
+    assert ground == ("rgb(18, 24, 31)" if dark else "rgb(255, 255, 255)")
+
+
+def test_without_scripts_and_in_print_the_key_frames_stand(film):
+    page = film(java_script_enabled=False)
+    keys = [scene for scene in notebook.picture(NAME).data["scenes"] if scene["key"]]
+    frames = page.locator(".film").first.get_by_role("img")
+    assert frames.count() == len(keys)
+    assert frames.first.get_attribute("alt") == keys[0]["caption"]
     assert page.get_by_role("button").count() == 0
+    printed = film()
+    printed.emulate_media(media="print")
+    assert printed.locator(".film-strip").first.is_visible()
+    assert not printed.locator(".film-player").first.is_visible()

@@ -1,29 +1,153 @@
-// A film among the pictures: it has a button that stops it, and where no motion is wanted it stands
-// still until the button starts it. Where scripts don't run, the picture plays a few times and ends.
+// The player of all films: play, pause, a step back or forward, any moment, three speeds, and keys.
+// Where no motion is wanted, one scene follows the other without movement.
 
-export function stoppable(place) {
-  const image = place.querySelector("img");
-  const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
-  const text = new TextDecoder().decode(bytes);
-  const film = document.adoptNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement);
-  film.setAttribute("aria-label", image.alt);
-  film.style.cssText = "display: block; max-width: 100%; height: auto";
-  if (image.getAttribute("width")) film.setAttribute("width", image.getAttribute("width"));
-  for (const one of film.querySelectorAll("animate")) one.setAttribute("repeatCount", "indefinite");
-  const button = document.createElement("button");
-  button.type = "button";
-  button.style.cssText = "font: inherit; margin: 6px 0; padding: 2px 14px; cursor: pointer";
-  button.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
-  const show = () => (button.textContent = film.animationsPaused() ? "Play" : "Pause");
-  button.onclick = () => {
-    if (film.animationsPaused()) film.unpauseAnimations();
-    else film.pauseAnimations();
-    show();
-  };
-  place.replaceChildren(film, button);
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    film.setCurrentTime(parseFloat(film.querySelector("animate").getAttribute("dur")) - 0.1); // its last frame
-    film.pauseAnimations();
+import { SVG, Stage, clamped } from "./film_stage.js";
+
+const ICONS = {
+  back: ["Back one step", "M5 4h3v16H5zM20 4v16L9 12z"],
+  play: ["Play", "M6 3l15 9-15 9z"],
+  pause: ["Pause", "M5 3h5v18H5zM14 3h5v18h-5z"],
+  again: ["Play again", "M12 5V1L6 6.5 12 12V8a5 5 0 1 1-5 5H4a8 8 0 1 0 8-8z"],
+  on: ["Forward one step", "M16 4h3v16h-3zM4 4l11 8-11 8z"],
+};
+const STILL = "(prefers-reduced-motion: reduce)";
+
+const made = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
+const drawn = (tag, attributes, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+
+function filled(el, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) el.setAttribute(name, value);
+  el.append(...children);
+  return el;
+}
+
+function dress(button, icon) {
+  const [label, path] = ICONS[icon];
+  if (button.getAttribute("aria-label") === label) return;
+  button.setAttribute("aria-label", label);
+  button.title = label;
+  button.replaceChildren(drawn("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, drawn("path", { d: path })));
+}
+
+// Where a moment lies: the scene, and how far its movement has gone.
+export function momentAt(scenes, time) {
+  let index = 0;
+  let start = 0;
+  while (index < scenes.length - 1 && time >= start + scenes[index].seconds - 1e-6) start += scenes[index++].seconds;
+  const { lead, move } = scenes[index];
+  return { index, start, share: move ? clamped((time - start - lead) / move) : 1 };
+}
+
+class Player {
+  constructor(place, film) {
+    Object.assign(this, { film, time: 0, end: 0, playing: false, until: Infinity });
+    for (const scene of film.scenes) this.end += scene.seconds;
+    const svg = drawn("svg", { viewBox: `0 0 ${film.width} ${film.height}`, role: "img", "aria-label": film.alt });
+    this.stage = new Stage(svg, film.scenes);
+    this.caption = made("span", { "aria-live": "polite" });
+    // The longest caption decides how much room all have, so that nothing jumps.
+    const room = film.scenes.map((scene) => made("span", { class: "film-room", "aria-hidden": "true" }, scene.caption));
+    const words = made("p", { class: "film-caption" }, ...room, this.caption);
+    this.root = made("div", { class: "film-player", role: "group", "aria-label": "Film" }, svg, words, this.bar());
+    this.root.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
+    this.root.addEventListener("keydown", (event) => this.key(event));
+    svg.addEventListener("click", () => this.toggle());
+    document.addEventListener("course-film", (event) => event.detail !== this && this.pause());
+    place.append(this.root);
+    this.show(0);
   }
-  show();
+
+  bar() {
+    [this.back, this.button, this.on] = [0, 1, 2].map(() => made("button", { type: "button" }));
+    dress(this.back, "back");
+    dress(this.on, "on");
+    this.back.onclick = () => this.step(-1);
+    this.button.onclick = () => this.toggle();
+    this.on.onclick = () => this.step(1);
+    this.slider = made("input", { type: "range", min: 0, max: this.end.toFixed(2), step: 0.05, "aria-label": "Moment of the film" });
+    this.slider.oninput = () => ((this.playing = false), this.show(Number(this.slider.value)));
+    this.count = made("span", { class: "film-count", "aria-hidden": "true" });
+    this.speed = made("select", { "aria-label": "Speed" });
+    for (const speed of [0.5, 1, 2]) this.speed.append(made("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
+    this.speed.value = "1";
+    return made("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
+  }
+
+  show(time) {
+    this.time = Math.min(Math.max(time, 0), this.end);
+    const { scenes } = this.film;
+    const { index, share } = momentAt(scenes, this.time);
+    this.stage.draw(index, matchMedia(STILL).matches ? 1 : share);
+    if (this.caption.textContent !== scenes[index].caption) this.caption.textContent = scenes[index].caption;
+    this.slider.value = this.time;
+    this.slider.style.setProperty("--done", `${(100 * this.time) / this.end}%`);
+    this.slider.setAttribute("aria-valuetext", `Step ${index + 1} of ${scenes.length}`);
+    this.count.textContent = `${index + 1} / ${scenes.length}`;
+    dress(this.button, this.playing ? "pause" : this.time >= this.end ? "again" : "play");
+  }
+
+  // Play on, or only up to a moment: a step forward shows its movement and stops.
+  play(until = Infinity) {
+    document.dispatchEvent(new CustomEvent("course-film", { detail: this }));
+    if (this.time >= this.end) this.time = 0;
+    const running = this.playing;
+    Object.assign(this, { playing: true, until });
+    if (!running) requestAnimationFrame((now) => this.run(now, now));
+    this.show(this.time);
+  }
+
+  pause() {
+    this.playing = false;
+    this.show(this.time);
+  }
+
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
+  run(before, now) {
+    if (!this.playing || !this.root.isConnected) return;
+    const passed = (Math.min(now - before, 100) / 1000) * Number(this.speed.value);
+    const next = Math.min(this.time + passed, this.until, this.end);
+    if (next >= Math.min(this.until, this.end)) this.playing = false;
+    this.show(next);
+    requestAnimationFrame((later) => this.run(now, later));
+  }
+
+  step(by) {
+    const { scenes } = this.film;
+    const { index } = momentAt(scenes, this.time);
+    this.playing = false;
+    const go = (to) => scenes.slice(0, to).reduce((sum, scene) => sum + scene.seconds, 0);
+    const done = (to) => go(to) + scenes[to].lead + scenes[to].move;
+    if (by < 0) this.show(index ? done(index - 1) : 0);
+    else if (index + 1 >= scenes.length) this.show(this.end);
+    else if (matchMedia(STILL).matches) this.show(done(index + 1));
+    else {
+      this.show(go(index + 1) + scenes[index + 1].lead);
+      this.play(done(index + 1));
+    }
+  }
+
+  key(event) {
+    const { tagName } = event.target;
+    const act = {
+      " ": tagName === "BUTTON" ? null : () => this.toggle(),
+      ArrowLeft: () => this.step(-1),
+      ArrowRight: () => this.step(1),
+      Home: () => ((this.playing = false), this.show(0)),
+      End: () => ((this.playing = false), this.show(this.end)),
+    }[event.key];
+    if (!act || tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+}
+
+// Put the player in the place of the still strip, which stays for print.
+export function playFilm(place, film) {
+  new Player(place, film);
+  place.classList.add("film-alive");
 }

@@ -169,7 +169,7 @@ print(exercises.whose("greedy_decode", did="written"))
 # the true tokens even where the model would have chosen others, which is lesson 01's **teacher forcing**. And the
 # **causal mask** of lesson 04 keeps every position from attending to what comes after it.
 #
-# Here our translator meets *Une grande gare* twice. On the left it learns, on the right it writes:
+# Here our translator meets *Une grande gare* twice. Above it learns, below it writes:
 
 # %% tags=["hide-input"]
 gare = translator.encode(["Une grande gare"])

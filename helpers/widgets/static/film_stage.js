@@ -1,0 +1,108 @@
+// The stage of a film: named shapes, each somewhere between where it was and where it goes.
+
+export const SVG = "http://www.w3.org/2000/svg";
+const TAGS = { arrow: "path", line: "polyline", dot: "circle" };
+const GONE = { opacity: 0 };
+
+export const eased = (share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
+export const clamped = (share) => Math.min(1, Math.max(0, share));
+
+// A colour is a name of the style sheet's, or two of them and how much of the second.
+const paint = (colour) => {
+  if (!Array.isArray(colour)) return colour === "none" ? "none" : `var(--${colour})`;
+  const [from, to, share] = colour;
+  return `color-mix(in srgb, var(--${to}) ${(100 * share).toFixed(1)}%, var(--${from}))`;
+};
+
+// The state of a shape on its way; what is no number and no colour changes at once.
+export function between(from, to, share) {
+  const now = { ...to };
+  if (share >= 1) return now;
+  for (const [key, end] of Object.entries(to)) {
+    const start = from[key];
+    if (key === "points") now.points = end.map((value, i) => value * share + (start?.[i] ?? value) * (1 - share));
+    else if ((key === "fill" || key === "stroke") && start && start !== end && start !== "none" && end !== "none") now[key] = [start, end, share];
+    else if (typeof end === "number" && typeof start === "number") now[key] = start + (end - start) * share;
+  }
+  return now;
+}
+
+// The ways of all shapes from one scene to the next; what is new comes from its `start`, or fades in.
+export function waysBetween(before, after) {
+  const ways = [];
+  for (const [name, shape] of Object.entries(before)) {
+    if (!(name in after)) ways.push({ from: shape, to: { ...shape, ...GONE } });
+  }
+  for (const [name, shape] of Object.entries(after)) {
+    const { start, when, ...to } = shape;
+    const old = before[name];
+    if (!old) ways.push({ from: { ...to, ...(start || GONE) }, to, when });
+    else if (old.kind === to.kind && old.text === to.text) ways.push({ from: old, to, when });
+    else {
+      const geometry = { ...to, text: old.text, ...GONE };
+      ways.push({ from: old, to: old.kind === to.kind ? geometry : { ...old, ...GONE }, when });
+      ways.push({ from: old.kind === to.kind ? { ...old, text: to.text, ...GONE } : { ...to, ...GONE }, to, when });
+    }
+  }
+  return ways;
+}
+
+// An arrow lies along the x axis before it is turned.
+function arrowPath({ length, width, head }) {
+  const tip = Math.min(head, length);
+  const [half, side, neck] = [width / 2, (tip * 0.6 * Math.max(head, 1)) / head, length - tip];
+  return length < 0.5 ? "" : `M0 ${-half}H${neck}V${-side}L${length} 0L${neck} ${side}V${half}H0Z`;
+}
+
+const PUT = {
+  arrow(el, s) {
+    el.setAttribute("d", arrowPath(s));
+    el.setAttribute("transform", `translate(${s.x} ${s.y}) rotate(${s.angle})`);
+  },
+  line(el, s) {
+    el.setAttribute("points", s.points.join(" "));
+    el.style.strokeWidth = s.line;
+  },
+  dot(el, s) {
+    for (const [key, value] of [["cx", s.x], ["cy", s.y], ["r", s.r]]) el.setAttribute(key, value);
+    el.style.strokeWidth = s.line;
+  },
+  rect(el, s) {
+    for (const key of ["x", "y", "width", "height"]) el.setAttribute(key, Math.max(s[key], key[0] > "h" ? -1e4 : 0));
+    if (s.round) el.setAttribute("rx", s.round);
+    if (s.tint !== undefined) el.style.fillOpacity = s.tint;
+    el.style.strokeWidth = s.line;
+  },
+  text(el, s) {
+    el.setAttribute("x", s.x);
+    el.setAttribute("y", s.y);
+    if (el.textContent !== s.text) el.textContent = s.text;
+    el.style.cssText = `font-size: ${s.size}px; font-weight: ${s.bold ? 700 : 400}; text-anchor: ${s.anchor}`;
+  },
+};
+
+function put(el, state) {
+  PUT[state.kind](el, state);
+  el.style.fill = paint(state.fill);
+  el.style.stroke = paint(state.stroke || "none");
+  el.style.opacity = state.opacity ?? 1;
+}
+
+// Draws moments of a film: scene `index`, and how far its movement has gone.
+export class Stage {
+  constructor(svg, scenes) {
+    Object.assign(this, { svg, scenes, shown: -1, ways: [] });
+  }
+  draw(index, share) {
+    if (index !== this.shown) {
+      const before = index ? this.scenes[index - 1].shapes : this.scenes[0].shapes;
+      this.ways = waysBetween(before, this.scenes[index].shapes);
+      for (const way of this.ways) way.el = document.createElementNS(SVG, TAGS[way.to.kind] || way.to.kind);
+      this.svg.replaceChildren(...this.ways.map((way) => way.el));
+      this.shown = index;
+    }
+    for (const { el, from, to, when = [0, 1] } of this.ways) {
+      put(el, between(from, to, eased(clamped((share - when[0]) / (when[1] - when[0])))));
+    }
+  }
+}

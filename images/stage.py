@@ -1,0 +1,107 @@
+"""What films are made of: scenes of named shapes. A shape that keeps its name moves.
+
+The stage is narrow, so that a letter on a phone is no smaller than 12 pixels. The player
+(`helpers.widgets.film`) lets every shape go from its place in one scene to its place in the next;
+a new one fades in, or comes from its `start`; `when` says in which part of the movement it goes.
+"""
+
+import math
+
+STAGE = 480  # pixels: the width of every film
+TEXT = 17  # of them: the smallest letters, 12 pixels where the stage is 340 wide
+PER_WORD = 60 / 200  # seconds that a reader needs for one word
+REST = 0.8  # seconds after the movement, or after the last word
+MOVE = 1.5  # seconds of a movement
+
+
+class Scene:
+    """One scene: what stands where when its movement is over, and what is said meanwhile.
+
+    Parameters
+    ----------
+    caption : str
+    move : float, default=MOVE
+        Seconds of the movement from the scene before.
+    key : bool, default=True
+        It stands in the still strip too.
+    """
+
+    def __init__(self, caption, move=MOVE, key=True):
+        self.caption, self.move, self.key, self.shapes = caption, move, key, {}
+
+    def _add(self, name, kind, how, **shape):
+        rounded = {k: round(v, 1) if isinstance(v, float) else v for k, v in shape.items()}
+        if name in self.shapes:
+            raise ValueError(f"{self.caption!r} has two shapes called {name!r}; give each its own.")
+        self.shapes[name] = {"kind": kind, **rounded, **how}
+
+    def text(self, name, x, y, words, fill="ink", size=TEXT, anchor="middle", bold=False, **how):
+        """Write words on the base line y; `how` is opacity, start and when, as for all shapes."""
+        self._add(name, "text", how, x=x, y=y, text=str(words), fill=fill, size=size,
+                  anchor=anchor, bold=bold)  # fmt: skip
+
+    def rect(self, name, x, y, width, height, fill="none", stroke="none", tint=1.0, **how):
+        """Draw a box; `tint` is the opacity of its filling."""
+        self._add(name, "rect", {"tint": round(tint, 2), **how}, x=x, y=y, width=width,
+                  height=height, fill=fill, stroke=stroke, line=2, round=5)  # fmt: skip
+
+    def dot(self, name, x, y, r, fill, **how):
+        """Draw a disc."""
+        self._add(name, "dot", how, x=x, y=y, r=r, fill=fill, stroke="none", line=0)
+
+    def line(self, name, points, stroke="muted", line=2.0, **how):
+        """Draw a line through points."""
+        flat = [round(float(value), 1) for point in points for value in point]
+        self._add(name, "line", how, points=flat, fill="none", stroke=stroke, line=line)
+
+    def arrow(self, name, x1, y1, x2, y2, fill="muted", width=3.0, head=11, **how):
+        """Draw an arrow; it turns about its foot, and a new one grows from there."""
+        angle, length = math.degrees(math.atan2(y2 - y1, x2 - x1)), math.hypot(x2 - x1, y2 - y1)
+        how = {"start": {"length": 0}, **how}
+        self._add(name, "arrow", how, x=x1, y=y1, angle=angle, length=length, width=width,
+                  head=head, fill=fill)  # fmt: skip
+
+    def card(self, name, x, y, words, colour="muted", width=80, full=False, height=34, **how):
+        """Draw a word on a card whose middle is (x, y); a full card is filled."""
+        start = how.pop("start", None)
+        box, ink = {}, {}
+        if start:  # where its middle comes from
+            dx, dy = start[0] - x, start[1] - y
+            box = {"start": {"x": x - width / 2 + dx, "y": y - height / 2 + dy, "opacity": 0.2}}
+            ink = {"start": {"x": x + dx, "y": y + 6 + dy, "opacity": 0.2}}
+        self.rect(name, x - width / 2, y - height / 2, width, height, colour if full else "paper",
+                  colour, **{**how, **box})  # fmt: skip
+        self.text(f"{name}.text", x, y + 6, words, "paper" if full else "ink", bold=True,
+                  **{**how, **ink})  # fmt: skip
+
+
+def film(scenes, height):
+    """Put scenes together.
+
+    Parameters
+    ----------
+    scenes : list of Scene
+        The first is there at once. Each lasts as long as its caption takes to read at 200 words a
+        minute, and its movement.
+    height : int
+
+    Returns
+    -------
+    film : dict
+    """
+    timed = [_timed(scene, i == 0) for i, scene in enumerate(scenes)]
+    return {"width": STAGE, "height": height, "scenes": timed}
+
+
+def _timed(scene, first):
+    reading = PER_WORD * len(scene.caption.split())
+    move = 0 if first else scene.move
+    lead = 0 if first else min(1.0, 0.4 * reading)  # the caption's first words come before it
+    return {
+        "caption": scene.caption,
+        "seconds": round(max(reading, lead + move) + REST, 2),
+        "lead": round(lead, 2),
+        "move": move,
+        "key": scene.key,
+        "shapes": scene.shapes,
+    }
