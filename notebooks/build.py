@@ -423,14 +423,8 @@ def _mark_of(target):
     return nbformat.read(target, as_version=4).metadata.get("course", {}).get("modules")
 
 
-def main(arguments=None):
-    """Build the notebooks that the command line names, or all.
-
-    Parameters
-    ----------
-    arguments : list of str or None, default=None
-        What stands on the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Build the notebooks that the command line names, or all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
     parser.add_argument("--force", action="store_true", help="build unchanged notebooks too")

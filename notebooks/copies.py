@@ -231,14 +231,8 @@ def write_class(out):
         write(teachers_copy(nbformat.read(built, 4)), out / "teachers" / built.name)
 
 
-def main(arguments=None):
-    """Make copies: ``lab`` for this machine's learner, ``class`` for a whole class.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Make copies: ``lab`` for this machine's learner, ``class`` for a whole class."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.copies", description=__doc__)
     parser.add_argument("kind", choices=("lab", "class"))
     parser.add_argument("--out", type=Path, default=None)

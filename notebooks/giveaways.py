@@ -129,14 +129,8 @@ def score(predictions, form):
     return hits, asked, expected, (hits - expected) / math.sqrt(variance or 1)
 
 
-def main(arguments=None):
-    """Print the table of forms, and for each prediction the forms that pick the right option.
-
-    Parameters
-    ----------
-    arguments : list of str or None, default=None
-        What stands on the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Print the table of forms, and for each prediction the forms that pick the right option."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 07")
     predictions = answered(tuple(parser.parse_args(arguments).only))

@@ -262,14 +262,8 @@ COLUMNS = {
 }
 
 
-def main(arguments=None):
-    """Print the table for the lessons that the command line names, or for all.
-
-    Parameters
-    ----------
-    arguments : list of str or None, default=None
-        What stands on the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Print the table for the lessons that the command line names, or for all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
     only = tuple(parser.parse_args(arguments).only)

@@ -380,14 +380,8 @@ MAKERS = {
 }
 
 
-def main(argv=None):
-    """Make the adapters.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Make the adapters."""
     args = arguments(argv)
     for name in args.adapters or ADAPTERS:
         torch.manual_seed(args.seed)

@@ -238,14 +238,8 @@ def score_tool(assistant, n=60):
 MEASURES = {"instructed": score_instructed, "preferred": score_preferred, "sums": score_sums}
 
 
-def main(argv=None):
-    """Measure and store.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Measure and store."""
     parser = argparse.ArgumentParser(prog="python -m recipes.assistant_scores", description=__doc__)
     parser.add_argument("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
     results = measured("assistant") if (RESULTS / "assistant.json").exists() else {}

@@ -43,14 +43,8 @@ def scores(teller, letters=None) -> dict[str, float]:
     return {name: round(teller.bits_per_byte(text[:letters]), 4) for name, text in texts.items()}
 
 
-def main(argv=None):
-    """Measure, train, measure again, save.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Measure, train, measure again, save."""
     args = arguments(argv)
     torch.manual_seed(args.seed)
     teller = build_detective()

@@ -54,14 +54,8 @@ def strokes(path: Path):
     return numpy.array(sorted(found), dtype=numpy.int32).reshape(-1, 4)
 
 
-def main(arguments=None):
-    """Read a folder of MIDI files and write the strokes.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Read a folder of MIDI files and write the strokes."""
     parser = argparse.ArgumentParser(prog="python -m recipes.drums", description=__doc__)
     parser.add_argument("folder", type=Path, help="with info.csv in it")
     parser.add_argument("--out", type=Path, default=FILE)

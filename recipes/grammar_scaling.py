@@ -109,14 +109,8 @@ def n_parameters(width, n_words):
         return sum(p.numel() for p in GPT(config).parameters())
 
 
-def main(argv=None):
-    """Train nine, fit, predict, store; then train the tenth and store it beside its prediction.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Train nine, fit, predict, store; then train the tenth and store it beside its prediction."""
     args = arguments(argv)
     if "WORLD_SIZE" in os.environ:
         dist.init_process_group("gloo")

@@ -103,14 +103,8 @@ def scores(reader, questions):
     return f1, exact
 
 
-def main(arguments=None):
-    """Train the adapter and write its file.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Train the adapter and write its file."""
     parser = argparse.ArgumentParser(prog="python -m recipes.reader", description=__doc__)
     parser.add_argument("--out", type=Path, default=READER)
     parser.add_argument("--checkpoint", type=Path, default=Path("reader.checkpoint"))

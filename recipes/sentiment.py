@@ -41,14 +41,8 @@ def accuracy(sentiment, reviews):
     return sum(label == r.label for (label, _), r in zip(found, reviews, strict=True)) / len(found)
 
 
-def main(arguments=None):
-    """Train the adapter and write its file.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Train the adapter and write its file."""
     parser = argparse.ArgumentParser(prog="python -m recipes.sentiment", description=__doc__)
     parser.add_argument("--out", type=Path, default=SENTIMENT)
     parser.add_argument("--checkpoint", type=Path, default=Path("sentiment.checkpoint"))

@@ -116,14 +116,8 @@ def reporter(teller, steps, validation):
     return report
 
 
-def main(argv=None):
-    """Train, score on the validation text, save.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Train, score on the validation text, save."""
     args = arguments(argv)
     torch.manual_seed(args.seed)
     text, validation = stories("train")[: args.letters], stories("validation")

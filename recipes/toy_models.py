@@ -38,14 +38,8 @@ def _rounded(value):
     return round(value, 4) if isinstance(value, float) else value
 
 
-def main(arguments=None):
-    """Train toy translators and write their files.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Train toy translators and write their files."""
     parser = argparse.ArgumentParser(prog="python -m recipes.toy_models", description=__doc__)
     parser.add_argument("names", nargs="+", choices=NAMES)
     parser.add_argument("--epochs", type=int, default=EPOCHS)

@@ -212,14 +212,8 @@ def curve(data, found):
             yield runs[-1]
 
 
-def main(arguments=None):
-    """Measure what isn't in the file yet, and write it after every measurement.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Measure what isn't in the file yet, and write it after every measurement."""
     parser = argparse.ArgumentParser(
         prog="python -m recipes.ways_to_fine_tune", description=__doc__
     )

@@ -218,14 +218,8 @@ def measure(experiment: Experiment):
     }
 
 
-def main(argv=None):
-    """Measure, store.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Measure, store."""
     parser = argparse.ArgumentParser(prog="python -m recipes.what_changed", description=__doc__)
     parser.add_argument("--steps", type=int, default=Experiment.steps, help="of 2017's block")
     args = parser.parse_args(argv)

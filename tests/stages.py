@@ -146,14 +146,8 @@ def run_all(stages: list[Stage]) -> bool:
     return passed
 
 
-def main(arguments=None):
-    """Run what the command line asks for.
-
-    Parameters
-    ----------
-    arguments : list of str or None, default=None
-        What stands on the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Run what the command line asks for."""
     # A terminal that knows no ✓, as on Windows, gets a question mark and not an error.
     sys.stdout.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

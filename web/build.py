@@ -90,14 +90,8 @@ def _first_map(notebook):
     return None
 
 
-def main(arguments=None):
-    """Build the site.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Build the site."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", help="how a lesson's name starts, for instance 03")
     parser.add_argument("--out", type=Path, default=OUT)

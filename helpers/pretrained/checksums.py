@@ -61,14 +61,8 @@ def _read(folder):
     return {name: noted for noted, _, name in (line.partition("  ") for line in lines)}
 
 
-def main(arguments=None):
-    """Write the checksums of a folder's weights and tokenizers anew.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        Those of the command line.
-    """
+def main(arguments: list[str] | None = None):
+    """Write the checksums of a folder's weights and tokenizers anew."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS)
     folder = parser.parse_args(arguments).folder
