@@ -1,9 +1,9 @@
 """The chat box: what the models read is the template, right or wrong, and every reply is shown."""
 
 import re
-from xml.etree import ElementTree
 
 import pytest
+from promises import every_change_shows, is_described_and_readable
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox
@@ -25,13 +25,7 @@ def chat_box(**state):
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
-    widget = chat_box()
-    first = widget.svg
-    for name, value in {"sentence": "No <|end|>.", "template": "no template"}.items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(chat_box(), {"sentence": "No <|end|>.", "template": "no template"})
 
 
 def test_what_is_read_is_the_template_and_what_is_left_of_it():
@@ -69,7 +63,4 @@ def test_a_message_that_cannot_be_used_is_refused_in_words(typed, why):
 
 
 def test_the_still_picture_is_described_and_readable():
-    widget = chat_box()
-    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
-    ElementTree.fromstring(widget.svg)
-    assert min(float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)) >= 16
+    is_described_and_readable(chat_box())

@@ -1,12 +1,10 @@
 """The endless story: its numbers are the model's, a hand can interfere, it never runs out."""
 
-import html
-import json
 import re
-from xml.etree import ElementTree
 
 import pytest
 import torch
+from promises import clicks, every_change_shows, is_described_and_readable, send
 from small_storyteller import small_storyteller
 
 from helpers.pretrained.trace import trace_gpt
@@ -25,21 +23,11 @@ def teller():
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(teller):
-    widget = EndlessStory(teller)
-    first = widget.svg
-    assert set(CHANGES) == set(widget.traits(state=True))
-    for name, value in CHANGES.items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(EndlessStory(teller), CHANGES)
 
 
 def test_what_stays_on_the_page_is_described_and_readable(teller):
-    widget = EndlessStory(teller)
-    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
-    ElementTree.fromstring(widget.svg)
-    assert "nan" not in widget.svg
+    is_described_and_readable(EndlessStory(teller))
 
 
 def test_candidates_are_the_models_with_and_without_a_cache(teller):
@@ -84,11 +72,8 @@ def test_dials_hold_from_the_next_piece_on(teller):
 
 def test_a_click_on_a_candidate_writes_it(teller):
     widget = EndlessStory(teller, length=10)
-    clicks = [
-        json.loads(html.unescape(data)) for data in re.findall(r'data-set="([^"]*)"', widget.svg)
-    ]
-    last = clicks[-1]
-    widget._handle_custom_msg({"set": last, "number": 1}, [])
+    last = clicks(widget)[-1]
+    send(widget, set=last, number=1)
     assert widget.length == 11
     assert widget._written[-1] == last["chosen"][1]
     widget.length = 20
@@ -98,8 +83,8 @@ def test_a_click_on_a_candidate_writes_it(teller):
 @pytest.mark.slow
 def test_playing_stops_at_the_end_of_the_slider(teller):
     widget = EndlessStory(teller, length=1999, temperature=0.0)
-    widget._handle_custom_msg({"tick": "length", "number": 1}, [])
-    widget._handle_custom_msg({"tick": "length", "number": 2}, [])
+    send(widget, tick="length", number=1)
+    send(widget, tick="length", number=2)
     assert widget.length == 2000
     assert not re.search("data-set", widget.svg)
 

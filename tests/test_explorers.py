@@ -4,12 +4,12 @@ import html
 import json
 import math
 import re
-from xml.etree import ElementTree
 
 import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
+from promises import every_change_shows, is_described_and_readable, send
 
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
@@ -55,15 +55,7 @@ every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
 @every
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind):
-    widget = kind()
-    first = widget.svg
-    assert set(CHANGES[kind]) == set(widget.traits(state=True))
-    for name, value in CHANGES[kind].items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        assert name in widget.controls or f"&quot;{name}&quot;" in widget.svg  # a hand can move it
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(kind(), CHANGES[kind])
 
 
 @every
@@ -85,11 +77,6 @@ def messages(widget):
         else:
             found += [{one["trait"]: one[end]} for one in data for end in ("low", "high")]
     return found
-
-
-def send(widget, **content):
-    """Hand a message to a widget as the browser does."""
-    widget._handle_custom_msg(content, [])
 
 
 @every
@@ -144,14 +131,7 @@ def test_playing_ends_at_the_last_step():
 
 @every
 def test_the_still_picture_is_described_and_readable(kind):
-    widget = kind()
-    assert repr(widget) == f"{kind.__name__}()"
-    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
-    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
-    assert not sizes or min(sizes) >= 16
-    assert "nan" not in widget.svg
-    ElementTree.fromstring(widget.svg)
-    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', widget.svg)[1]) <= 480
+    assert is_described_and_readable(kind()) <= 480
 
 
 @every

@@ -1,11 +1,10 @@
 """The widget that draws a ViT's attention over a picture: its numbers are the model's."""
 
-import html
-import json
 import re
 
 import pytest
 import torch
+from promises import clicks, every_change_shows, is_described_and_readable, send
 
 from helpers.data.clothes import clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
@@ -28,13 +27,7 @@ def make(models):
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(make):
-    widget = make()
-    first = widget.svg
-    for name, value in {"picture": 2, "layer": 2, "head": 1, "token": 5}.items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
 
 
 def test_the_rows_are_those_of_the_two_models(make, models):
@@ -54,11 +47,8 @@ def test_the_rows_are_those_of_the_two_models(make, models):
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     widget = make()
-    found = [
-        json.loads(html.unescape(one)) for one in re.findall(r'data-set="([^"]*)"', widget.svg)
-    ]
-    assert found == [{"token": i} for i in range(1, 17)]
-    widget._handle_custom_msg({"set": found[6], "number": 1}, [])
+    assert clicks(widget) == [{"token": i} for i in range(1, 17)]
+    send(widget, set=clicks(widget)[6], number=1)
     assert widget.token == 7
     assert "row 2, column 3" in widget.tell()[0]
     widget.controls["Class token"].click()
@@ -72,4 +62,4 @@ def test_what_is_out_of_reach_is_brought_within_it(make):
 
 def test_the_still_picture_is_described(make):
     assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
-    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', make().svg)[1]) <= 480
+    assert is_described_and_readable(make()) <= 480

@@ -1,12 +1,11 @@
 """The widget of lesson 13, with a reader whose logits are known."""
 
-import html
 import json
 import re
-from xml.etree import ElementTree
 
 import pytest
 import torch
+from promises import clicks, every_change_shows, is_described_and_readable, send
 
 from helpers.pretrained.reader import Window
 from helpers.widgets.span_explorer import LONGEST, MOST_TOKENS, SpanExplorer
@@ -48,15 +47,8 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
-    widget = make()
-    first = widget.svg
     changes = {"question": "And who was that?", "text": "Eve saw Tom", "rank": 3, "apart": True}
-    assert set(changes) == set(widget.traits(state=True))
-    for name, value in changes.items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(make(), changes)
 
 
 def test_independent_ends_can_be_no_span():
@@ -93,9 +85,9 @@ def test_a_text_that_cannot_be_used_is_refused_in_words(typed, said):
 
 def test_a_click_on_a_candidate_marks_it():
     widget = make(apart=True)
-    sent = [json.loads(html.unescape(d)) for d in re.findall(r'data-set="([^"]*)"', widget.svg)]
+    sent = clicks(widget)
     assert {one["rank"] for one in sent} == {1, 2, 3, 4}
-    widget._handle_custom_msg({"set": sent[2], "number": 1}, [])
+    send(widget, set=sent[2], number=1)
     assert (widget.rank, widget.apart) == (sent[2]["rank"], False)
     assert widget.numbers["chosen"] == widget.numbers["spans"][sent[2]["rank"] - 1]
 
@@ -107,11 +99,4 @@ def test_a_text_of_one_word_has_one_span():
 
 
 def test_the_still_picture_is_described_and_readable():
-    widget = make()
-    assert repr(widget) == "SpanExplorer()"
-    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
-    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
-    assert not sizes or min(sizes) >= 16
-    assert "nan" not in re.sub(r"base64,[^\"]+", "", widget.svg)
-    ElementTree.fromstring(widget.svg)
-    assert float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', widget.svg)[1]) <= 480
+    assert is_described_and_readable(make()) <= 480

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
+from promises import clicks, every_change_shows, is_described_and_readable
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
@@ -46,23 +47,12 @@ def make(translator):
 @pytest.mark.slow
 @every
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind, make):
-    widget = make(kind)
-    first = widget.svg
-    for name, value in CHANGES[kind].items():
-        setattr(widget, name, value)
-        assert widget.svg != first, name
-        widget.reset()
-        assert widget.svg == first, name
+    every_change_shows(make(kind), CHANGES[kind])
 
 
 @every
 def test_the_still_picture_is_described_and_readable(kind, make):
-    widget = make(kind)
-    assert repr(widget) == f"{kind.__name__}()"
-    assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
-    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', widget.svg)]
-    assert not sizes or min(sizes) >= 16
-    assert "nan" not in widget.svg
+    is_described_and_readable(make(kind))
 
 
 @pytest.mark.parametrize("kind", [ShapeTracer, DecodingExplorer], ids=lambda kind: kind.__name__)
@@ -348,10 +338,9 @@ def test_a_forced_token_is_written_and_the_rest_follows(method, make, translator
 def test_every_candidate_and_every_node_of_the_tree_forces_itself(make):
     for method in ("greedy", "beam"):
         widget = make(DecodingExplorer, method=method, step=3)
-        found = re.findall(r'data-set="([^"]*forced[^"]*)"', widget.svg)
+        found = [one["forced"] for one in clicks(widget) if "forced" in one]
         assert len(found) >= 8
-        for data in found:
-            forced = json.loads(html.unescape(data))["forced"]
+        for forced in found:
             other = make(DecodingExplorer, method=method, forced=tuple(forced))
             assert other.numbers["ids"][: len(forced)] == forced
 
