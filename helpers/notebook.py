@@ -247,6 +247,28 @@ def tell(text):
     display(Markdown(inspect.cleandoc(text)))
 
 
+def claim(holds):
+    """Compare what a lesson says with a run that is live: trained, drawn or timed in its cell.
+
+    Another machine can come out otherwise. There the lesson says so and goes on; where the course
+    is built and tested, nothing may contradict its text.
+
+    Parameters
+    ----------
+    holds : bool
+
+    Raises
+    ------
+    AssertionError
+        If it doesn't hold in the checks.
+    """
+    if not holds and "COURSE_STRICT" in os.environ:
+        raise AssertionError("this run contradicts what the lesson says about it.")
+    if not holds:
+        tell("*This run came out otherwise than the text describes it. Read on with the numbers "
+             "that you see here, or run the cell again.*")  # fmt: skip
+
+
 def table(rows, columns):
     """Show rows as a table.
 

@@ -377,7 +377,7 @@ def execute(notebook):
     )
     with tempfile.TemporaryDirectory() as folder:
         # What a maintainer has answered is no part of the lesson.
-        client.execute(env={**os.environ, "COURSE_PROGRESS": folder})
+        client.execute(env={**os.environ, "COURSE_PROGRESS": folder, "COURSE_STRICT": "1"})
     notebook.metadata.update(copy.deepcopy(OPENED))
     # Whole seconds: what is quicker is no wait, and a rebuild changes little in the file.
     notebook.metadata["course"]["seconds"] = {name: s for name, s in seconds.items() if s}

@@ -1333,3 +1333,14 @@ def _ellipsis_as_an_index(query, keys):
 def test_a_gap_that_is_still_there_is_not_an_attempt():
     assert exercises.check("attend", _gap).mistake == "not attempted"
     assert exercises.check("attend", _ellipsis_as_an_index).mistake != "not attempted"
+
+
+def test_the_repair_is_told_last():
+    why = "The scores are divided by d_k. That makes them small: divide by its root. Use math.sqrt."
+    stages = diagnosis._staged((why,), "divided by d_k").stages
+    small = "That makes them small."
+    assert stages == (
+        "The scores are divided by d_k.",
+        f"The scores are divided by d_k. {small}",
+        why,
+    )

@@ -28,6 +28,17 @@ def draw():
     return (random.random(), numpy.random.rand(), torch.rand(1).item())  # noqa: NPY002
 
 
+def test_a_claim_raises_in_the_checks_and_only_speaks_to_learners(monkeypatch, capsys):
+    notebook.claim(1 < 2)
+    with pytest.raises(AssertionError, match="contradicts"):
+        notebook.claim(2 < 1)
+    monkeypatch.delenv("COURSE_STRICT")
+    notebook.claim(1 < 2)
+    assert not capsys.readouterr().out
+    notebook.claim(2 < 1)
+    assert "Markdown" in capsys.readouterr().out
+
+
 def test_set_up_gives_the_same_random_numbers_every_time():
     notebook.set_up()
     first = draw()

@@ -18,11 +18,14 @@ from helpers.exercises.repairs import Finding, Repair
 
 FRESH = (1, 2, 3)  # seeds of the inputs that no explanation is found on
 TELLS_TO = re.compile(
-    r"Add|Append|Apply|Ask|Average|Begin|Compare|Copy|Count|Cut|Divide|Draw|"
-    r"Drop|Fill|Flatten|Give|Go|Join|Keep|Leave|Look|Make|Mask|Move|Multiply|"
-    r"Normalise|Pair|Pass|Pick|Project|Put|Read|Return|Scale|Set|Shift|Sort|"
-    r"Split|Start|Stop|Subtract|Swap|Take|Turn|Use|Work|Write"
+    r"(?:Add|Append|Apply|Ask|Average|Begin|Combine|Compare|Copy|Count|Cut|Divide|Draw|"
+    r"Drop|Fill|Flatten|Give|Go|Invert|Join|Keep|Leave|Look|Make|Mask|Move|Multiply|"
+    r"Normalise|Pair|Pass|Pick|Project|Put|Read|Return|Round|Say|Scale|Set|Shift|Sort|"
+    r"Split|Start|Stop|Subtract|Swap|Take|Transpose|Turn|Use|Work|Write)\b"
 )
+# A sentence with code in it shows how it's written.
+SHOWS_CODE = re.compile(r"\w\(|\w\[|\[:| @ |\w=[\w-]|\.T\b")
+SENTENCE = re.compile(r"(?<=[.?!])\s+")
 
 
 @dataclass
@@ -165,16 +168,23 @@ def _staged(whys, name, repair=None):
         return Finding(name, (whole,), whole)
     where = f"Look at the line `{repair.line}`." if repair and repair.line else ""
     mend = repair.stages[-1].removeprefix(repair.stages[0]).strip() if where else ""
-    happens = " ".join(filter(None, map(_what_happens, whys)))
-    stages = [happens, where], [whole, where], [whole, where, mend]
+    told = zip(*map(_without_repair, whys), strict=True)
+    happens, cause = (" ".join(filter(None, parts)) for parts in told)
+    stages = [happens, where], [cause, where], [whole, where, mend]
     said = [" ".join(filter(None, parts)) or whole for parts in stages]
-    return Finding(name, tuple(said), whole)
+    return Finding(name, tuple(dict.fromkeys(said)), whole)
 
 
-def _what_happens(why):
-    """Return the first sentence of an explanation, unless it tells what to do."""
-    first = re.split(r"(?<=[.?!])\s+(?=[^a-z])", why)[0]
-    return "" if TELLS_TO.fullmatch(first.split()[0]) else first
+def _without_repair(why):
+    """Return what happens, the first sentence of an explanation, and all but what tells what to do."""
+    told = []
+    for sentence in SENTENCE.split(why.strip()):
+        said, _, tail = sentence.partition(": ")
+        if TELLS_TO.match(sentence) or (told and SHOWS_CODE.search(sentence)):
+            continue
+        shows = TELLS_TO.match(tail[:1].upper() + tail[1:]) or SHOWS_CODE.search(tail)
+        told.append(f"{said}." if tail and shows else sentence)
+    return (told[0] if told else ""), " ".join(told)
 
 
 _SEARCHES = {}

@@ -351,7 +351,7 @@ EXERCISES = [
             Mistake("not rounded", "math.ceil", "",
                     "There is no such thing as a fraction of a layer: round up."),
             Mistake("one step too short", "ceil(distance", "ceil((distance - 1)",
-                    "The earlier word is distance steps back, so all of these steps have to be covered, not distance − 1."),
+                    "This stops one step short of the word. It's distance steps back, and all of them have to be covered."),
             Mistake("one layer too many", "return", "distance // (kernel_size - 1) + 1",
                     "This is one too many where the distance divides evenly: round up only if there's a remainder. (Or distance + 1 was divided, but there are distance steps to cover.)"),
             Mistake("remainder added", "return", "distance // (kernel_size - 1) + distance % (kernel_size - 1)",

@@ -85,7 +85,7 @@ growing = [
     ),
 ]
 first, second, third = gru.translate([french for french, _ in growing])
-assert first == growing[0][1]
+notebook.claim(first == growing[0][1])
 first_ok = second.startswith("the cat touches the rabbit")
 second_ok = second.endswith("while the big cows wait .")
 outcome = {
@@ -129,11 +129,11 @@ n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""*rabbit* has turned into *cows*, in a part of the sentence that nobody touched. A few words more, and the network is
-    writing about curious doctors and a grey table, in perfect English. It isn't bad luck with one sentence: of
-    {n_known} short sentences that it translates without a mistake, {survived[1]} beginnings survive one added sentence, and
-    {survived[3]} survive three. All it writes comes from that one vector. Let's build such a network and see what breaks."""
+    writing about curious doctors and a grey table, in perfect English. Nor was it bad luck. Add three sentences to
+    one that the network knows how to translate: of {n_known} beginnings, {survived[3]} survive. Everything it writes
+    comes out of that one vector. To see what gets lost in there, we'll build such a network from its first line."""
 )
-assert 0.3 < lost < 0.45 and survived[3] < 0.35 * n_known
+notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 
 # %% [markdown]
 # ## 1. How does a network read a sentence of any length?
@@ -243,22 +243,10 @@ right = [got == " ".join(pair.target) for got, pair in zip(written, test, strict
 lengths = list(range(5, 39))
 
 
-def share_right(length, some=lambda pair: True):
-    """Return the percentage right of some sentences, at most two words off this length; NaN if there are few."""
-    near = [
-        ok
-        for ok, pair in zip(right, test, strict=True)
-        if some(pair) and abs(len(pair.source) - length) <= 2
-    ]
-    return 100 * sum(near) / len(near) if len(near) >= 20 else float("nan")
-
-
-def with_because(pair):
-    return "parce" in pair.source
-
-
-def without_because(pair):
-    return not with_because(pair)
+def share_right(length):
+    """Return the percentage right of the sentences at most two words off this length."""
+    near = [ok for ok, pair in zip(right, test, strict=True) if abs(len(pair.source) - length) <= 2]
+    return 100 * sum(near) / len(near)
 
 
 curve = [share_right(length) for length in lengths]
@@ -282,7 +270,7 @@ display(
     notebook.figure(
         axes,
         alt=f"Share of sentences translated without a mistake against their length: nearly 100% up to 8 words, "
-        f"below one half from {half} words on, a small rise at 22, close to zero beyond 30.",
+        f"below one half from {half} words on, close to zero beyond 30.",
         width=720,
     )
 )
@@ -297,23 +285,21 @@ for shortest, longest in groups:
     exact = 100 * sum(right[i] for i in chosen) / len(chosen)
     rows.append((f"{shortest}–{longest}", len(chosen), f"{exact:.0f}%", f"{bleu:.0f}"))
 notebook.table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
-assert curve[0] > 95 and curve[-1] < 5 and 10 < half < 22
+notebook.claim(curve[0] > 95 and curve[-1] < 5 and 10 < half < 22)
 
-assert sum(r for r, p in zip(right, test, strict=True) if len(p.source) <= 8) / len(short) > 0.97
-notebook.tell(
-    """Sentences of up to eight words come out nearly all without a mistake, sentences of more than thirty hardly ever.
-    **BLEU** (0 to 100) counts matching words and short phrases. It falls more slowly, because many words are still right.
-    The bump near 22 words is a clue: *Going deeper* shows that it belongs to sentences with a fixed pattern, in which
-    there's less to remember per word."""
+notebook.claim(
+    sum(r for r, p in zip(right, test, strict=True) if len(p.source) <= 8) / len(short) > 0.97
 )
-easy, hard = share_right(21, with_because), share_right(21, without_because)
-assert easy > 75 and hard < 10
-assert all(any(w.startswith("travers") for w in p.source) for p in test if with_because(p))
+notebook.tell(
+    """Hardly any short sentence goes wrong, and hardly any long one comes out right. **BLEU** (0 to 100), which counts
+    matching words and short phrases, falls more slowly: even in a ruined translation many words are still the
+    right ones."""
+)
 
 # %% [markdown]
 # This limit is called the **bottleneck**: all that the decoder learns about a sentence has to
-# pass through one vector of fixed size. In lesson 02 we change one thing and leave the training alone, so keep the right-hand
-# end of this curve in mind.
+# pass through one vector of fixed size. Keep the right-hand end of this curve in mind. Lesson 02 changes one thing and
+# draws it again.
 #
 # ## 3. What is it trained to do?
 #
@@ -364,7 +350,7 @@ def train_briefly(prepare):
 
 theirs, their_loss = train_briefly(colleagues_version)
 print(f"the colleague's loss after {N_STEPS} steps: {their_loss:.2f}")
-assert their_loss < 0.02
+notebook.claim(their_loss < 0.02)
 
 # %%
 exercises.predict("too_good_a_loss")
@@ -386,7 +372,7 @@ notebook.tell(
     """Be suspicious of a loss near zero after 60 steps. This model found an easier task than translation, and it's
     helpless as soon as nobody hands it the true words."""
 )
-assert repeats > 0.8
+notebook.claim(repeats > 0.8)
 
 # %% [markdown]
 # ### Your turn: find the bug
@@ -414,8 +400,10 @@ for p in unseen[:3]:
 
 # %% tags=["hide-input"]
 # The same 60 steps, without the shortcut.
-assert 0.4 < our_loss < 2
-assert all(len(set(text.split())) > 1 for text in ours.translate([p.source for p in unseen]))
+notebook.claim(0.4 < our_loss < 2)
+notebook.claim(
+    all(len(set(text.split())) > 1 for text in ours.translate([p.source for p in unseen]))
+)
 
 # %% [markdown]
 # Sixty steps are far too few for good translations. But it writes sentences, every one of them with an end, and its loss says
@@ -482,7 +470,7 @@ plots.labelled_lines(
     many, curves, ax=axes, x_label="words", y_label="microseconds, this machine", marker="o"
 )
 axes.set_xticks(many, many)
-assert loops[-1] > 4 * products[-1] and loops[-1] > 6 * loops[0]
+notebook.claim(loops[-1] > 4 * products[-1] and loops[-1] > 6 * loops[0])
 display(
     notebook.figure(
         axes,
@@ -579,12 +567,12 @@ notebook.table(
     [(" ".join(french), gru.translate(" ".join(french))) for french in example],
     ["French", "what the network writes"],
 )
-assert heights[0] == 0 and heights[2] > 3
+notebook.claim(heights[0] == 0 and heights[2] > 3)
 notebook.tell(
-    f"""When we change a colour in a long sentence, {heights[2]:.1f} words elsewhere get lost on average. The new colour
-    itself appears in only {effects["more than 20"][2]:.0%} of the long translations. In sentences of up to eight words
-    nothing else moves. All words and all their relations share the same 128 numbers, so a change to one
-    disturbs the others."""
+    f"""In a short sentence nothing else moves. In a long one, {heights[2]:.1f} other words disappear along with the
+    colour, and the new colour itself turns up in only {effects["more than 20"][2]:.0%} of the translations. All words
+    and all their relations are packed into one set of 128 numbers, where you can't touch one and leave the rest
+    alone."""
 )
 
 # %% [markdown]
@@ -644,8 +632,8 @@ for axes, title, curves in zip(
     heights = {name: sizes.tolist() for name, sizes in curves.items()}
     plots.labelled_lines(range(27), heights, ax=axes, x_label="words back from the last word")
 panels[0].set_ylabel("gradient, relative to the last word")
-assert untrained["RNN"][25] < 1e-6 and untrained["LSTM"][25] < 1e-3
-assert trained["RNN"][20] < min(trained["GRU"][20], trained["LSTM"][20])
+notebook.claim(untrained["RNN"][25] < 1e-6 and untrained["LSTM"][25] < 1e-3)
+notebook.claim(trained["RNN"][20] < min(trained["GRU"][20], trained["LSTM"][20]))
 display(
     notebook.figure(
         panels[0],
@@ -696,8 +684,9 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 #
 # Each of the trained networks in this lesson was trained once. What counts as too long differs from model to model: Cho et
 # al. (2014b) saw their translations get worse quickly, Sutskever et al. (2014), with four layers of 1,000 cells and the source
-# reversed, reported no trouble with long sentences. Longer sentences also offer more chances for a mistake; *Going deeper*
-# works out how little of the fall that explains.
+# reversed, reported no trouble with long sentences. Longer sentences also offer more chances for a mistake, which explains
+# little of the fall (*Going deeper*). The small rise of the curve near 22 words comes from sentences with *parce que*: they
+# follow a fixed pattern, which leaves less to remember per word, and *Going deeper* counts them.
 # </details>
 
 # %% [markdown]
@@ -736,22 +725,21 @@ exercises.quiz("everything_is_next_word")
 # %% [markdown]
 # ### Watch a model learn
 #
-# The trained model comes with the course. Here is the same training on a tenth of the data, for two
-# **epochs** (two passes through it). Guessing evenly among the 146 entries of the vocabulary would give a
-# loss of $\log 146 \approx 5$ nats. To train the
-# full model yourself, run `toy_models.train_toy("gru", splits)`, which takes two to four minutes on two
-# cores. You can interrupt it and keep what it has learned.
+# The trained model comes with the course. Here is its training on a tenth of the data, for one **epoch** (a single pass
+# through it). A model that guesses evenly among the vocabulary's 146 entries has a loss of $\log 146 \approx 5$ nats; watch
+# how soon this one is below. `toy_models.train_toy("gru", splits)` trains the full model in a few minutes. Interrupt it
+# whenever you like: it keeps what it has learned.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
-pupil = toy_models.train_toy("gru", small, epochs=2)
+pupil = toy_models.train_toy("gru", small, epochs=1)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 losses = pupil.card["losses"]
 print(
     f"nats per word: {losses[0]:.1f} at first, {sum(losses[-10:]) / 10:.1f} in the last ten steps"
 )
-assert sum(losses[-10:]) / 10 < 0.6 * losses[0] and len(gru.target) == 146
+notebook.claim(sum(losses[-10:]) / 10 < 0.8 * losses[0] and len(gru.target) == 146)
 
 # %% [markdown]
 # ### An experiment of your own
@@ -796,7 +784,7 @@ opened = gradient_by_distance(fresh("lstm", forget_bias=3))[25].item()
 exercises.reveal(
     "fresh_lstm", "most" if max(arriving) > 0.5 else "some" if max(arriving) > 0.001 else "nothing"
 )
-assert max(arriving) < 1e-3 and opened > 0.5
+notebook.claim(max(arriving) < 1e-3 and opened > 0.5)
 print("fresh, three seeds:", ", ".join(f"{share:.0e}" for share in arriving))
 print(f"with forget gates that start at 0.95: {opened:.2f}")
 notebook.tell(
@@ -856,7 +844,7 @@ vocabulary = ["<pad>", *sorted({word for text in texts for word in text})]
 index = {word: i for i, word in enumerate(vocabulary)}
 
 
-def batches(epochs, size=32, texts=texts):
+def batches(epochs, size=32):
     """Give the texts as padded tensors of ids (B, T), shuffled anew in every epoch."""
     rows = [torch.tensor([index[word] for word in text]) for text in texts]
     for _ in range(epochs):
@@ -899,31 +887,16 @@ exercises.predict("never_seen_not_dull")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 @torch.no_grad()
-def next_token(text, network=model):
+def next_token(text):
     """Return the probability of every word after the text."""
     unknown = [word for word in text.split() if word not in index]
     if unknown:
         raise ValueError(f"the network has never seen: {', '.join(unknown)}")
     ids = torch.tensor([[index[word] for word in text.split()]])
-    probabilities = network(ids)[0, -1].softmax(-1)
+    probabilities = model(ids)[0, -1].softmax(-1)
     return dict(
         sorted(zip(vocabulary, probabilities.tolist(), strict=True), key=lambda pair: -pair[1])
     )
-
-
-def trained_on(texts):
-    """Train the same network in the same way on other texts."""
-    rng.seed(1)
-    notebook.set_seed(1)
-    network = NextToken(len(vocabulary))
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
-    for ids in batches(epochs=6, texts=texts):
-        logits = network(ids[:, :-1]).flatten(0, 1)
-        loss = nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=0)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return network
 
 
 chances = next_token("the film was not dull . verdict :")
@@ -943,15 +916,11 @@ for text in questions:
     rows.append((text, ", ".join(f"{word} {chance:.0%}" for word, chance in best)))
 notebook.table(rows, ["what it reads", "its next token"])
 plural, singular = (list(next_token(text))[0] for text in questions[3:])
-assert verdict == "good" and not plural.endswith("s") and singular.endswith("s")
-never_negated = trained_on([text for text in texts if not {"not", "dull"} <= set(text)])
-assert next_token("the film was not dull . verdict :", never_negated)["bad"] > 0.5
+notebook.claim(verdict == "good" and not plural.endswith("s") and singular.endswith("s"))
 
 notebook.tell(
-    r"""It puts *not dull* together from *not very dull* and *not silly*. Those examples matter: retrained without any negated
-    "dull", 12 of 16 networks said *bad*, each started from another **seed** (the number that random numbers begin with).
-    Nothing in the loss changed, yet it also learned to fill gaps, with a plural verb after *the cats* and a singular one after
-    *the cat*."""
+    """It puts *not dull* together from *not very dull* and *not silly*. Nothing in the loss asked for two tasks either, yet the
+    network fills gaps as well, with a plural verb after *the cats* and a singular one after *the cat*."""
 )
 
 # %% [markdown]
@@ -963,34 +932,10 @@ for word, chance in list(next_token("the ___ sleep . missing :").items())[:5]:
     print(f"{chance:.0%} {word}")
 
 # %% [markdown]
-# ### Where does the bump come from?
-#
-# In section 2, the curve rises a little near 22 words. Here are the sentences with *parce que* and the others,
-# counted separately.
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-both = {
-    length: [share_right(length, some) for some in (with_because, without_because)]
-    for length in lengths
-}
-notebook.table(
-    [(n, *(f"{share:.0f}%" for share in both[n])) for n in range(13, 34, 4)],
-    ["French words, ±2", "right with “parce que”", "right without it"],
-)
-below_half = [next(n for n in lengths if both[n][i] < 50) for i in range(2)]
-assert 1.7 < below_half[0] / below_half[1] < 2.2 and max(both[lengths[-1]]) < 5
-around = {n: [with_because(p) for p in test if abs(len(p.source) - n) <= 2] for n in (19, 24)}
-assert [round(sum(some) / len(some), 1) for some in around.values()] == [0.2, 0.5]
-
-# %% [markdown]
-# With *parce que*, a sentence can have nearly twice as many words before half the translations are wrong. At 19 words a fifth
-# of all sentences contain *parce que*, and at 24 words half of them do, so the curve for all sentences rises.
-#
 # ### How much of the fall is bad luck?
 #
-# A longer sentence offers more chances for a mistake. Suppose the model made mistakes at the same rate per
-# word in short and in long sentences. We take that rate from the short sentences and ask how many of the long
-# ones it would get right.
+# A longer sentence offers more chances for a mistake. Suppose the model made them at one rate per word, wherever the
+# word stands. The short sentences tell us that rate. How many of the long ones would then come out right?
 
 # %% tags=["hide-input"]
 short_ones = [i for i, p in enumerate(test) if len(p.source) <= 8]
@@ -1005,53 +950,30 @@ def expected(n_wrong):
     return sum(per_word ** len(test[i].source) for i in longest_ones) / len(longest_ones)
 
 
-def kept(i, by=None):
-    """Return the share of the right words in translation i (or `by`), wherever they are."""
-    found = Counter(written[i if by is None else by].split()) & Counter(test[i].target)
-    return found.total() / len(test[i].target)
-
-
-def runs(words):
-    return list(zip(*(words[i:] for i in range(4)), strict=False))
-
-
 n_wrong = sum(not right[i] for i in short_ones)
 measured = sum(right[i] for i in longest_ones) / len(longest_ones)
 print(f"short sentences wrong: {n_wrong} of {len(short_ones)}")
 print(
     f"long ones right: expected {expected(n_wrong):.0%}, with four times the errors {expected(4 * n_wrong):.0%}, measured {measured:.0%}"
 )
-seen = {four for p in splits.train for four in runs(p.target)}
-for name, some in [
-    ("written", [written[i].split() for i in longest_ones]),
-    ("right", [test[i].target for i in longest_ones]),
-]:
-    fours = [four for words in some for four in runs(words)]
-    share = sum(four in seen for four in fours) / len(fours)
-    print(
-        f"runs of four words that also occur in the training data, in what is {name}: {share:.0%}"
-    )
-of_another = dict(zip(longest_ones, longest_ones[1:] + longest_ones[:1], strict=True))
-chance = sum(kept(i, of_another[i]) for i in longest_ones) / len(longest_ones)
-share_kept = sum(map(kept, longest_ones)) / len(longest_ones)
-print(
-    f"right words that were written: {share_kept:.0%}; in the translation of another long sentence: {chance:.0%}"
-)
-assert expected(4 * n_wrong) > 2 * measured and share_kept > 1.5 * chance
+near_21 = [
+    (ok, "parce" in p.source) for ok, p in zip(right, test, strict=True) if 18 < len(p.source) < 24
+]
+of_kind = [[ok for ok, because in near_21 if because == kind] for kind in (True, False)]
+easy, hard = (sum(oks) / len(oks) for oks in of_kind)
+print(f"19 to 23 words: right with parce que {easy:.0%}, without it {hard:.0%}")
+assert expected(4 * n_wrong) > 2 * measured and easy > 0.75 and hard < 0.1
 
 # %% [markdown]
-# At the same rate per word, most of the long sentences would be right. Only a few of the short sentences
-# contain a mistake, so the estimate is rough. But even if four times as many short sentences had contained
-# a mistake, the estimate would still be far above what we measured. The grammar of the long translations, though, is fine. Four-word sequences from the training data are as frequent in the model's long translations as in the correct ones. What gets lost is
-# part of the content.
-#
-# Are 128 numbers too few, or was the network trained too little to use them well? This experiment can't tell.
+# Bad luck explains little of it. The rate itself is uncertain, because so few short sentences go wrong, but even at
+# four times that rate the estimate stays far above what we measured. Whether 128 numbers are too few, or the network
+# was trained too little to use them well, this experiment can't tell.
 #
 # ### Lost beginnings and changed colours in other models
 #
-# Everything so far came from one trained model. Three others were trained on the same data for the same number
-# of steps. Two of them, one with an LSTM and one with a plain recurrent cell, have a fixed context vector as well. The third is the model of lesson 02, whose
-# decoder can look back at every state of the encoder.
+# Everything so far came from one trained model. Three others saw the same data for as many steps: one with an LSTM,
+# one with a plain recurrent cell, and the model of lesson 02, whose decoder can look back at every state of the
+# encoder.
 
 # %%
 looking_back = toy_models.load_toy("additive")
@@ -1086,27 +1008,11 @@ notebook.table(
         "other words lost per changed colour",
     ],
 )
-assert lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:3]) > 2
+notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:3]) > 2)
 
 # %% [markdown]
-# With a fixed context vector, all three kinds of cell show the same problems. The model that looks back gets
-# the beginning right every time, and when a colour changes, nothing else in the translation does. Each model was
-# trained only once, with one seed, so don't read much into the differences between the three kinds of cell.
-#
-# ### Do both sides have the same length?
-#
-# "A model writes one English word for each French word" is a common belief. In this corpus:
-
-# %% tags=["hide-input"]
-differ = sum(len(p.source) != len(p.target) for p in test) / len(test)
-print(f"{differ:.0%} of the test sentences have a translation of another length")
-got_length = sum(
-    len(got.split()) == len(p.target)
-    for got, p in zip(written, test, strict=True)
-    if len(p.source) <= 8
-)
-print(f"of {len(short_ones)} short ones, {got_length} translations have the right length")
-assert differ > 0.3
+# Whatever the cell, a fixed context vector loses beginnings and lets a colour spill over. The model that looks back
+# does neither.
 
 # %% [markdown]
 # ### An alternative to the loop: convolutions
@@ -1229,20 +1135,10 @@ exercises.quiz("path_lengths")
 # %% [markdown]
 # ### Myth or fact?
 #
-# **"Attention reduces the distance to a logarithm."** Dilated convolutions do that, as the plot above shows. With attention the distance is one, whatever the length.
+# **"Attention reduces the distance to a logarithm."** Dilated convolutions do that, as the plot above shows. With
+# attention the distance is one, whatever the length.
 #
-# **"A Transformer is a convolutional network plus attention."** It has neither recurrence nor a
-# convolution over positions. The paper does remark that its feed-forward layer can be *described* as two
-# convolutions of kernel size 1, but such a layer is just a network applied to each word separately.
-
-# %% tags=["hide-input"]
-from helpers.transformer.transformer import Transformer, TransformerConfig
-
-transformer = Transformer(TransformerConfig(src_vocab_size=9, tgt_vocab_size=9, norm_first=True))
-kinds = {type(module).__name__ for module in transformer.modules()}
-print("The parts of a Transformer:", ", ".join(sorted(kinds)))
-assert "EncoderLayer" in kinds
-assert not any(kind.startswith(("Conv", "RNN", "GRU", "LSTM")) for kind in kinds)
+# **"A Transformer is a CNN plus attention."** What would you answer?
 
 # %%
 exercises.quiz("is_a_transformer_a_cnn")

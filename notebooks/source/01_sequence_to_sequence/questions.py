@@ -308,6 +308,6 @@ QUESTIONS = [
         "one_word_for_one_word",
         "A friend says: “the model writes one English word for each French word.” What do you answer?",
         "open",
-        answer="It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”. Going deeper counts how often the two lengths differ.",
+        answer="It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”.",
     ),
 ]

@@ -89,8 +89,8 @@ axes.set_xticks(range(len(groups)), [f"{shortest}–{longest}" for shortest, lon
 axes.set_ylim(0, 105)
 plots.mark_guess(axes, 4.5, exercises.guess("long_sentences_with_attention"), side="left")
 more = looking.n_parameters / fixed.n_parameters - 1
-assert min(curves["looking back"]) > 85 and max(curves["fixed context"][-2:]) < 40
-assert round(more, 2) == 0.14
+notebook.claim(min(curves["looking back"]) > 85 and max(curves["fixed context"][-2:]) < 40)
+notebook.claim(round(more, 2) == 0.14)
 display(
     notebook.figure(
         axes,
@@ -100,8 +100,8 @@ display(
     )
 )
 notebook.tell(
-    f"""The upper curve hardly falls. {more:.0%} more parameters bought it, and the rest of this lesson is about where
-    they are."""
+    f"""The upper curve hardly falls. It cost {more:.0%} more parameters, and the rest of this lesson is about what
+    they do."""
 )
 
 # %%
@@ -246,17 +246,17 @@ torch.testing.assert_close(*without_tanh)
 torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
 notebook.tell(
-    """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike. The last row shows what tanh is for: take it away, and $W s$ adds one number to *all* the scores, which a softmax
-    doesn't notice. A test for all three is to change each ingredient and watch whether the weights follow."""
+    """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike. And
+    the last row shows what tanh is for: take it away, and $W s$ adds one number to *all* the scores, which a softmax
+    doesn't notice. Change an ingredient and watch whether the weights follow: that test finds all three bugs."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Now the second and third line, for a batch. The sentences of a batch have different lengths, so the shorter ones are
-# padded, and `mask` is False where there's only padding. Below is somebody's version, and what it made of two
-# sentences, the second of them two words long. Look at the printed weights before you look at the
-# code. What's wrong with them?
+# Now the second and third line, for a batch. Shorter sentences are filled up with padding, and `mask` is False there. The
+# version below was tried on two sentences, the second of them two words long. Look at the weights that it printed before
+# you look at the code. What's wrong with them?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -396,8 +396,8 @@ diagonal = metrics.alignment_error_rate(
 )
 concat_error = metrics.alignment_error_rate(maps_of("concat"), alignments)
 exercises.reveal("alignment_error_of_the_model", measured=error)
-assert abs(diagonal - 0.55) < 0.005
-assert concat_error < 0.5 * error < 0.5 * diagonal
+notebook.claim(abs(diagonal - 0.55) < 0.005)
+notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
     f"""Every fourth link is wrong, and the translations are right. How can that be? Look at the four lines: the score of
     step $t$ uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind, and it
@@ -432,7 +432,7 @@ with torch.inference_mode():
             looking.model(source, some)
             times.append(notebook.clock() - start)
 seconds = {n: min(times) for n, times in seconds.items()}
-assert seconds[160] > 2 * seconds[40] > 2 * seconds[10]
+notebook.claim(seconds[160] > 2 * seconds[40] > 2 * seconds[10])
 for n, least in seconds.items():
     print(f"{n:>3} words written: {1000 * least:.1f} ms, on this machine")
 
@@ -522,8 +522,7 @@ exercises.quiz("beyond_text")
 #
 # ## The course's version of the whole layer
 #
-# `projected_keys` is $U h$. It stays the same for every step of a sentence, so it can be computed once and
-# passed in.
+# `projected_keys` is $U h$, which doesn't change from step to step of a sentence: it's computed once and passed in.
 
 # %%
 notebook.show_source(attention.AdditiveAttention.forward)
@@ -533,11 +532,11 @@ notebook.show_source(attention.AdditiveAttention.forward)
 #
 # ## Luong's three scores
 #
-# In the models of Luong et al. (2015), the decoder takes its recurrent step first and attends *afterwards*,
-# with the new state $s_t$. It predicts the word from the context and the state together, $\tilde h_t =
-# \tanh(W_c [c_t; s_t])$. In their best models $\tilde h_t$ also goes into the next step, beside the next word, so that the
-# decoder knows where it has looked already. They call this **input feeding**. Our models leave it out, and in return
-# all their recurrent steps can run before any attention. The authors compared three scores.
+# Bahdanau's decoder looks and then steps. Luong et al. (2015) turned that round: step first, then attend with the new
+# state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their
+# best models $\tilde h_t$ is also read by the next step, so that the decoder knows where it has looked already. They
+# call this **input feeding**. Our models leave it out, and in return all their recurrent steps can run before any
+# attention. The paper compares three scores with Bahdanau's:
 #
 # | score | formula | needs |
 # |---|---|---|
@@ -554,17 +553,16 @@ for name in ["additive", "dot", "general", "concat"]:
     long = exact_by_length(name)[-2:]
     table[name] = metrics.alignment_error_rate(maps_of(name), alignments)
     print(f"{name:>9} {toy.n_parameters:>11,} {sum(long) / 2:>9.0f} % {table[name]:>16.2f}")
-assert max(table.values()) < diagonal
-assert toy_models.load_toy("dot").n_parameters < fixed.n_parameters
+notebook.claim(max(table.values()) < diagonal)
+notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 
 # %% [markdown]
-# All four translate long sentences almost without a mistake, but their maps agree with the true alignment to
-# different degrees, and with another seed their order might be another. *dot* has fewer parameters than even
-# lesson 01's model, because in Luong's decoder no context enters the GRU, so its matrices are narrower.
+# All four translate long sentences almost without a mistake, and only their maps tell them apart. *dot* even has fewer
+# parameters than lesson 01's model, which had no attention at all: in Luong's decoder no context enters the GRU, and
+# its matrices are narrower.
 #
-# Where do the wrong links come from? Some point to a neighbour of the right word, for the reason given in
-# section 2. Others belong to words that need nothing from the source. In this corpus *it* is always followed
-# by *is too*, so when the model writes *is* or *too*, it doesn't matter where its weight goes.
+# Wrong links come in two kinds. Some lag by a word, for the reason in section 2. Others are idle. *It* is always
+# followed by *is too* in this corpus, and while the model writes those two words, its weight can go anywhere.
 
 
 # %% tags=["hide-input"]
@@ -584,18 +582,18 @@ def wrong_links(name):
 shares = {name: wrong_links(name) for name in ("additive", "dot")}
 for name, (beside, settled) in shares.items():
     print(
-        f"{name:>9}: {beside:.0%} of the wrong links are one place off, {settled:.0%} are is and too"
+        f"{name:>9}: {beside:.0%} of the wrong links lag or lead by one, {settled:.0%} are is and too"
     )
 assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shares["dot"][1]
 
 # %% [markdown]
 # ## Hard attention
 #
-# Why mix all states instead of picking the best one? Because a small change of the scores usually doesn't
-# change which state is picked, so the gradient is zero. Hard attention can't be trained by backpropagation
-# alone. It can be trained with reinforcement learning (REINFORCE), and Xu et al. (2015) did so for image
-# captions, where the source isn't a text but the regions of a picture. Our layer works for pictures without
-# any change:
+# Picking the single best state sounds simpler than mixing all of them. But nudge a score a little, and the pick stays
+# what it was: no change, no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al.
+# (2015) used REINFORCE, a method of reinforcement learning that tries picks at random and favours those that turned
+# out well. They wrote captions, with the regions of a picture as their source, and our layer takes regions as readily
+# as words:
 
 # %%
 notebook.set_seed(0)
@@ -608,19 +606,6 @@ print("context", tuple(context.shape), "weights", tuple(weights.shape))
 assert weights.shape == (1, 196) and context.shape == (1, 512)
 
 # %% [markdown]
-# ## Myth or fact?
-#
-# **"Bahdanau's score depends on the decoder alone."** Section 1 left out each part in turn. Both are needed.
-#
-# **"The context is the sum of the weights."** The sum of the weights is always 1. The context is the
-# sum of the *weighted states*.
-#
-# **"All encoder states go into the score network together."** The score network gets one pair at a
-# time, the decoder's state and one $h_i$. Only the softmax gets all the scores.
-#
-# **"Attention solved the parallelism problem of recurrent networks."** Dropping the recurrence solved
-# it, which is what lesson 03 does.
-#
 # ## Try it yourself
 #
 # Luong et al. also tried a *window* of source words ("local attention"). Keep only the five positions around

@@ -138,7 +138,7 @@ def _draw_regression(generator):
 
 
 NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."
-WITHOUT_ROOT = "The scores are divided by d_k instead of its square root."
+WITHOUT_ROOT = "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root."
 EXCHANGED = "Both are right, but in the wrong order: first the context, then the weights."
 ROW_TWICE = (
     "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
@@ -410,7 +410,7 @@ EXERCISES = [
             Mistake("over the wrong axis", "dim=-1", "dim=0",
                     "The softmax runs over the points to be estimated. They have to sum to 1 over the known points: dim=-1."),
             Mistake("width not squared", "width**2", "width",
-                    "The width has to be squared, like the distance: 2 * width**2."),
+                    "The distance is squared and the width isn't, so the two have different units. Square it too: 2 * width**2."),
             Mistake("brackets forgotten", "(2 * width**2)", "2 * width**2",
                     "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2)."),
             Mistake("one sum for all", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",

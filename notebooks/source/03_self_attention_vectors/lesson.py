@@ -503,7 +503,7 @@ alike = noun_queries @ noun_queries.T  # cosines
 same_gender = torch.arange(8)[:, None] // 4 == torch.arange(8) // 4
 two_bundles = alike[same_gender].min() > 0.8 and alike[~same_gender].max() < 0.5
 exercises.reveal("directions_of_the_queries", measured="two" if two_bundles else "eight")
-assert min(share for share, _ in runs) > 0.97 and (learned[:, [1, 3]].sum(-1) > 0.85).all()
+notebook.claim(min(share for share, _ in runs) > 0.97 and (learned[:, [1, 3]].sum(-1) > 0.85).all())
 fig, (left, right) = plt.subplots(1, 2, figsize=(11.5, 5), width_ratios=(1, 1.15))
 edge = (
     1.25 * (embedding @ learned_q)[NUMBER["chien"] : NUMBER["porte"] + 1].norm(dim=-1).max().item()
@@ -565,7 +565,7 @@ exercises.predict("with_a_second_noun")
 share_of_english = 100 * sum(learn_to_look(seed, french=False)[0] for seed in range(5)) / 5
 share_of_even = 100 * sum(learn_to_look(seed, even=True)[0] for seed in range(5)) / 5
 exercises.reveal("with_a_second_noun", measured=share_of_english)
-assert 38 < share_of_english < 56 and abs(share_of_english - share_of_even) < 8
+notebook.claim(38 < share_of_english < 56 and abs(share_of_english - share_of_even) < 8)
 print(f"French: {100 * sum(share for share, _ in runs) / 5:.0f}%, in five runs")
 print(f"French, all nine words weighed alike: {share_of_even:.0f}%")
 print(f"English: {share_of_english:.0f}%")
@@ -759,10 +759,9 @@ exercises.quiz("does_a_map_explain")
 #
 # ## Does every ambiguous noun split like *bank*?
 #
-# A single example proves little, so here are seven sentences for each sense of *bank*. There are also six
-# other nouns with two senses, and two sentences for each of those. For *bank* we count how often the nearest
-# neighbour has the right sense. For the other nouns we compare the similarity within a sense with the
-# similarity between senses.
+# One example proves little. Here are fourteen sentences with *bank*, half of them about rivers and half about money.
+# Whose vector lies nearest to each *bank*, one of its own sense? Six other nouns with two senses follow, and for those
+# we ask whether two uses of one sense are more alike than two of different senses.
 
 # %% tags=["hide-input"]
 rivers = [
@@ -821,8 +820,8 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# For each of the fourteen sentences with *bank*, the nearest neighbour has the right sense. *Seal* splits as clearly as *bank*, but the other five
-# nouns hardly split at all. This model was trained to represent whole *sentences*, so whether a noun's senses separate clearly depends on the noun and on the sentences we chose. *Bank* is an unusually clear case.
+# *Bank* passes, and *seal* splits as clearly. The other five hardly split at all. MiniLM was trained to represent
+# whole *sentences*, and a sentence can be told apart by its other words.
 #
 # ## Without matrices, a word looks at itself
 #
@@ -861,9 +860,9 @@ assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 #
 # ## A soft dictionary, and a hard one
 #
-# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with
-# all keys and returns a mixture of all values. A **temperature** sets how close that mixture comes to a
-# single value: we divide the scores by the temperature before the softmax.
+# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with all keys
+# and mixes all values. Divide the scores by a **temperature** before the softmax, and you can turn the one into the
+# other:
 
 # %%
 hard_keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -879,9 +878,7 @@ for temperature in (10, 1, 0.1, 0.001):
 assert gradient.norm() < 1e-6  # at a temperature of 0.001
 
 # %% [markdown]
-# At a temperature near zero, the soft look-up becomes a hard one. Then changing the query a little changes
-# nothing, so the gradient is zero. That's why hard attention can't be learned by backpropagation alone. There
-# are other ways to train it, such as REINFORCE (Xu et al. 2015).
+# Near zero, the best key takes everything, and the gradient has died on the way. That's lesson 02's hard attention.
 
 # %%
 SoftmaxTemperature()
@@ -892,15 +889,14 @@ exercises.quiz("temperature_to_zero")
 # %% [markdown]
 # ## The same idea in 1964
 #
-# In 1964 Nadaraya and Watson, independently of each other, found a way to estimate the height of a curve at a
-# new point $x$. They averaged the heights $y_j$ at the known points $x_j$, with more weight on the points near
-# $x$. Here $x$ is the query:
+# In 1964 Nadaraya and Watson each found a way to estimate the height of a curve at a new point $x$: average the
+# heights $y_j$ at the known points, and let those near $x$ count more. Read $x$ as a query and the known points as
+# keys.
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
-# Only the score differs from ours. The weight as a function of distance is called a **kernel**, and its width
-# $h$ does what the temperature did. Make the kernel narrow, then wide. At which width is the estimate closest to
-# the true curve? The last number on the right measures the distance.
+# Only the score differs from ours. The width $h$ of this **kernel** does what the temperature did. Make it narrow,
+# then wide. The last number on the right measures how far the estimate is from the true curve: where is it smallest?
 
 # %%
 KernelRegression(width=1.0)
@@ -921,9 +917,9 @@ exercises.check("kernel_regression", kernel_regression)
 # %% [markdown]
 # ## Why three projections, and why small ones?
 #
-# With a single matrix for queries and keys the scores would be symmetric: if *car* matched *red*, then
-# *red* would match *car* just as well. Two matrices allow a noun to look for its adjectives without the
-# adjectives looking back. The third matrix separates what a word is matched on from what it passes on.
+# A single matrix for queries and keys would make the scores symmetric: if *car* matched *red*, *red* would match *car*
+# just as well. Two matrices let a noun look for its adjectives without the adjectives looking back, and the third
+# separates what a word is matched on from what it passes on.
 
 # %%
 notebook.set_seed(0)
@@ -933,29 +929,15 @@ print("symmetric with one matrix: ", torch.allclose(one_matrix, one_matrix.T))
 print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T))
 
 # %% [markdown]
-# In the paper an embedding has 512 numbers and a query only 64. Nothing about attention requires the smaller
-# width. But lesson 06 runs attention eight times side by side, and eight small heads have exactly as many
-# parameters as a single head of full width.
+# The paper's embeddings have 512 numbers and its queries only 64. Attention itself doesn't need the smaller width. But
+# lesson 06 runs it eight times side by side, and eight small heads have exactly as many parameters as one of full
+# width.
 
 # %% tags=["hide-input"]
 assert torch.allclose(one_matrix, one_matrix.T) and not torch.allclose(two_matrices, two_matrices.T)
 one_full, eight_small = 3 * 512 * 512, 8 * 3 * 512 * 64
 print(f"one of full width: {one_full:,} parameters; eight small ones: {eight_small:,}")
 assert one_full == eight_small
-
-# %% [markdown]
-# ## Myth or fact?
-#
-# **"Query, key and value are the input vectors."** A common line in lecture notes. They are three
-# learned projections of the input. Only the version in section 2, which has no parameters, uses the input
-# itself.
-#
-# **"A word's own score is always the highest."** Without matrices, nearly. With them nothing
-# sees to it: *the* kept 0.10 of its weight in the pencil example, and MiniLM's words keep no more than they spend on any
-# other.
-#
-# **"The input embeddings of a Transformer come from word2vec."** They start as random numbers and are
-# trained with everything else. Embeddings from word2vec *can* be used to initialise them.
 
 # %% [markdown]
 # **References**

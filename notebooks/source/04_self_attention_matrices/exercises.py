@@ -141,7 +141,7 @@ SCALES = [
     Mistake("scaled by the number of keys", ROOT, "/ math.sqrt(key.shape[-2])", BY_KEYS),
     Mistake("multiplied", ROOT, "* math.sqrt(query.shape[-1])", TIMES_ROOT),
     Mistake("divided by the width", ROOT, "/ query.shape[-1]",
-            "The scores are divided by d_k instead of its square root. Their variance is d_k, so their typical size is √d_k."),
+            "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root. Their variance is d_k, so their typical size is √d_k."),
 ]
 
 EXERCISES = [
@@ -376,7 +376,7 @@ EXERCISES = [
             Mistake("axes in front", "[:, None, None, :]", "[None, None]", BETWEEN),
             Mistake("axes behind", "[:, None, None, :]", "[:, :, None, None]", BETWEEN),
             Mistake("pad id taken to be 0", "pad_id\n", "0\n",
-                    "The ids are compared with 0 instead of pad_id, which might be another number."),
+                    "The ids are compared with 0, and padding isn't 0 everywhere. The argument pad_id says what it is."),
         ],
         also_right=[
             lambda ids, pad: ids.ne(pad).unsqueeze(1).unsqueeze(1),

@@ -4,7 +4,7 @@
 # Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* One query
 # for the letter, a key and a value per card: that is lesson 03's attention, and it ought to be an easy exam.
 #
-# Two models sit it, five runs each. They have the same layers, start from the same numbers and see the same cards.
+# Two models sit it, three runs each. They are built alike, start from equal numbers and see identical cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -30,12 +30,12 @@ from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.model_map import model_map
 from helpers.widgets.softmax_scale import ScaleExplorer
 
-torch.set_num_threads(1)  # timings below compare ways of computing, not numbers of cores
+torch.set_num_threads(1)  # tensors this small gain nothing from a second one
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 5 · 1 matrices 9 · 2 the square root 13 · 3 masks 18 · 4 cost and the map 5.
-# The rest of the exercises are for home.
+# **47 minutes.** Hook and warm-up 5 · 1 matrices 9 · 2 the square root 13 · 3 masks 15 · 4 cost and the map 5.
+# The rest of the exercises are for home, `padding_mask` among them.
 #
 # **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
 # goes into two details that people get wrong: the square root and the mask.
@@ -43,8 +43,8 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 # **Show** the two curves of the hook and collect explanations on the board before anybody reads on. Come back to
 # them at the end of section 2, when the learners' own scores mend model B.
 #
-# **If you're running late**: leave `padding_mask` for home (three minutes). Keep nine
-# minutes for `scaled_dot_product_attention`, because everything before it leads up to it.
+# **If you're running late**: write `causal_mask` on the board together (two minutes). Keep nine minutes for
+# `scaled_dot_product_attention`, because everything before it leads up to it.
 #
 # **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$
 # itself?" (at the three curves that end section 2) · "A text twice as long: how much more time, how much more
@@ -59,7 +59,7 @@ torch.set_num_threads(1)  # timings below compare ways of computing, not numbers
 WIDTH, N_CARDS = 512, 8  # of a query and a key; per exam
 
 
-def exam(score, n_steps, n_runs=5, n_letters=20, d_model=64):
+def exam(score, n_steps, n_runs=3, n_letters=20, d_model=64):
     """Train models side by side to read the digit beside a letter; the loss of each, (steps, runs)."""
     generators = [torch.Generator().manual_seed(run) for run in range(n_runs)]
 
@@ -115,11 +115,11 @@ def draw_losses(runs, every=10, scale="linear"):
 
 
 model_a, model_b = exam(divided_by(math.sqrt(WIDTH)), 80), exam(divided_by(1), 80)
-assert model_a[-10:].mean() < 0.25 and model_b[-10:].mean() > 1.8
+notebook.claim(model_a[-10:].mean() < 0.25 and model_b[-10:].mean() > 1.8)
 display(
     notebook.figure(
         draw_losses({"model A": model_a, "model B": model_b}),
-        alt="Loss against training steps, five runs each. Model A falls to almost nothing within 80 steps. "
+        alt="Loss against training steps, three runs each. Model A falls to almost nothing within 80 steps. "
         "Model B stays near the dotted line that marks guessing.",
         width=640,
     )
@@ -302,26 +302,26 @@ if score.__name__ != "<lambda>":  # not the switch
 
 # %% [markdown]
 # One more question about B. A gradient that is nearly zero isn't zero. What happens if we are patient and train
-# model B, undivided as it was, for 500 steps?
+# model B, undivided as it was, for 400 steps?
 
 # %%
 exercises.predict("a_patient_model_b")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # the training: click to see it
-patient = exam(divided_by(1), 500)
-too_small = exam(divided_by(WIDTH), 160)
+patient = exam(divided_by(1), 400)
+too_small = exam(divided_by(WIDTH), 120)
 last = patient[-50:].mean().item()
 exercises.reveal(
     "a_patient_model_b", measured="late" if last < 0.5 else "stuck" if last > 2 else "half"
 )
 runs = {"model A": model_a, "model B": patient, "divided by 512": too_small}
-assert last < 0.5 and patient[100:120].mean() > 1 and 0.3 < too_small[90:110].mean() < 1.5
+notebook.claim(last < 0.5 and patient[100:120].mean() > 1 and 0.3 < too_small[90:110].mean() < 1.5)
 display(
     notebook.figure(
         draw_losses(runs, scale="log"),
         alt="Loss against training steps, on a logarithmic axis. Model A is near zero after 80 "
-        "steps, with scores divided by 512 after 160. Model B gets there only after about 500.",
+        "steps, with scores divided by 512 soon after. Model B gets there only after about 400.",
         width=640,
     )
 )
@@ -430,22 +430,8 @@ both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both[1, 0].int())
 
 # %% [markdown]
-# The two dimensions of size 1 stand for heads (lesson 06) and queries, which all skip the same padded keys.
-#
-# ### Your turn (3 min)
-
-# %% tags=["hide-input"]
-exercises.heading("padding_mask")
-
-
-# %%
-def padding_mask(token_ids, pad_id):
-    """(B, S) -> (B, 1, 1, S) bool, True = allowed to attend"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("padding_mask", padding_mask)
+# The two dimensions of size 1 stand for heads (lesson 06) and queries, all of which skip those keys. You'll write
+# `padding_mask` yourself in *Practice*.
 
 # %% [markdown]
 # ### Your turn (9 min)
@@ -466,8 +452,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
-# A trained model is a stricter examiner. The next cell puts your three functions into all nine attention layers of
-# the course's translator, which then reads twenty captions of different lengths. Two switches wait for you.
+# A trained model is a stricter examiner. The next cell puts your functions into all nine attention layers of the
+# course's translator, which then reads twenty captions of different lengths. Two switches wait for you.
 
 
 # %% tags=["hide-input"]
@@ -607,7 +593,7 @@ exercises.my_parts()
 #
 # You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words as
 # *columns*, and everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with a softmax
-# over rows. · The exam is one task at one width with one learning rate; the bands run from the best to the worst of five
+# over rows. · The exam is one task at one width with one learning rate; the bands run from the best to the worst of three
 # runs. With the paper's heads, 64 wide, the effect is milder. · Independent entries with variance 1 are what a layer
 # has at the start of training. Nothing keeps them so later.
 #
@@ -638,6 +624,24 @@ exercises.quiz("why_root_d_k")
 
 # %%
 exercises.quiz("where_the_mask_goes")
+
+# %% [markdown]
+# ### The other mask
+#
+# Once yours passes, run the translator of section 3 again: it hides its padding with it.
+
+# %% tags=["hide-input"]
+exercises.heading("padding_mask")
+
+
+# %%
+def padding_mask(token_ids, pad_id):
+    """(B, S) -> (B, 1, 1, S) bool, True = allowed to attend"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("padding_mask", padding_mask)
 
 # %% [markdown]
 # Choose a mask, pick a query, and watch its row.
@@ -706,8 +710,8 @@ exercises.quiz("why_not_zero_afterwards")
 #
 # ## Two interfaces in PyTorch
 #
-# PyTorch offers attention as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second one our
-# causal mask, and then its opposite.
+# PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second
+# one our causal mask, and then its opposite.
 
 # %%
 layer = nn.MultiheadAttention(8, 1, batch_first=True)
@@ -724,14 +728,12 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 
 # %% [markdown]
 # `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention` and of this
-# course. With our mask every word attends only to later words, and the last word, which has none, gets `nan`.
-# What `True` means is defined in one file of this course, `helpers/transformer/masks.py`.
+# course. Our mask then leaves every word only the words after it, and the last word, which has none, gets `nan`.
 #
 # ## A word that isn't allowed to attend to anything
 #
-# It can happen without any bug, for instance when a batch contains a sentence that is nothing but padding.
-# Then every score in a row is $-\infty$, and the softmax divides 0 by 0. There are three common ways of
-# handling it.
+# No bug is needed for that: a sentence of nothing but padding will do. Every score in its rows is $-\infty$, and the
+# softmax divides 0 by 0. Three ways of dealing with it:
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -750,17 +752,21 @@ q_1, k_1 = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 4, 8)
 assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).all()
 
 # %% [markdown]
-# A plain $-\infty$ gives `nan`, which spoils every weight of the model at the next training step. The popular
-# $-10^9$ hides the problem: the row becomes uniform, and the word gets the average of all the words it isn't
-# allowed to attend to. The course's function, like PyTorch's fused operator (one that computes all steps in a
-# single pass), returns a row of zeros with a zero gradient.
+# A plain $-\infty$ returns `nan`, which spoils every weight of the model at the next training step. The popular
+# $-10^9$ hides the problem: the row becomes uniform, and the word takes the average of everything it isn't allowed to
+# see. The course's function returns zeros with a zero gradient, as PyTorch's **fused** operator does, which runs all
+# the steps in a single pass.
+#
+# That operator saves more than trouble: it never *stores* the matrix of weights. For a version of your own, work
+# through the keys in blocks of 16, keep the largest score so far, the sum of exponentials and the weighted sum of
+# values, and rescale the two sums whenever the largest score changes (Milakov and Gimelshein 2018). That's the core of
+# FlashAttention (Dao et al. 2022).
 #
 # ## Attention against recurrence
 #
-# Which of the two needs fewer multiplications? It depends on which recurrent layer you mean. Per step, a plain one
-# multiplies its input and its state by a matrix of $d \times d$. A GRU does so three times and an LSTM four
-# times, once per gate. Attention multiplies $X$ by three matrices and its result by a fourth, and has the two
-# products of section 4 on top.
+# Which of the two needs fewer multiplications? Per step, a plain recurrent layer multiplies its input and its state by
+# a matrix of $d \times d$. A GRU does so three times and an LSTM four times, once per gate. Attention multiplies $X$
+# by three matrices and its result by a fourth, and has the two products of section 4 on top.
 
 # %%
 d, step = 64, torch.randn(1, 64)
@@ -780,64 +786,8 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 # %% [markdown]
 # Attention needs fewer multiplications than a GRU up to $n = d$ words and fewer than an LSTM up to $n = 2d$. A plain
 # recurrent layer always needs fewer. (The paper's table compares $n^2 d$ with $n d^2$, without constants and
-# projections.) What counts in practice is another thing: a recurrent layer has to wait for its previous step,
-# while attention is a few large products. Here are the times on this machine.
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-def recurrent_layer(x, w):
-    hidden = torch.zeros(1, x.shape[-1])
-    for row in x:
-        hidden = torch.tanh(row + hidden @ w)
-    return hidden
-
-
-long_lengths = [32, 128, 512, 2048, 4096]
-w = torch.randn(d, d) / 8
-with torch.inference_mode():
-    attention_times = [
-        notebook.seconds(
-            lambda x: attention.scaled_dot_product_attention(x, x, x)[0], torch.randn(n, d)
-        )
-        for n in long_lengths
-    ]
-    recurrent_times = [
-        notebook.seconds(recurrent_layer, torch.randn(n, d), w, repeats=3) for n in long_lengths
-    ]
-slower = [
-    n for n, a, r in zip(long_lengths, attention_times, recurrent_times, strict=True) if a > r
-]
-print("attention is slower than the recurrent loop at:", slower or "no length up to 4096")
-assert attention_times[0] < recurrent_times[0] and attention_times[-1] > 2 * attention_times[-2]
-axes = plots.labelled_lines(
-    long_lengths,
-    {
-        "attention": [1000 * t for t in attention_times],
-        "recurrent": [1000 * t for t in recurrent_times],
-    },
-    x_label="words",
-    y_label="milliseconds",
-    marker="o",
-)
-axes.set_xscale("log", base=2)
-axes.set_yscale("log")
-notebook.figure(
-    axes,
-    alt="Milliseconds against words, both axes logarithmic. The recurrent layer climbs in "
-    "proportion to the length; attention starts far below it, climbs more steeply, and comes near or "
-    "crosses it.",
-    width=560,
-)
-
-# %% [markdown]
-# In this run attention stays faster than the loop until sequences are far longer than $d$. The last
-# part of attention's curve can be steeper than $n^2$, because a matrix of $n \times n$ numbers no longer fits
-# into the processor's cache.
-#
-# Fused kernels avoid *storing* that matrix. If you'd like to know how, write a version that works through
-# the keys in blocks of 16 and keeps three things per query: the largest score so far, the sum of
-# exponentials and the weighted sum of values. Whenever the largest score changes, rescale the two sums
-# (Milakov and Gimelshein 2018). That's the core of FlashAttention (Dao et al. 2022).
+# projections.) What attention has on its side is lesson 01's measurement: a few large products, and no step that
+# waits for another.
 #
 # ## Which part saturates?
 #
@@ -859,16 +809,7 @@ assert jacobian.abs().max() < 1e-3
 assert v.grad[0] > 0.999 and v.grad[1:].max() < 1e-3
 
 # %% [markdown]
-# A saturated softmax doesn't starve the values altogether, but it feeds only one of them. The winner receives all
-# the gradient, and the values that lost receive practically none.
-#
-# ## Myth or fact?
-#
-# **"Scores are divided by $\sqrt{d_{model}}$."** They're divided by $\sqrt{d_k}$, where $d_k$ is the width of the
-# vectors that are compared. In the paper that's $\sqrt{64}$, in a model of width 512.
-#
-# **"Attention is cheaper than recurrence."** Not in general, as we just counted. Its advantages are a path of
-# length one between any two words, and no waiting for the previous step in training.
+# A saturated softmax doesn't starve the values altogether, but it feeds only one of them: the winner.
 
 # %% [markdown]
 # **References**

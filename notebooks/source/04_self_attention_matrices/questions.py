@@ -181,7 +181,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "a_patient_model_b",
-        "Model B, undivided, trains for 500 steps. Where does its loss end, when guessing costs 2.3?",
+        "Model B, undivided, trains for 400 steps. Where does its loss end, when guessing costs 2.3?",
         options={
             "stuck": (
                 "above 2, not far from where guessing leaves it",

@@ -315,7 +315,7 @@ EXERCISES = [
             Mistake("scaled by √T", "math.sqrt(embeddings.shape[-1])", "math.sqrt(embeddings.shape[1])",
                     "The embeddings are multiplied by the root of the sequence length. D is their width: embeddings.shape[-1]."),
             Mistake("scaled by D", "math.sqrt(embeddings.shape[-1])", "embeddings.shape[-1]",
-                    "The embeddings are multiplied by D instead of its square root."),
+                    "The embeddings are multiplied by D, so at D = 512 they drown the positions. Take its square root."),
         ],
         also_right=[
             lambda e, t: t[None, : e.shape[1]] + e * e.shape[-1] ** 0.5,

@@ -75,8 +75,7 @@ assert not any("Conv" in type(part).__name__ for part in model.modules())
 # [Lesson 01](01_sequence_to_sequence.ipynb#An-alternative-to-the-loop:-convolutions) measures both.
 #
 # **4 · "A model writes one word for each word it reads."** It writes one token per *output* position, and the
-# two sentences often differ in length. [Lesson
-# 01](01_sequence_to_sequence.ipynb#Do-both-sides-have-the-same-length?) counts how often.
+# two sentences often differ in length. [Lesson 08](08_decoding.ipynb#Myth-or-fact?) counts how often.
 
 # %%
 french = "Un homme fait du vélo dans la rue."
@@ -273,9 +272,9 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 #
 # **22 · "Positions are concatenated, or read off the batch axis."** In the Transformer of 2017, in BERT and in GPT-2
 # they're added, along the sequence, so the width doesn't change and every sentence of a batch gets the same positions.
-# (Most newer models add nothing and rotate queries and keys.) Lesson 05 tries the
-# alternatives, [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?) and [the other
-# axis](05_positional_encoding.ipynb#Along-which-dimension?).
+# (Most newer models add nothing and rotate queries and keys.) Lesson 05 tries
+# [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?), and its
+# [bug](05_positional_encoding.ipynb#4.-How-it-enters:-added) adds along the wrong axis.
 #
 # **23 · "BERT uses sinusoids."** Its positions are a learned table, and
 # [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
