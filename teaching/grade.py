@@ -199,7 +199,8 @@ def _shows(node):
 
 def _tries(path):
     """Read how often each part was tried, if the progress was handed in beside the notebook."""
-    for beside in (path.with_suffix(".json"), path.parent / "progress.json"):
+    for name in (path.with_suffix(".json").name, ".course/progress.json", "progress.json"):
+        beside = path.parent / name
         with contextlib.suppress(Exception):
             entries = json.loads(beside.read_text(encoding="utf-8"))["exercises"]
             return {name: int(entry["tries"]) for name, entry in entries.items()}

@@ -63,10 +63,11 @@ def test_what_is_done_stays_done():
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"exercises": 3, "questions": {}}', "\x00"])
 def test_a_damaged_file_is_set_aside(damage, tmp_path, capsys):
-    (tmp_path / progress.FILE).write_text(damage)
+    (tmp_path / progress.HOME).mkdir()
+    (tmp_path / progress.HOME / progress.FILE).write_text(damage)
     solve()
     assert progress.load()["exercises"] == {"causal_mask": DONE}
-    (aside,) = tmp_path.glob(f"{progress.FILE}.damaged-*")
+    (aside,) = tmp_path.rglob(f"{progress.FILE}.damaged-*")
     assert aside.read_text() == damage
     assert "damaged" in capsys.readouterr().out
 
@@ -114,7 +115,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, monkeypatch, cap
 def test_nothing_half_written_is_left(tmp_path):
     solve()
     assert not list(tmp_path.rglob("*.partial"))
-    mine = {path.name for path in tmp_path.iterdir() if path.name.startswith("progress")}
+    mine = {path.name for path in (tmp_path / progress.HOME).iterdir()}
     assert mine == {progress.FILE, f"{progress.FILE}.lock"}
 
 
@@ -164,13 +165,35 @@ def test_a_file_of_the_first_edition_is_still_read(tmp_path):
         "tries": 2,
         "mistake": "no scaling",
     }
-    assert not list(tmp_path.glob("*damaged*"))
+    assert not list(tmp_path.rglob("*damaged*"))
+
+
+def test_nothing_of_it_lies_among_the_lessons():
+    progress.record("exercises", "one", True)
+    assert [path.name for path in Path.cwd().iterdir()] == [progress.HOME]
+
+
+@pytest.mark.parametrize("already", [False, True])
+def test_a_file_among_the_lessons_comes_home_and_nothing_of_either_is_lost(tmp_path, already):
+    old = {"exercises": {"old": {"state": "done", "tries": 2}}, "questions": {}}
+    if already:
+        progress.record("exercises", "new", True)
+    (tmp_path / progress.FILE).write_text(json.dumps(old))
+    (tmp_path / f"{progress.FILE}.lock").touch()
+    (tmp_path / "class_view.json").write_text("{}")
+    found = progress.load()["exercises"]
+    assert set(found) == {"old", "new"} if already else {"old"}
+    assert found["old"] == {"state": "done", "tries": 2}
+    assert [path.name for path in tmp_path.iterdir()] == [progress.HOME]
+    assert (tmp_path / progress.HOME / "class_view.json").exists()
+    progress.record("exercises", "later", True)
+    assert {"old", "later"} <= set(progress.load()["exercises"])
 
 
 def test_no_code_and_no_time_is_kept(tmp_path):
     solve()
     exercises.check("padding_mask", lambda ids, pad: ids)
-    kept = json.loads((tmp_path / progress.FILE).read_text())
+    kept = json.loads(progress._path().read_text())
     fields = {field for kind in kept.values() for entry in kind.values() for field in entry}
     assert fields <= {"state", "tries", "mistake"}
 

@@ -58,7 +58,7 @@ def test_the_still_picture_is_described_and_readable(kind, make):
 @pytest.mark.parametrize("kind", [ShapeTracer, DecodingExplorer], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize(
     ("typed", "said"),
-    [("", "expected a sentence"), ("Un chat 中.", "never seen 中"), ("chat " * 40, "At most 24")],
+    [("", "An empty text"), ("Un chat 中.", "never seen 中"), ("chat " * 40, "At most 24")],
 )
 def test_a_sentence_that_cannot_be_used_is_refused_in_words(kind, typed, said, make):
     widget = make(kind)

@@ -58,7 +58,8 @@ def _write_static(static):
     """Put the widgets' scripts, the formulas' script and the translator's files beside ours."""
     for name in ("map_view.js", "prediction.js"):
         (static / name).write_text(modules.module(name), encoding="utf-8")
-    shutil.copy(modules.STATIC / "stand_in.js", static)
+    for name in ("stand_in.js", "map_language.js"):
+        shutil.copy(modules.STATIC / name, static)
     for name in ("model_map.css", "prediction.css"):
         shutil.copy(modules.STATIC / name, static)
     for sheet in static.glob("*.css"):

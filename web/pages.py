@@ -28,6 +28,17 @@ OWN_SENTENCE = (
 # Code that only shows a question or a verdict, which the page shows anyway.
 NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^\n]*\)")
 LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^)\s]*(?:\([^)]*\))?[^)\s]*))?\)")
+# What the notebooks ask for and a page can't do, and what one can do there instead.
+HERE = {
+    "Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press "
+    "**Take the tour**.": "Press **Take the tour**, below the picture.",
+    "type it in French into the field above the picture and press <kbd>Enter</kbd>.": "type it in "
+    "French on the [home page](index.md).",
+    "run the cell and type it into the field above the picture.": "type it on the [home "
+    "page](index.md).",
+}
+# Blocks that touch would be one word to the search, which takes the tags away.
+TOUCHING = re.compile(r"(</(?:div|p|li|t[dhr]|h\d|summary|details|text|title)>)(?=<)")
 LESSON = re.compile(r"\(notebooks/(\w+)\.ipynb\)")
 
 
@@ -116,12 +127,13 @@ def _shown(cell, stem):
     if {"notes", "set-up"} & set(tags):
         return []
     if cell.cell_type == "markdown":
-        cell.source = linked(cell.source)
+        cell.source = here(linked(cell.source))
         return [cell]
     for output in cell.outputs:
         data = output.get("data", {})
         if "text/html" in data:
-            data["text/html"] = data["text/html"].replace(TO_PLAY, alive_where(stem))
+            shown = data["text/html"].replace(TO_PLAY, alive_where(stem))
+            data["text/html"] = TOUCHING.sub(r"\1\n", shown)
             if OF_THE_TRANSLATOR in data["text/html"]:
                 data["text/html"] += OWN_SENTENCE
         if "text/markdown" in data:
@@ -142,6 +154,14 @@ def _shown(cell, stem):
         "code_prompt_show": words, "code_prompt_hide": words.replace("Show", "Hide", 1),
     }  # fmt: skip
     return [cell, result]
+
+
+def here(text: str) -> str:
+    """Say what one can do on a page where the notebook says what to run."""
+    for asked, instead in HERE.items():
+        pattern = r"\s+".join(map(re.escape, asked.split()))
+        text = re.sub(pattern, lambda _, instead=instead: instead, text)
+    return text
 
 
 def alive_where(stem: str) -> str:

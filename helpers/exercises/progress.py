@@ -1,4 +1,4 @@
-"""What a learner has done, in one small file beside the notebooks.
+"""What a learner has done, in one small file in a folder of its own beside the notebooks.
 
 It holds four dictionaries. "exercises" and "questions" say for each name whether it is done or
 attempted, after how many tries, and which mistake was named last. "predictions" keeps what was
@@ -21,7 +21,8 @@ import filelock
 from helpers.exercises import content, sending
 from helpers.machine.atomic_writes import atomic_write
 
-FILE = "progress.json"  # visible, so that a learner finds it and a class's hub can read it
+FILE = "progress.json"
+HOME = ".course"  # a folder that file browsers don't list among the lessons
 KINDS = ("exercises", "questions", "predictions", "warm_ups")
 STATES = ("done", "attempted")
 PATIENCE = 30.0  # seconds to wait for other notebooks, which hold the lock for milliseconds
@@ -37,7 +38,30 @@ def folder():
 
 
 def _path():
-    return (folder() / FILE).resolve()  # a link stays a link: what it points to is written
+    """Return where the progress is; a file among the lessons, where it used to be, moves first."""
+    old = folder() / FILE
+    if os.environ.get("COURSE_PROGRESS") or old.is_symlink():
+        return old.resolve()  # a link stays a link: what it points to is written
+    home = folder() / HOME / FILE
+    if old.exists():
+        with _one_thread, contextlib.suppress(OSError):
+            _bring_home(old, home)
+        if old.exists() and not home.exists():
+            return old.resolve()  # this folder can't be written to
+    return home.resolve()
+
+
+def _bring_home(old, home):
+    """Move a file to its new place; if one is there already, add what it holds and keep it too."""
+    home.parent.mkdir(exist_ok=True)
+    held = home.exists()
+    moved = home.with_name(f"{FILE}.older-{time.time_ns()}") if held else home
+    os.replace(old, moved)
+    with contextlib.suppress(OSError):
+        os.replace(old.with_name(sending.FILE), home.with_name(sending.FILE))
+    old.with_name(f"{FILE}.lock").unlink(missing_ok=True)
+    if held:
+        import_progress(moved.read_text(encoding="utf-8"))
 
 
 def load():
@@ -187,6 +211,8 @@ def _save(changes, path=None):
         waiting = _unsaved.setdefault(path, [])
         waiting.extend(changes)
         try:
+            if path.parent.name == HOME:
+                path.parent.mkdir(exist_ok=True)
             with locked(path, PATIENCE):
                 state = _changed(_read(path), waiting)
                 _write(path, state)

@@ -72,7 +72,7 @@ class Translator:
         longest = max(len(row) for row in rows)
         if longest > self.model.config.max_len:
             raise Unreadable(
-                f"the longest sentence has {longest} pieces, the model reads up to "
+                f"This text has {longest} pieces, and the model reads up to "
                 f"{self.model.config.max_len}. Split it into sentences."
             )
         return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
@@ -83,13 +83,15 @@ class Translator:
             raise ValueError(f"expected a list of sentences; got {texts!r}.")
 
     def _checked(self, text):
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
             raise Unreadable(f"expected a sentence to translate; got {text!r}.")
+        if not text.strip():
+            raise Unreadable("An empty text has no translation: expected a sentence in French.")
         unknown = sorted(set(clean(text)) - self.alphabet) if self.alphabet else []
         if unknown:
             raise Unreadable(
-                f"the model has never seen {' '.join(unknown)} in {text!r} and would only guess. "
-                f"Write the sentence without it."
+                f"The model has never seen {' '.join(unknown)} and would only guess. Write the "
+                f"sentence without it."
             )
         return text
 

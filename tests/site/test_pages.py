@@ -11,13 +11,14 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from helpers.widgets.fallback import TO_PLAY
 from notebooks import build
 from web import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 
 NAME, OTHER = "with_a_second_noun", "which_word_made_the_difference"
-STILL = f'<div class="course-still"><b>picture</b>{pages.STILL}</div>'
+STILL = f'<div class="course-still"><b>picture</b>{TO_PLAY}</div>'
 
 
 def shown(text, plain="-"):
@@ -112,7 +113,7 @@ def test_links_lead_to_the_sites_headings(cells):
 
 
 def test_a_picture_says_where_its_widget_lives_and_no_link_is_dead(cells, monkeypatch):
-    assert pages.STILL not in told(cells)
+    assert TO_PLAY not in told(cells)
     assert "course-elsewhere" in told(cells)
     assert ("href" in told(cells)) == build.is_published()
     monkeypatch.setattr(build, "address", lambda: "https://github.com/someone/course")
@@ -156,3 +157,15 @@ def test_the_site_is_built_without_what_only_learners_install():
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8"
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_only_a_notebook_can_do_is_said_otherwise_and_every_such_sentence_is_still_there():
+    sources = [path.read_text(encoding="utf-8") for path in build.lessons()]
+    written = [" ".join(text.replace("\n# ", " ").split()) for text in sources]
+    for asked, instead in pages.HERE.items():
+        assert any(" ".join(asked.split()) in text for text in written), asked
+        assert instead in pages.here(f"To see it,\n{asked.replace(' ', chr(10), 3)} So.")
+
+
+def test_blocks_that_touch_are_two_words_to_the_search():
+    assert pages.TOUCHING.sub(r"\1\n", "<td>one</td><td>two</td>") == "<td>one</td>\n<td>two</td>"

@@ -1,5 +1,6 @@
 // The home page's translator: a French sentence in, English out, and the map of how it came about.
 
+import { ENGLISH, looksEnglish } from "./map_language.js";
 import mapOf from "./map_view.js";
 import { fetched } from "./model_files.js";
 import { StandIn } from "./stand_in.js";
@@ -28,7 +29,7 @@ class TryIt {
     example.after(this.stage);
     this.files = JSON.parse(place.dataset.weights);
     const size = Math.round(this.files.bytes / MEGABYTE);
-    this.input = make("input", { id: "try-sentence", type: "text", lang: "fr", maxlength: 300, placeholder: EXAMPLES[0], autocomplete: "off" });
+    this.input = make("input", { id: "try-sentence", type: "text", lang: "fr", placeholder: EXAMPLES[0], autocomplete: "off" });
     this.button = make("button", { type: "submit" }, "Translate");
     const label = make("label", { for: "try-sentence" }, "Type a French sentence about something that can be photographed:");
     this.said = make("p", { class: "try-said", role: "status", "aria-live": "polite" });
@@ -79,7 +80,8 @@ class TryIt {
     const trace = translator.trace(sentence);
     const seconds = (performance.now() - start) / 1000;
     const timed = make("span", { class: "try-seconds" }, `${seconds.toFixed(2)} s, computed in this page`);
-    this.said.replaceChildren(make("strong", { lang: "en" }, trace.translation), " ", timed);
+    const warning = looksEnglish(sentence) ? make("div", { class: "try-warning" }, ENGLISH) : "";
+    this.said.replaceChildren(make("strong", { lang: "en" }, trace.translation), " ", timed, warning);
     this.form.dataset.seconds = seconds;
     const state = { place: "", follow: "", beat: -1, stop: -1, everything: false, here: "", yours: [] };
     const model = new StandIn({

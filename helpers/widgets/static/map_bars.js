@@ -18,7 +18,7 @@ export class Bars {
     DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
-    this.input = make("input", { type: "text", lang: "fr", maxlength: 300, spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
+    this.input = make("input", { type: "text", lang: "fr", spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
     const translate = () => view.translate(this.input.value.trim());
     // JupyterLab keeps a form from hearing it.
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
