@@ -32,6 +32,13 @@ from helpers.machine.installation import (
 ROOT = installation.ROOT
 IMAGES = ROOT / "images"
 
+# White paper turns into the page's own dark; hues stay what they are. Where no style is allowed
+# (GitHub), and in print, the paper stays white.
+ON_DARK = (
+    "@media screen { :is(body[data-jp-theme-light=false], body.vscode-dark, html[theme=dark]) "
+    ".course-drawing { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; } }"
+)
+
 # The lessons' tensors are small: past a few threads, waking them costs more than they compute.
 MOST_THREADS = 4
 
@@ -139,12 +146,15 @@ class Picture:
         What the picture shows, for those who cannot see it.
     width : int or None, default=None
         Width on the page in pixels; by default the picture's own, at most the page's.
+    photo : bool, default=False
+        It keeps its colours on a dark page, where a drawing on white paper is turned over.
     """
 
     data: bytes
     mime_type: str
     alt: str
     width: int | None = None
+    photo: bool = False
 
     def __repr__(self):
         """Say in words what the picture shows, where only text can be shown."""
@@ -155,7 +165,9 @@ class Picture:
         size = f' width="{self.width}"' if self.width else ""
         return (
             f'<img alt="{html.escape(self.alt)}"{size} style="max-width: 100%" '
-            f'src="data:{self.mime_type};base64,{encoded}">'
+            f'src="data:{self.mime_type};base64,{encoded}"'
+            + ("" if self.photo else f' class="course-drawing"><style>{ON_DARK}</style')
+            + ">"
         )
 
 
@@ -182,14 +194,23 @@ def figure(fig, alt, width=None):
         If the alt text is missing.
     """
     from matplotlib import pyplot
+    from PIL import Image
+
+    from helpers import plots
 
     _demand_alt(alt, "figure(fig, alt=…)")
     fig = getattr(fig, "figure", fig)
-    buffer = io.BytesIO()
-    # Without the version in the file, the same drawing gives the same bytes for longer.
-    fig.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
+    plots.fit(fig, width)
+    drawn, stored = io.BytesIO(), io.BytesIO()
+    fig.savefig(drawn, format="png", dpi=2 * plots.PAGE, bbox_inches="tight")
     pyplot.close(fig)  # or Jupyter would show it once more, without alt text
-    return Picture(buffer.getvalue(), "image/png", " ".join(alt.split()), width)
+    image = Image.open(drawn).convert("RGB")
+    # A third of the size, and no colour moves far.
+    few = image.quantize(256, Image.Quantize.MAXCOVERAGE)
+    few.save(stored, "PNG", optimize=True)
+    # Two pixels for each of the page's: sharp on every screen.
+    wide, photo = image.width // 2, plots.shows_photos(fig)
+    return Picture(stored.getvalue(), "image/png", " ".join(alt.split()), wide, photo)
 
 
 def picture(name):

@@ -9,6 +9,7 @@ import matplotlib
 import numpy
 from matplotlib import pyplot
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.patheffects import withStroke
 
 from helpers.widgets.colours import LIGHT
 
@@ -29,7 +30,11 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 # For numbers with a sign: orange below zero, white at zero, blue above.
 SIGNED = LinearSegmentedColormap.from_list("signed", LIGHT["signed"])
 
-SMALLEST_TEXT = 12  # points
+PAGE = 100  # pixels of a page for an inch of a figure
+WIDEST = 818  # pixels: what a laptop's page has beside the file browser
+TEXT, SMALLEST_TEXT = 0.72 * 13, 0.72 * 12  # points: 13 and 12 pixels on the page
+CELL = 0.44  # inches: the largest cell of a map
+MAP, END = "attention map", "a curve's name"  # by which `fit` knows them
 MOST_NUMBERS = 100  # cells; in a larger map the numbers would be too small to read
 WIDEST_NUMBERS = 12  # columns, likewise
 
@@ -39,17 +44,19 @@ def style():
     matplotlib.rcParams.update(
         {
             "figure.figsize": (7.0, 4.0),
-            "figure.dpi": 100,
+            "figure.dpi": PAGE,
             "figure.facecolor": "white",
             "figure.constrained_layout.use": True,
-            "savefig.dpi": 100,
+            "savefig.dpi": 2 * PAGE,  # sharp on a screen with two pixels for each
             "font.family": "DejaVu Sans",
-            "font.size": 13,
+            "font.size": TEXT,
+            "figure.titlesize": TEXT,
             "text.color": INK,
-            "axes.titlesize": 14,
+            "axes.titlesize": TEXT,
+            "axes.titleweight": "bold",
             "axes.titlelocation": "left",
-            "axes.titlepad": 12,
-            "axes.labelsize": 13,
+            "axes.titlepad": 9,
+            "axes.labelsize": TEXT,
             "axes.labelcolor": INK,
             "axes.edgecolor": GREY,
             "axes.spines.top": False,
@@ -61,8 +68,8 @@ def style():
             "ytick.color": GREY,
             "xtick.labelcolor": INK,
             "ytick.labelcolor": INK,
-            "lines.linewidth": 2.4,
-            "lines.markersize": 6,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 4.5,
             "legend.frameon": False,
             "legend.fontsize": SMALLEST_TEXT,
             "grid.color": LIGHT["rule"],
@@ -112,6 +119,7 @@ def attention_heatmap(
         _, ax = pyplot.subplots(figsize=_map_size(query_tokens, key_tokens))
     darkest = darkest or float(weights.max()) or 1.0
     image = ax.imshow(weights, cmap=WEIGHTS, vmin=0.0, vmax=darkest, aspect="equal")
+    ax.set_gid(MAP)
     _name_rows_and_columns(ax, query_tokens, key_tokens)
     ax.set_ylabel("queries", color=BLUE)
     ax.set_xlabel("keys", color=ORANGE)
@@ -224,7 +232,7 @@ def mark_guess(ax, x, guess, side="right"):
     low, high = ax.get_ylim()
     y = min(max(guess, low), high)
     name = "your guess" if y == guess else f"your guess, {guess:g}"
-    ax.plot(x, y, marker="D", color=INK, markersize=9, clip_on=False, zorder=5)
+    ax.plot(x, y, marker="D", color=INK, markersize=7, clip_on=False, zorder=5)
     ax.set_ylim(low, high)
     shift, anchor = (10, "left") if side == "right" else (-10, "right")
     ax.annotate(name, (x, y), (shift, 6), textcoords="offset points", ha=anchor)
@@ -264,7 +272,7 @@ def probability_bars(tokens, probabilities, ax=None, title=None, colour=PURPLE, 
             f"shape {probabilities.shape}."
         )
     if ax is None:
-        _, ax = pyplot.subplots(figsize=(6.0, 0.8 + 0.4 * len(tokens)))
+        _, ax = pyplot.subplots(figsize=(5.0, 0.6 + 0.3 * len(tokens)))
     rows = numpy.arange(len(tokens))
     pale = tint(colour, 0.45)
     fills = [colour if highlight in (None, row) else pale for row in rows]
@@ -284,6 +292,40 @@ def probability_bars(tokens, probabilities, ax=None, title=None, colour=PURPLE, 
     if title:
         ax.set_title(title)
     return ax
+
+
+def shows_photos(fig) -> bool:
+    """Tell whether pictures of things stand in a figure, which nobody wants to see turned over."""
+    images = [image for ax in fig.axes for image in ax.images]
+    return any(image.get_array().ndim == 3 or image.cmap.name == "gray" for image in images)
+
+
+def fit(fig, width: int | None = None):
+    """Bring a figure to its size on the page, with letters of 11 to 13 pixels whatever that is.
+
+    Parameters
+    ----------
+    fig : matplotlib Figure
+    width : int or None, default=None
+        In pixels; a figure is never made larger than it was drawn, nor than a page, and no cell of
+        an attention map larger than 44 pixels.
+    """
+    drawn = PAGE * fig.get_figwidth()
+    scale = min(1, WIDEST / drawn, (width or drawn) / drawn)
+    fig.set_size_inches(fig.get_size_inches() * scale)
+    maps = [ax for ax in fig.axes if ax.get_gid() == MAP]
+    for _ in range(12 if maps else 0):  # what stands around a map doesn't shrink with it
+        fig.canvas.draw()
+        wide = [ax.get_window_extent().width / fig.dpi for ax in maps]
+        most = [CELL * ax.images[0].get_array().shape[1] for ax in maps]
+        over = sum(max(0, w - m) for w, m in zip(wide, most, strict=True))
+        if over < 0.01:
+            break
+        fig.set_size_inches(fig.get_size_inches() * (1 - over / fig.get_figwidth()))
+    for text in fig.findobj(matplotlib.text.Text):
+        text.set_fontsize(min(TEXT, max(0.72 * 11, text.get_fontsize())))
+    for ax in fig.axes:
+        _part_ends(ax)
 
 
 def tint(colour, strength=0.15):
@@ -324,9 +366,9 @@ def _demand_fit(weights, query_tokens, key_tokens):
 
 def _map_size(query_tokens, key_tokens):
     """Choose a figure that gives each cell the room its number needs, within a page."""
-    cell = min(0.62, 8.0 / max(len(query_tokens), len(key_tokens)))
-    left = 0.8 + 0.11 * max(map(len, query_tokens))
-    top = 1.0 + 0.11 * max(map(len, key_tokens))
+    cell = min(CELL, 6.4 / max(len(query_tokens), len(key_tokens)))
+    left = 0.6 + 0.08 * max(map(len, query_tokens))
+    top = 0.7 + 0.08 * max(map(len, key_tokens))
     return left + cell * max(3, len(key_tokens)) + 0.4, top + cell * len(query_tokens)
 
 
@@ -384,21 +426,28 @@ def _add_scale(ax, image, label):
 
 def _label_ends(ax, ends):
     """Write the curves' names at their right ends, pushed apart where they would overlap."""
-    if not ends:
+    for x, y, name, colour in ends:
+        ax.annotate(
+            name, (x, y), xytext=(8, 0), textcoords="offset points", va="center", color=colour,
+            fontsize=SMALLEST_TEXT, fontweight="bold", annotation_clip=False, gid=END,
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )  # fmt: skip
+    _part_ends(ax)
+
+
+def _part_ends(ax):
+    """Push the names of curves apart, for the size that the Axes now have."""
+    names = sorted((text for text in ax.texts if text.get_gid() == END), key=lambda t: t.xy[1])
+    if not names:
         return
     ax.figure.canvas.draw()  # only now are the Axes' size and limits settled
-    ends = sorted(ends, key=lambda end: end[1])
-    wanted = [ax.transData.transform(end[:2])[1] for end in ends]
-    # One line of text, in pixels.
-    line = 1.25 * SMALLEST_TEXT * ax.figure.dpi / 72
-    for (x, y, name, colour), height, place in zip(
-        ends, wanted, _spread(wanted, line), strict=True
-    ):
-        ax.annotate(
-            name, (x, y), xytext=(8, (place - height) * 72 / ax.figure.dpi),
-            textcoords="offset points", va="center", color=colour, fontsize=SMALLEST_TEXT,
-            fontweight="bold", annotation_clip=False,
-        )  # fmt: skip
+    pixel = 72 / ax.figure.dpi  # in points
+    wanted = [ax.transData.transform(name.xy)[1] for name in names]
+    gap = 1.25 * SMALLEST_TEXT / pixel
+    low = ax.get_window_extent().y0 + gap / 2  # no name lies on the axis
+    parted = [max(p, low + i * gap) for i, p in enumerate(_spread(wanted, gap))]
+    for name, height, place in zip(names, wanted, parted, strict=True):
+        name.set_position((8, (place - height) * pixel))
 
 
 def _spread(wanted, gap):

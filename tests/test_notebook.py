@@ -1,5 +1,6 @@
 import random
 import re
+import struct
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -126,7 +127,10 @@ def test_figure_is_an_image_with_alt_text_and_is_closed():
     ax.plot([0, 1])
     shown = notebook.figure(ax, alt='A line, "rising"\n  <steadily>.', width=300)
     page = shown._repr_html_()
-    assert page.startswith('<img alt="A line, &quot;rising&quot; &lt;steadily&gt;." width="300"')
+    assert page.startswith('<img alt="A line, &quot;rising&quot; &lt;steadily&gt;." width="')
+    assert 290 < shown.width < 320
+    assert struct.unpack(">I", shown.data[16:20])[0] in (2 * shown.width, 2 * shown.width + 1)
+    assert 'class="course-drawing"' in page
     assert 'src="data:image/png;base64,iVBORw0KGgo' in page
     assert repr(shown) == '[Picture: A line, "rising" <steadily>.]'
     assert not plt.fignum_exists(fig.number)
@@ -137,6 +141,17 @@ def test_the_same_drawing_gives_the_same_bytes():
         return notebook.figure(plt.subplots()[0], alt="Empty axes.").data
 
     assert drawn() == drawn()
+
+
+def test_a_dark_page_turns_drawings_over_and_leaves_photos_alone():
+    fig, ax = plt.subplots()
+    ax.imshow([[0, 1]], cmap="gray")
+    assert notebook.figure(fig, alt="A photo of two pixels.").photo
+    fig, ax = plt.subplots()
+    ax.imshow([[0, 1]], cmap="cividis")
+    shown = notebook.figure(fig, alt="A map of two cells.")
+    assert not shown.photo
+    assert "theme-light=false" in shown._repr_html_()
 
 
 @pytest.mark.parametrize("alt", ["", "  ", None])

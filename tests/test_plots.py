@@ -39,19 +39,40 @@ def drawings():
     yield plots.probability_bars(["a", "b"], [0.25, 0.75], title="T", highlight=1)
 
 
+def pixels(ax):
+    """How large each text stands on the page."""
+    return [text.get_fontsize() / 0.72 for text in texts(ax)]
+
+
 @pytest.mark.slow
-def test_no_text_is_too_small_for_a_projector():
+@pytest.mark.parametrize("width", [None, 300])
+def test_letters_have_one_scale_whatever_the_figure_s_size(width):
     for ax in drawings():
+        ax.figure.suptitle("What a lesson sets apart.", fontsize=16)
+        plots.fit(ax.figure, width)
+        assert ax.figure.get_figwidth() <= (width or plots.WIDEST) / plots.PAGE + 1e-6
         assert texts(ax)
-        assert min(text.get_fontsize() for text in texts(ax)) >= 12
+        for one in (*pixels(ax), ax.figure._suptitle.get_fontsize() / 0.72):
+            assert 11 <= round(one, 2) <= 13
 
 
-def test_style_makes_a_plain_plot_readable_too():
-    _, ax = pyplot.subplots()
-    ax.plot([1, 2], label="line")
-    ax.legend()
-    ax.set_title("title")
-    assert min(text.get_fontsize() for text in texts(ax)) >= 12
+def test_no_cell_of_a_map_is_larger_than_44_pixels():
+    fig, (left, right) = pyplot.subplots(1, 2, figsize=(11, 6))
+    plots.attention_heatmap(one_hot_rows(), "abc", "xyz", ax=left)
+    right.plot([1, 2])
+    plots.fit(fig)
+    fig.canvas.draw()
+    assert left.get_window_extent().width / 3 / fig.dpi * plots.PAGE <= 44.5
+    alone = plots.attention_heatmap(one_hot_rows(), "abc", "xyz")
+    plots.fit(alone.figure)
+    assert alone.get_window_extent().width / 3 / alone.figure.dpi * plots.PAGE <= 44.5
+
+
+def test_names_of_curves_stay_apart_when_the_figure_shrinks():
+    ax = plots.labelled_lines([0, 1], {"one": [0, 1.0], "two": [0, 1.01], "three": [0, 1.02]})
+    plots.fit(ax.figure, 260)
+    boxes = sorted(name.get_window_extent().y0 for name in ax.texts)
+    assert min(high - low for low, high in zip(boxes, boxes[1:], strict=False)) > 12
 
 
 def test_rows_are_queries_and_columns_are_keys():
