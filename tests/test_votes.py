@@ -79,7 +79,7 @@ def test_progress_is_sent_by_itself_once_the_learner_has_said_so(tmp_path, monke
 
 
 def test_an_address_that_does_not_answer_is_said_and_costs_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path))
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "nothing was answered yet"))
     assert "doesn't answer" in exercises.join_class("http://127.0.0.1:9")
     with pytest.raises(ValueError, match="expected an address"):
         exercises.join_class("not an address")

@@ -54,6 +54,7 @@ def choose(folder, address, name):
         raise ValueError(f"expected an address such as 192.168.1.5:8080; got {address!r}.")
     name = name or f"learner {uuid.uuid4().hex[:4]}"
     kept = {"address": address.rstrip("/"), "name": name}
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps(kept), encoding="utf-8")
 
 
