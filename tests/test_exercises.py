@@ -1,11 +1,13 @@
 """Every exercise against its own right answers and mistakes; the engine against bad answers."""
 
 import functools
+import inspect
 import itertools
 import linecache
 import math
 import os
 import re
+import textwrap
 import threading
 import time
 
@@ -639,50 +641,6 @@ def test_what_a_learner_prints_is_printed_once_a_run(capsys):
     assert capsys.readouterr().out.count("scores") <= most, "not in hundreds of edits"
 
 
-def _with_numpy(query, keys, w_query, w_key, v):
-    return torch.stack([np.dot(row.numpy(), row.numpy()) for row in query])
-
-
-def _mask_on_the_values(scores, values, mask=None):
-    hidden = torch.ones_like(scores).bool()
-    return values.masked_fill(hidden, 0.0), scores
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "told"),
-    [
-        ("causal_mask", lambda n: torch.ones(n, n).tril().bool().tolist(), "A list came"),
-        (
-            "alignment_from_weights",
-            lambda weights: weights.max(dim=-1),
-            "argmax the places",
-        ),
-        (
-            "scaled_scores",
-            lambda q, k: (q.half() @ k.half().mT) / math.sqrt(q.shape[-1]),
-            "as far as float16 goes",
-        ),
-        (
-            "additive_scores",
-            _with_numpy,
-            "Use PyTorch's own",
-        ),
-        (
-            "attention_context",
-            _mask_on_the_values,
-            "which it meets, is",
-        ),
-        (
-            "teacher_forcing",
-            lambda ids, bos: torch.cat([torch.full((1, 1), bos), ids[:, :-1]], dim=1),
-            "all other sizes have to be equal",
-        ),
-    ],
-)
-def test_what_newcomers_meet_is_told_in_a_sentence(name, answer, told):
-    assert told in judge(name, answer).message
-
-
 def greedily(step, *others):
     return exercises.reference("greedy_decode")(step, *others)
 
@@ -875,76 +833,140 @@ def test_transposition_is_named():
     assert "transpose" in verdict.message or "transposed" in verdict.mistake
 
 
-def test_numbers_that_are_no_tensors_any_more_are_told_to_stay_tensors():
-    def items(length):
-        return torch.stack([score.item() for score in torch.ones(length)])
+def answer_to(name, body):
+    """Write an answer as a learner would: the exercise's arguments, and a body of a few lines."""
+    arguments = inspect.signature(EXERCISES[name].reference)
+    text = f"def answer{arguments}:\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    if "\n" not in body:
+        text = text.replace("    ", "    return ", 1)
+    linecache.cache[body] = (len(text), None, text.splitlines(True), body)
+    lesson = {"torch": torch, "math": math, "np": np}
+    exec(compile(text, body, "exec"), lesson)
+    return lesson["answer"]
 
-    def lists(length):
-        return torch.cat(torch.ones(length).tolist())
 
-    for answer, told in ((items, "Leave out the .item()"), (lists, "Leave out the .tolist()")):
-        assert told in exercises.check("causal_mask", answer).message
+NORM = """
+    mean = x.mean(-1, keepdim=True)
+    variance = x.var(-1, correction=0)
+    return gain * (x - mean) / (variance + eps).sqrt() + bias
+"""
+NO_KEEPDIM = """
+    weights = scores.exp()
+    weights = weights / weights.sum(dim=1)
+    return (weights[..., None] * values).sum(dim=1), weights
+"""
+ON_THE_VALUES = """
+    hidden = torch.ones_like(scores).bool()
+    return values.masked_fill(hidden, 0.0), scores
+"""
+DROPS = "`weights.sum(dim=1)` drops the dimension"
+ADVICE = [
+    ("causal_mask", "torch.ones(length, length).tril().bool().tolist()", "A list came"),
+    ("causal_mask", "torch.stack([s.item() for s in torch.ones(length)])", "out the .item()"),
+    ("causal_mask", "torch.cat(torch.ones(length).tolist())", "Leave out the .tolist()"),
+    (
+        "attend",
+        "torch.stack([float(key @ query) for key in keys]) @ values, keys",
+        "Leave out the float(), so that the numbers stay tensors",
+    ),
+    ("alignment_from_weights", "weights.max(dim=-1)", "argmax the places"),
+    ("scaled_scores", "query.half() @ key.half().mT / key.shape[-1] ** 0.5", "as far as float16"),
+    ("scaled_scores", "query @ key.T", ".T turns round all of its dimensions"),
+    ("scaled_scores", "query @ key.transpose(0, 1)", "key.transpose(0, 1) is (5, 2, 8)"),
+    ("scaled_scores", "query @ key", "key is (4, 3)"),
+    (
+        "additive_scores",
+        "torch.stack([np.dot(row.numpy(), row.numpy()) for row in query])",
+        "Use PyTorch's own",
+    ),
+    ("additive_scores", "(query * 1) @ w_key", "last size of the left one has to equal"),
+    (
+        "additive_scores",
+        "torch.tanh((w_query @ query)[:, None] + keys @ w_key) @ v",
+        "rows times matrices: query @ w_query.",
+    ),
+    ("attention_context", ON_THE_VALUES, "which it meets, is"),
+    ("attention_context", NO_KEEPDIM, DROPS),
+    ("attention_context", NO_KEEPDIM.replace("= weights /", "/="), DROPS),
+    (
+        "attention_context",
+        "(scores.softmax(dim=-1) * values).sum(dim=1), scores",
+        "scores.softmax(dim=-1)[..., None] has the dimension",
+    ),
+    (
+        "attention_context",
+        "scores.softmax(dim=-1) * values[:, 0], scores",
+        "Compare the sizes from the last to the first",
+    ),
+    ("rnn_step", "torch.tanh(x @ w_x + hidden * w_h + bias)", "times a matrix is hidden @ w_h."),
+    ("layer_norm", NORM, "`x.var(-1, correction=0)` drops the dimension it runs over."),
+    ("attend", "query @ keys, values", "keys @ query would fit."),
+    (
+        "attend",
+        "(keys @ query / torch.sqrt(keys.shape[-1])).softmax(-1) @ values, keys",
+        "torch.sqrt works on tensors only, and this is a plain int: math.sqrt",
+    ),
+    (
+        "attend",
+        "weights = keys * query / len(query) ** 0.5\nreturn weights @ values, weights",
+        "first see whether both have the shapes that you expect",
+    ),
+    (
+        "teacher_forcing",
+        "torch.cat([torch.full((1, 1), bos_id), target_ids[:, :-1]], dim=1)",
+        "all other sizes have to be equal",
+    ),
+    (
+        "teacher_forcing",
+        "torch.cat([bos_id, target_ids[:, :-1]], dim=1)",
+        "one of these is a plain number",
+    ),
+    ("words_to_ids", "F.one_hot(words)", "Import it first: import torch.nn.functional as F."),
+    ("scaled_dot_product_attention", "query, ~mask", "mask is None on this input."),
+    (
+        "scaled_dot_product_attention",
+        "query.masked_fill(mask == 0, 0.0)",
+        "mask is None on this input.",
+    ),
+    ("mask_tokens", "torch.where(chosen & lot < 0.8, mask_id, token_ids)", "brackets around each"),
+    (
+        "mask_tokens",
+        "torch.where(0.8 <= lot < 0.9, random_ids, token_ids)",
+        "write (0.2 <= x) & (x < 0.5)",
+    ),
+]
 
 
-def test_float_in_an_answer_is_told_to_go():
-    def attend(query, keys, values):
-        scores = torch.stack([float(key @ query) for key in keys])
-        return scores @ values, scores
-
-    verdict = exercises.check("attend", attend)
-    assert verdict.mistake == "raised"
-    assert "Leave out the float(), so that the numbers stay tensors" in verdict.message
+@pytest.mark.filterwarnings("ignore:The use of `x.T`")
+@pytest.mark.parametrize(("name", "body", "told"), ADVICE)
+def test_what_newcomers_meet_is_followed_by_what_to_do(name, body, told):
+    assert told in judge(name, answer_to(name, body)).message
 
 
 def test_a_product_that_does_not_fit_names_the_shapes_that_met():
-    def weight_first(query, keys, w_query, w_key, v):
-        return torch.tanh((w_query @ query)[:, None] + keys @ w_key) @ v
-
-    def query_first(query, keys, values):
-        return query @ keys, values
-
     drawn = draw(EXERCISES["additive_scores"])[0]
-    message = exercises.check("additive_scores", weight_first).message
+    wrong = answer_to(
+        "additive_scores", "torch.tanh((w_query @ query)[:, None] + keys @ w_key) @ v"
+    )
     met = f"w_query is {tuple(drawn[2].shape)}, query is {tuple(drawn[0].shape)}"
-    assert f"The shapes that met: {met}." in message
-    assert "rows times matrices: query @ w_query." in message
-    assert "keys @ query would fit." in exercises.check("attend", query_first).message
+    assert f"The shapes that met: {met}." in judge("additive_scores", wrong).message
 
 
-def test_a_name_that_is_not_imported_is_told_to_be():
-    def answer(words, ids, unk_id):
-        raise NameError("name 'math' is not defined")
-
-    assert "Import it first: import math." in exercises.check("words_to_ids", answer).message
-
-
-def test_what_only_the_order_of_ids_does_not_change_still_depends_on_them():
-    def every_pair(start_logits, end_logits, start, end):
-        starts, ends = (x.log_softmax(-1) for x in (start_logits, end_logits))
-        return -(starts[:, start] + ends[:, end]).mean() / 2
-
-    verdict = exercises.check("span_loss", every_pair)
-    assert "does not depend" not in verdict.message
+PAIRS = """
+    starts, ends = (x.log_softmax(-1) for x in (start_logits, end_logits))
+    return -(starts[:, start] + ends[:, end]).mean() / 2
+"""
+PICKED = """
+    picked = logits.log_softmax(-1)[..., targets]
+    real = targets != pad_id
+    return -(picked * real).sum() / real.sum()
+"""
 
 
-def test_comparisons_without_brackets_are_told_to_take_some():
-    def unbracketed(ids, chosen, lot, random_ids, mask_id):
-        return torch.where(chosen & lot < 0.8, mask_id, ids)
-
-    def chained(ids, chosen, lot, random_ids, mask_id):
-        return torch.where(0.8 <= lot < 0.9, random_ids, ids)
-
-    assert "brackets around each comparison" in exercises.check("mask_tokens", unbracketed).message
-    assert "write (0.2 <= x) & (x < 0.5)" in exercises.check("mask_tokens", chained).message
-
-
-def test_a_product_of_more_than_names_tells_what_is_known_about_it():
-    def answer(query, keys, w_query, w_key, v):
-        return (query * 1) @ w_key
-
-    message = exercises.check("additive_scores", answer).message
-    assert "w_key is" in message
-    assert "the last size of the left one has to equal" in message
+@pytest.mark.parametrize(("name", "body"), [("span_loss", PAIRS), ("cross_entropy", PICKED)])
+def test_ids_that_are_used_in_any_order_are_not_said_to_have_no_effect(name, body):
+    verdict = judge(name, answer_to(name, body))
+    assert not re.search("no effect|does not depend", f"{verdict.mistake} {verdict.message}")
 
 
 @pytest.mark.parametrize(
@@ -959,114 +981,6 @@ def test_a_product_of_more_than_names_tells_what_is_known_about_it():
 def test_a_tensor_where_python_needs_one_truth_value_is_told_what_to_write(line, advice):
     text = "Boolean value of Tensor with more than one value is ambiguous"
     assert advice in advice_on(text, line, line, {})
-
-
-def test_an_answer_that_uses_ids_in_any_order_is_not_told_that_they_have_no_effect():
-    def answer(logits, targets, pad_id):
-        picked = logits.log_softmax(-1)[..., targets]
-        real = targets != pad_id
-        return -(picked * real).sum() / real.sum()
-
-    assert exercises.check("cross_entropy", answer).mistake != "targets has no effect"
-
-
-def test_a_mean_that_drops_its_dimension_is_told_about_keepdim():
-    def answer(x, gain, bias, eps=1e-5):
-        mean = x.mean(-1, keepdim=True)
-        variance = x.var(-1, correction=0)
-        return gain * (x - mean) / (variance + eps).sqrt() + bias
-
-    message = exercises.check("layer_norm", answer).message
-    assert "`x.var(-1, correction=0)` drops the dimension it runs over." in message
-
-
-def test_parts_that_do_not_broadcast_are_named_with_a_remedy():
-    def no_keepdim(scores, values, mask=None):
-        weights = scores.exp()
-        weights = weights / weights.sum(dim=1)
-        return (weights[..., None] * values).sum(dim=1), weights
-
-    def no_keepdim_in_place(scores, values, mask=None):
-        weights = scores.exp()
-        weights /= weights.sum(dim=1)
-        return (weights[..., None] * values).sum(dim=1), weights
-
-    def a_dimension_short(scores, values, mask=None):
-        weights = scores.softmax(dim=-1)
-        return (weights * values).sum(dim=1), weights
-
-    def entry_by_entry(x, hidden, w_x, w_h, bias):
-        return torch.tanh(x @ w_x + hidden * w_h + bias)
-
-    def neither(scores, values, mask=None):
-        return scores.softmax(dim=-1) * values[:, 0], scores
-
-    for name, answer, told in [
-        ("attention_context", no_keepdim, "`weights.sum(dim=1)` drops the dimension"),
-        ("attention_context", no_keepdim_in_place, "`weights.sum(dim=1)` drops the dimension"),
-        ("attention_context", a_dimension_short, "weights[..., None] has the dimension"),
-        ("attention_context", neither, "Compare the sizes from the last to the first"),
-        ("rnn_step", entry_by_entry, "Rows times a matrix is hidden @ w_h."),
-    ]:
-        verdict = exercises.check(name, answer)
-        assert verdict.mistake == "raised"
-        assert told in verdict.message
-        assert "The shapes that met" not in verdict.message
-
-
-def test_a_function_for_tensors_that_gets_a_plain_number_names_the_other():
-    def root(query, keys, values):
-        weights = (keys @ query / torch.sqrt(keys.shape[-1])).softmax(-1)
-        return weights @ values, weights
-
-    message = exercises.check("attend", root).message
-    assert message.startswith(
-        "torch.sqrt works on tensors only, and this is a plain int: math.sqrt"
-    )
-
-
-def test_a_product_whose_factor_has_an_unexpected_shape_is_not_told_to_turn_round():
-    def not_summed(query, keys, values):
-        weights = (keys * query / len(query) ** 0.5).softmax(-1)
-        return weights @ values, weights
-
-    message = exercises.check("attend", not_summed).message
-    assert "first see whether both have the shapes that you expect" in message
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "told"),
-    [
-        ("scaled_scores", lambda query, key: query @ key.T, ".T turns round all of its dimensions"),
-        (
-            "scaled_scores",
-            lambda query, key: query @ key.transpose(0, 1),
-            "key.transpose(0, 1) is (5, 2, 8)",
-        ),
-        ("scaled_scores", lambda query, key: query @ key, "key is (4, 3)"),
-        (
-            "scaled_dot_product_attention",
-            lambda query, key, value, mask=None: (query, ~mask),
-            "mask is None on this input.",
-        ),
-        (
-            "scaled_dot_product_attention",
-            lambda query, key, value, mask=None: query.masked_fill(mask == 0, 0.0),
-            "mask is None on this input.",
-        ),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:The use of `x.T`")
-def test_errors_that_beginners_meet_are_followed_by_what_to_do(name, answer, told):
-    assert told in repr(exercises.check(name, answer))
-
-
-def test_a_plain_number_among_tensors_is_told_to_become_one():
-    def answer(target_ids, bos_id):
-        return torch.cat([bos_id, target_ids[:, :-1]], dim=1)
-
-    message = exercises.check("teacher_forcing", answer).message
-    assert "one of these is a plain number" in message
 
 
 @pytest.mark.parametrize("n_gaps", [1, 2])
