@@ -121,22 +121,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "size_of_the_table",
-        "A model of width 768 has a vocabulary of 50,000 pieces. How many million numbers does its embedding table hold?",
-        "number",
-        [
-            wrong(
-                "76.8",
-                "That also counts an output layer of the same size. The question is about one table.",
-            ),
-            wrong("50.8", "The sizes multiply: one row of 768 numbers per piece."),
-            wrong("0.05", "That's the number of rows, in millions. Each row has 768 numbers."),
-        ],
-        answer=38.4,
-        why="50,000 × 768 = 38.4 million.",
-        tolerance=0.01,
-    ),
-    Question(
         "the_wrong_tokenizer",
         "You load a trained model and, by mistake, the tokenizer of another model whose vocabulary has the same size. What happens?",
         "single",
@@ -191,19 +175,6 @@ PREDICTIONS = [
         },
     ),
     Prediction(
-        "sentences_with_a_stranger",
-        "We give a number to *every* word of 7 MB of fairy tales. Then we read pages that weren't among them. How many of 100 sentences contain at least one word without a number?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="Only about 2% of the words are new, but a sentence has many words, and one is enough.",
-        too_high="The tales resemble each other, and only about 2% of the words are new. Still, a sentence has many words.",
-        explain="",
-        ask_why=True,
-    ),
-    Prediction(
         "cheapest_vocabulary",
         "A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. With which one does it need the fewest multiplications?",
         options={
@@ -245,72 +216,6 @@ PREDICTIONS = [
             "c_h": (
                 "c + h",
                 "It occurs only three times, as in *chat*.",
-            ),
-        },
-    ),
-    Prediction(
-        "smiling_face",
-        "These pieces were learned from fairy tales, in which there's no 🙂 at all. How many tokens does 🙂 become?",
-        options={
-            "unknown": (
-                "one, the token for “unknown”",
-                "That's what a list of words or of characters would have to do. Here even the rarest character consists of known bytes.",
-            ),
-            "none": (
-                "none, it's left out",
-                "Then decoding couldn't bring it back.",
-            ),
-            "four": (
-                "four",
-                "Yes: 🙂 is stored as four bytes, and no merge ever joined them.",
-            ),
-            "error": (
-                "an error",
-                "Every text is made of bytes, and all 256 of them are in the vocabulary.",
-            ),
-        },
-    ),
-    Prediction(
-        "great_smile",
-        "MiniLM reads *great🙂*, written without a space. It knows *great*, but no 🙂. What does it get?",
-        options={
-            "both": (
-                "*great* and an unknown token",
-                "That happens if there's a space between them. Without one, it's a single word for the tokenizer.",
-            ),
-            "all": (
-                "a single unknown token",
-                "Yes. WordPiece gives up on the whole word if any part of it can't be cut.",
-            ),
-            "bytes": (
-                "*great* and four bytes",
-                "MiniLM's pieces are made of characters. It has no bytes to fall back on.",
-            ),
-            "great": (
-                "*great* alone",
-                "Nothing is left out silently, but what MiniLM gets instead is hardly better.",
-            ),
-        },
-    ),
-    Prediction(
-        "padded_to_512",
-        "Eight captions of at most 16 tokens go through MiniLM, once padded to 16 and once to 512, with the padding masked. How much longer does the second batch take?",
-        options={
-            "same": (
-                "hardly longer at all",
-                "The mask only hides the padding from attention. Every padded position still runs through all the matrices.",
-            ),
-            "some": (
-                "about 5 times",
-                "Every padded position costs as much as a word, and there are far more than five times as many positions.",
-            ),
-            "thirty": (
-                "about 30 times",
-                "Yes: 512 is 32 times 16, and every position runs through all the matrices, masked or not.",
-            ),
-            "thousand": (
-                "about 1,000 times",
-                "That would be 32². Only the attention scores grow like this, and in so short a text most of the work is in the matrices.",
             ),
         },
     ),
