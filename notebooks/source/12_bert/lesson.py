@@ -1,17 +1,16 @@
 # %% [markdown]
 # # BERT: one encoder, many tasks
 #
-# You now know where a model's ids come from. This lesson gives them to an encoder, first as whole words of the toy
-# corpus and then as MiniLM's pieces.
+# "The ___ behind the house sings." Was that *woman* or *women*? You can't tell before you reach the verb, and a
+# decoder never sees it: its causal mask hides everything to the right of the gap.
 #
-# Fill the gap: *the ___ behind the house sings*. Now this one: *the ___ behind the house sing*. To choose between
-# *woman* and *women* you needed the verb, and the verb comes *after* the gap. A decoder can't use it, because its
-# causal mask hides everything on the right.
+# An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
+# gaps, and called it BERT. It can't write you a letter. But put one small layer on top of it, and it sorted texts and
+# found answers in them better than the models that had been built for those tasks. Today you'll train a small BERT,
+# then take a pretrained one and turn it into a judge of film reviews.
 #
-# The encoder has no such mask. In 2018 a team at Google dropped the decoder, trained the encoder alone to fill
-# gaps, and called it BERT. Although BERT can't write you a letter, it turned out to be very good at reading. With
-# one small layer on top it classified texts, compared them, and found answers in them, and it did so better than
-# the models built for those tasks. How can you train a model that only reads, and what can you do with it?
+# You come from lesson 11, where a text became ids. You need the encoder layer of lesson 07 and the cross-entropy of
+# lesson 09.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -20,6 +19,7 @@ notebook.set_up()
 
 # %% tags=["hide-input"]
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from helpers.pretrained.sentiment import load_sentiment
 from helpers.widgets.model_map import model_map
 from helpers.widgets.word_flipper import WordFlipper
 
+torch.set_num_threads(1)
 compared = Path(helpers.__file__).parent / "pretrained" / "ways_to_fine_tune.json"
 compared = json.loads(compared.read_text(encoding="utf-8"))
 
@@ -49,19 +50,18 @@ def average(numbers):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 5 · 1 filling gaps 15 · 2 one vector per review 12 · 3 how many labels 5 ·
-# 4 LoRA 11 · try it, the map and the summary 2. So section 2 begins at minute 20 and section 4 at minute 37.
-# *Practice* and *Going deeper* can be done at home.
+# **50 minutes.** Hook and warm-up 4 · 1 filling gaps 16 · 2 one vector per review 6 · 3 how many labels 4 ·
+# 4 fine-tuning 13 · try it, the map and the summary 4. *Practice* and *Going deeper* can be done at home.
 #
 # **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
 # are new.
 #
-# **Show**: the hook's two sentences on the board, with the verb covered by your hand. Take your hand away
-# once people have guessed.
+# **Show**: the hook's sentence on the board, with the verb covered by your hand. Take your hand away once people have
+# guessed.
 #
-# **While it computes**: the small BERT in section 1 trains for about a quarter of a minute, and section 3 reads its
-# 500 reviews in about five seconds. Use the first wait to collect reasons for the votes. The comparisons in sections 2
-# to 4 were measured beforehand and appear at once.
+# **While it computes**: two cells take about a quarter of a minute each, the small BERT of section 1 and the
+# fine-tuning of section 4. Use the first wait to collect reasons for the votes. In the second, let the room guess the
+# accuracy. All other comparisons were measured beforehand and appear at once.
 #
 # **Ask**
 #
@@ -70,7 +70,7 @@ def average(numbers):
 #   use its vectors?" (never, hence the 20% that are something else)
 # - In section 2: "Has [CLS] read the review?" (it has attended to every word, but only training makes its vector a
 #   summary)
-# - In section 4, after the merge: "How large is the correction $BA$?" (as large as $W$, but of rank 16)
+# - In section 4: "How large is the correction $BA$?" (as large as $W$, but of rank 16)
 #
 # **Mistakes to expect, and what to say**
 #
@@ -80,11 +80,8 @@ def average(numbers):
 # - LoRA is taken for compression. The model stays as large as it was; what's small is the part that is trained
 #   and stored per task.
 #
-# For the answers to the predictions, see the reveals.
-#
-# **If you're running late**: set `pair_input` in section 2 as homework (five minutes; lesson 13 joins two texts in
-# this way, so say what it returns), then `masked_lm_loss` in section 1 (four). In section 3, skip the vote on 50
-# labels, but keep the one on 5,000. Don't skip `lora_forward`, because it holds section 4's one idea.
+# **If you're running late**: set `masked_lm_loss` in section 1 as homework (four minutes), then the quiz. Don't skip
+# `lora_forward`, because it holds section 4's one idea.
 
 # %%
 exercises.warm_up(12)
@@ -92,10 +89,9 @@ exercises.warm_up(12)
 # %% [markdown]
 # ## 1. How do you train a model that only reads?
 #
-# A decoder learns by predicting the next token. That doesn't work for an encoder: it sees the next token already,
-# so it would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**, which is
-# called *masked language modelling*. We'll do it right here, with a small BERT and short sentences from our toy
-# corpus.
+# A decoder learns by predicting the next token. That doesn't work for an encoder, which sees the next token already
+# and would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**, which is
+# called *masked language modelling*. We'll do it right here, with short sentences from our toy corpus.
 
 # %%
 pairs = toy_corpus(4000, seed=12, lengths=(4, 9))
@@ -118,9 +114,9 @@ all_ids = encode(sentences)
 unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
-# Which tokens do we hide? BERT chooses 15% of the tokens at random, and the model has to predict every one of them.
-# Of the chosen tokens, 80% are replaced by the special token [MASK] and 10% by a random token, while the other 10%
-# stay as they are. Why not replace them all by [MASK]? You'll test that in *Going deeper*.
+# BERT chooses 15% of the tokens at random, and the model has to predict every one of them. But [MASK] never occurs
+# when the model is used later. If only [MASK] were ever asked about, nothing would train the vector at an ordinary
+# word. That's why 80% of the chosen tokens become [MASK], 10% become a random token, and 10% stay as they are.
 #
 # ### Your turn (5 min)
 
@@ -161,9 +157,9 @@ def masked_lm_loss(logits, token_ids, chosen):
 exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
-# Here's the model. As in BERT, its layers are post-norm (lesson 07). It has two encoder layers and 64 numbers
-# per token, and a layer on top turns each vector into one logit per word. Next we'll train it for 700 steps
-# and then give it the two gaps from the beginning.
+# Here's the model: two encoder layers, post-norm as in BERT (lesson 07), with 64 numbers per token. A layer on top
+# turns each vector into one logit per word. We train it for 700 steps with your two functions, then give it two gaps
+# that differ in nothing but the verb.
 
 # %%
 config = bert.BertConfig(
@@ -174,6 +170,7 @@ small_bert = bert.MaskedLanguageModel(bert.BertEncoder(config))
 # %% tags=["hide-input"]
 PLURAL = [place[noun.en_plural] for noun in PEOPLE + ANIMALS]
 SINGULAR = [place[noun.en] for noun in PEOPLE + ANIMALS]
+hide_tokens, loss_where_hidden = map(exercises.mine, ("mask_tokens", "masked_lm_loss"))
 
 
 def fresh_bert(seed=0):
@@ -181,16 +178,16 @@ def fresh_bert(seed=0):
     return bert.MaskedLanguageModel(bert.BertEncoder(config))
 
 
-def learn_to_fill(model, steps=700, always_mask=False, peak=4e-3):
+def learn_to_fill(model, steps=700, peak=4e-3):
     draw, losses = torch.Generator().manual_seed(0), []
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
     for step in tqdm(range(steps), desc="filling gaps"):
         ids = train_ids[torch.randint(len(train_ids), (128,), generator=draw)]
         chosen = (torch.rand(ids.shape, generator=draw) < 0.15) & (ids != PAD)
-        lot = torch.rand(ids.shape, generator=draw) * (0.8 if always_mask else 1.0)
+        lot = torch.rand(ids.shape, generator=draw)
         random_ids = torch.randint(2, len(vocabulary), ids.shape, generator=draw)
-        input_ids = bert.mask_tokens(ids, chosen, lot, random_ids, MASK)
-        loss = bert.masked_lm_loss(model(input_ids), ids, chosen)
+        input_ids = hide_tokens(ids, chosen, lot, random_ids, MASK)
+        loss = loss_where_hidden(model(input_ids), ids, chosen)
         for group in optimiser.param_groups:
             group["lr"] = peak * min((step + 1) / 40, (steps - step) / steps + 0.02)
         loss.backward()
@@ -238,8 +235,8 @@ for ax in axes.flat:  # one scale for all four
 print(
     f"plural nouns before sing: {plural_share(after[1]):.0%}, before sings: {plural_share(after[0]):.0%}"
 )
-assert plural_share(after[1]) > 0.6 and plural_share(after[0]) < 0.2
-assert after[0][SINGULAR].sum() > 0.6 and losses[0] > 4
+notebook.claim(plural_share(after[1]) > 0.6 and plural_share(after[0]) < 0.2)
+notebook.claim(after[0][SINGULAR].sum().item() > 0.6 and losses[0] > 4)
 notebook.figure(
     figure,
     alt="The six most probable words for the gap in both sentences. Before training they are "
@@ -249,23 +246,24 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The two sentences differ in nothing but the verb, so a model that reads from left to right would have to fill both
-# gaps in the same way. Ours doesn't, because the gap's position can attend to the verb.
+# A model that reads from left to right would have to fill both gaps in the same way. Ours doesn't, because the gap
+# can attend to the verb.
 #
-# The real BERT was pretrained in just this way, only on a much larger scale. It read 3.3 billion words of books
-# and Wikipedia, and the smaller of its two versions has 110 million parameters. Its authors also had it predict
-# whether one text follows another, but later models dropped this second task (Liu et al. 2019).
-
-# %%
-exercises.quiz("who_can_write")
+# The real BERT was pretrained in just this way, on 3.3 billion words of books and Wikipedia. Its smaller version,
+# BERT-base, has 110 million parameters. Two details of the recipe changed soon after. BERT's authors also had it
+# predict whether one text follows another, a task that later models dropped (Liu et al. 2019). And they first hid
+# single pieces, so that *blue* gave `##berry` away; since 2019 their code can hide all pieces of a word together,
+# which is called **whole-word masking**.
 
 # %% [markdown]
 # ## 2. How does a review become one vector?
 #
-# Nobody needs the gaps filled, but the vectors that BERT learns on the way are useful. Here's a task that people
-# pay for: find out from a review whether its author liked the film. We take MiniLM, the small BERT that you know
-# from lesson 03, and 7,720 one-line reviews. Each has a label from a person, 1 if the review is positive and 0 if
-# it's negative.
+# *Never dull.* Did this critic like the film? A person reads two words and knows. We'd like a program that reads
+# thousands of reviews and says 1 for the pleased ones and 0 for the others.
+#
+# A pretrained encoder has done most of the work already, since filling gaps taught it a good deal about words. We
+# take **MiniLM** from lesson 03, a BERT with half of BERT-base's layers and width, and 7,720 one-line reviews that
+# people have labelled.
 
 # %%
 minilm = load_minilm()
@@ -274,34 +272,12 @@ for review in train[3:6]:
     print(review.label, review.text)
 
 # %% [markdown]
-# The encoder gives one vector per token, but we need one per review. You met a candidate in lesson 11: **[CLS]** comes
-# first in every text, and its output vector is meant for classification. BERT can also read two texts together, as
-# [CLS] first [SEP] second [SEP], and the **segments** of lesson 11 show which text a token belongs to. Each segment
-# has a learned vector, which is added to the token's.
-
-# %% [markdown]
-# ### Your turn: find the bug (4 min)
-#
-# Somebody wrote a function that joins two texts, and then wondered why the model was so bad at comparing them. The
-# function has two mistakes. The last line prints the ids and the segments for a first text of two words and a
-# second text of one word.
-
-# %% tags=["hide-input"]
-exercises.heading("pair_input")
-
-
-# %%
-def pair_input(first, second, cls_id, sep_id):
-    """two lists of ids -> ids (S,), segments (S,)"""
-    ids = [cls_id, *first, sep_id, *second]
-    segments = [0] * (len(first) + 1) + [1] * (len(second) + 1)
-    return torch.tensor(ids), torch.tensor(segments)
-
-
-print(pair_input([7, 8], [9], cls_id=101, sep_id=102))
-
-# %% tags=["hide-input"]
-exercises.check("pair_input", pair_input)
+# The encoder gives one vector per *token*, and we need one per *review*. Three candidates come to mind. The first is
+# the output at **[CLS]**, the token that begins every text (lesson 11). The second is what libraries call the *pooled
+# output*: the vector of [CLS] after one more linear layer and a tanh, which BERT learned while it predicted whether
+# one text follows another. The third needs no special token, because it's simply the mean over all real
+# tokens. (The padding has to stay out of it, or a short review gets another vector as soon as it shares a batch with a
+# long one. You'll write that in *Practice*.)
 
 # %%
 texts = [review.text for review in train[3:6]]
@@ -315,37 +291,12 @@ with torch.no_grad():
 dense = minilm.pooler.dense
 torch.testing.assert_close(pooled, torch.tanh(cls @ dense.weight.T + dense.bias))
 assert not torch.allclose(pooled, cls, atol=0.1)
-print("tokens:", minilm.tokens(texts[0])[:8], "…")
 print("hidden", tuple(hidden.shape), " [CLS]", tuple(cls.shape), " pooled", tuple(pooled.shape))
-print(
-    f"entries of [CLS] from {cls.min():.2g} to {cls.max():.2g}, pooled from {pooled.min():.2g} to {pooled.max():.2g}"
-)
 
 # %% [markdown]
-# So we already have two candidates. One is the [CLS] vector itself. The other is what many libraries call the
-# *pooled output*, which is the [CLS] vector after a linear layer and tanh. A third candidate needs no special token
-# at all: the mean of the vectors of all tokens, with the padding left out.
-#
-# ### Your turn (4 min)
+# Which of the three works best? We keep MiniLM **frozen**, so none of its weights change, and train a logistic
+# regression on its vectors: one linear layer with a softmax. We do this for eight random draws of 5,000 reviews.
 
-# %% tags=["hide-input"]
-exercises.heading("mean_pool")
-
-
-# %%
-def mean_pool(hidden, token_ids, pad_id):
-    """(B, S, D), (B, S) -> (B, D)"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("mean_pool", mean_pool)
-
-# %% [markdown]
-# Which of the three works best? To find out, we keep MiniLM **frozen**, which means that none of its weights
-# change. Then we have to compute the vectors of the reviews only once, and all that we train is a logistic
-# regression on top, a single linear layer with a softmax. We do this eight times, each time with a new random
-# draw of reviews for training.
 # %%
 exercises.predict("which_pooling")
 
@@ -369,28 +320,17 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because somebody has to read every review. Suppose you can afford only 50 of them.
-
-# %%
-exercises.predict("accuracy_from_fifty")
-
-# %% tags=["hide-input"]
-at_50 = frozen["mean"]["50"]
-exercises.reveal("accuracy_from_fifty", measured=100 * average(at_50))
-print(
-    f"frozen mean, 50 labels: {100 * min(at_50):.0f}% to {100 * max(at_50):.0f}%, depending on which 50 reviews were drawn"
-)
-
-# %% [markdown]
-# Is that good or bad? Let's compare it with a classic that needs no Transformer, the **bag of words**. It describes
-# a review by one number per word of the vocabulary, 1 if the review contains the word and 0 if it doesn't. On top
-# we put a logistic regression, as before. With 50 labels the bag of words gets 55%, hardly better than guessing.
-# Now we give both methods 5,000 labels.
+# Labels cost money, because somebody has to read every review. A frozen encoder shines when there are few of them:
+# from 50 labelled reviews it learns to be right in about 62% of new ones. The classic rival is the **bag of words**,
+# which gives a review one number per word of the vocabulary, 1 if the word occurs and 0 if it doesn't. Trained on the
+# same 50, it reaches 55%, hardly better than guessing. Now give both of them 5,000.
 
 # %%
 exercises.predict("words_or_vectors")
 
 # %% tags=["hide-input"]
+at_50 = frozen["mean"]["50"]
+assert round(100 * average(at_50)) == 62
 sizes = [50, 500, 5000]
 lead = 100 * (average(frozen["mean"]["5000"]) - average(frozen["words"]["5000"]))
 exercises.reveal(
@@ -424,7 +364,6 @@ def learning_curves(scores):
 
 
 axes = learning_curves({name: frozen[name] for name in ("words", "mean")})
-plots.mark_guess(axes, 50, exercises.guess("accuracy_from_fifty"))
 gaps = {n: average(frozen["mean"][str(n)]) - average(frozen["words"][str(n)]) for n in sizes}
 spread = {n: max(frozen["mean"][str(n)]) - min(frozen["mean"][str(n)]) for n in sizes}
 leads = ", ".join(f"{100 * gap:.1f} with {n} labels" for n, gap in gaps.items())
@@ -441,48 +380,14 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Look at the width of the bands, which cover the eight draws of labelled reviews. With 50 labels, two people who
-# try the same method can end up many points apart, just because they drew different reviews. So a single run on few
-# labels tells you very little.
+# The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart,
+# only because they drew different reviews. A single run on few labels tells you very little.
 #
-# A frozen encoder is also quick, as you can see for yourself. The first cell below reads 500 reviews with the
-# frozen model, and the second fits a classifier on their vectors. The last term of the loss keeps the weights small. Without it, 384
-# numbers per review are enough to fit all 500 labels perfectly, and the classifier gets worse on new reviews.
-
-
-# %% tags=["nbval-ignore-output"]
-def features(reviews):
-    with torch.no_grad():
-        ids = minilm.encode([review.text for review in reviews])
-        return bert.mean_pool(minilm.model(ids), ids)  # (B, D)
-
-
-labelled = sorted(train[:500], key=lambda review: len(review.text))  # so less padding
-known = torch.cat([features(labelled[i : i + 25]) for i in range(0, 500, 25)])
-labels = torch.tensor([review.label for review in labelled])
-
-# %% tags=["nbval-ignore-output"]
-head = torch.nn.Linear(384, 2)
-optimiser = torch.optim.Adam(head.parameters(), lr=0.01)
-for _ in tqdm(range(300), desc="fitting"):
-    optimiser.zero_grad()
-    (F.cross_entropy(head(known), labels) + 0.03 * head.weight.square().sum()).backward()
-    optimiser.step()
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-by_length = sorted(test[:200], key=lambda review: len(review.text))
-answers = torch.tensor([review.label for review in by_length])
-new = torch.cat([features(by_length[i : i + 25]) for i in range(0, 200, 25)])
-live = (head(new).argmax(-1) == answers).float().mean().item()
-print(f"500 labels, 200 new reviews: {live:.0%} right")
-assert live > 0.62
-
-# %% [markdown]
-# ## 4. Can we train the rest as well, cheaply?
+# ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, but we're interested in opinions. So let's train the
-# encoder too, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so we'd have
-# to store a whole new model per task.
+# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. So let's train the encoder
+# as well, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, and we'd have to
+# store a whole new model per task.
 #
 # **LoRA** (Hu et al. 2021) leaves every matrix $W$ frozen and learns a correction to it. The correction has the
 # shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and $A$ of shape
@@ -491,31 +396,9 @@ assert live > 0.62
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
-# The letters are those of the LoRA paper. Here $A$ isn't an attention map, and $B$ isn't a batch.
-
-# %%
-exercises.predict("share_of_lora")
-
-# %% tags=["hide-input"]
-sentiment_parts = lora.add_lora(load_minilm().model, rank=16, alpha=32.0)
-trainable = sum(p.numel() for p in lora.trainable_state(sentiment_parts).values())
-everything = sum(p.numel() for p in minilm.model.parameters())
-exercises.reveal("share_of_lora", measured=100 * trainable / everything)
-print(f"{trainable:,} of {everything:,} parameters: {trainable / everything:.1%}")
-assert trainable == 6 * 16 * (4 * 2 * 384 + 2 * (384 + 1536))
-
-# %% [markdown]
-# **Pencil (1 min).** Check the number of trainable parameters by hand, from the sizes in the prediction.
-#
-# <details><summary>Compare</summary>
-#
-# A 384 × 384 matrix gets 16 × (384 + 384) = 12,288 new parameters, and a 384 × 1,536 matrix gets 16 × (384 + 1,536)
-# = 30,720. One layer has 4 × 12,288 + 2 × 30,720 = 110,592 of them, and six layers have 663,552.
-#
-# </details>
-#
-# At the start of training $B$ is zero, so the model computes exactly what it did before. From then on only $A$ and
-# $B$ change.
+# The letters are those of the LoRA paper: $A$ isn't an attention map, and $B$ isn't a batch. A matrix of 384 × 384
+# has 147,456 numbers, its two thin ones together 12,288. $B$ starts at zero, so at first the model computes exactly
+# what it did before.
 #
 # ### Your turn (5 min)
 
@@ -533,91 +416,120 @@ def lora_forward(x, w, a, b, alpha):
 exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
-# Here's the course's own version in full. It calls $A$ `down` and $B$ `up`:
-
-# %%
-notebook.show_source(lora.LoRALinear)
-
-# %% [markdown]
-# Two extra matrix multiplications per linear layer cost time, but after training they aren't needed any more. We can
-# add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its old shape and its old speed again. Let's check that
-# nothing else changes. The course comes with an **adapter**, which consists of the trained $A$ and $B$ of every
-# linear layer and a classifier. It was trained on all 7,720 film reviews. We put 24 reviews through the model with
-# this adapter, before and after merging.
+# Now the whole of it. The first line puts such a correction on all 36 linear layers of MiniLM, and on top comes a
+# classifier with dropout in front, as in BERT. AdamW is Adam with a small pull of every weight towards zero. The loop
+# goes through 400 reviews twice. While it runs, guess: how many of 400 new reviews will it judge correctly?
 
 # %% tags=["hide-input"]
-from helpers.pretrained.adapters import load_adapter
-from helpers.pretrained.sentiment import SENTIMENT, build_sentiment
 
-separate = build_sentiment(load_minilm()).eval()
-card = load_adapter(separate, SENTIMENT)
+
+def batches(reviews, size=16):
+    """Yield ids (B, S) and labels (B,); reviews of similar length share a batch."""
+    by_length = sorted(reviews, key=lambda review: len(review.text))
+    parts = [by_length[i : i + size] for i in range(0, len(by_length), size)]
+    for part in random.Random(0).sample(parts, len(parts)):
+        yield minilm.encode([r.text for r in part]), torch.tensor([r.label for r in part])
+
+
+notebook.set_seed(0)
 
 # %% tags=["nbval-ignore-output"]
-ids = minilm.encode([review.text for review in test[:24]])
-with torch.no_grad():
-    with_adapters = separate(ids)
-    merged = lora.merge_lora(separate)(ids)
-print(f"largest difference of a logit: {(with_adapters - merged).abs().max():.0e}")
-
-# %% tags=["hide-input"]
-assert (with_adapters - merged).abs().max() < 1e-4
-double = torch.nn.Linear(6, 4).double()
-layer = lora.LoRALinear(double, rank=2, alpha=4.0)
-torch.nn.init.normal_(layer.up)
-some = torch.randn(5, 6, dtype=torch.float64)
-torch.testing.assert_close(layer(some), layer.merged()(some), atol=1e-12, rtol=0)
+N_REVIEWS, PASSES, RATE = 400, 2, 1e-3  # yours to change
+encoder = lora.add_lora(load_minilm().model, rank=16, alpha=32.0)
+judge = bert.TextClassifier(encoder, 2, pooling="mean").train()
+optimiser = torch.optim.AdamW([p for p in judge.parameters() if p.requires_grad], lr=RATE)
+for epoch in range(PASSES):
+    for ids, labels in tqdm(list(batches(train[:N_REVIEWS])), desc=f"pass {epoch + 1}"):
+        loss = F.cross_entropy(judge(ids), labels)
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
 
 # %% [markdown]
-# What do we gain from training more than the classifier? We took 1,000 labelled reviews and trained in five ways,
-# with two passes over the reviews each time. The first way trains only the classifier on top, the second also the
-# last layer, and the third all layers. The other two are LoRA with rank 4 and with rank 16.
+# Before you see your result: we trained LoRA and the frozen encoder's classifier on the same eight draws of 50, 500
+# and 5,000 reviews. Start with the smallest. LoRA trains 664,322 parameters, the classifier on frozen vectors 770.
 
 # %%
-exercises.predict("best_way_to_tune")
+exercises.predict("lora_from_fifty")
 
-# %% tags=["hide-input"]
-WAYS = {
-    "head": "classifier alone", "last": "last layer", "all": "all layers",
-    "lora4": "LoRA, rank 4", "lora16": "LoRA, rank 16",
-}  # fmt: skip
-ways = {way: compared["trained"][way] for way in WAYS}
-score = {way: 100 * run["accuracy"] for way, run in ways.items()}
-best_lora = max(score["lora4"], score["lora16"])
-if abs(best_lora - score["all"]) <= 1 and score["last"] < max(best_lora, score["all"]):
-    winner = "tie"
-else:
-    winner = max(
-        {"last": score["last"], "all": score["all"], "lora": best_lora}.items(), key=lambda s: s[1]
-    )[0]
-exercises.reveal("best_way_to_tune", measured=winner)
-figure, axes = pyplot.subplots(figsize=(7.6, 4.2), layout="constrained")
-for way, run in ways.items():
-    colour = plots.ORANGE if "lora" in way else plots.BLUE
-    axes.plot(run["trainable"], 100 * run["accuracy"], "o", color=colour, markersize=9)
-    axes.annotate(
-        f"{WAYS[way]}\n{run['seconds'] / ways['all']['seconds']:.2f} of the time",
-        (run["trainable"], 100 * run["accuracy"]), ha="center", color=colour,
-        xytext=(0, 10 if way in ("all", "lora16") else -40), textcoords="offset points",
-    )  # fmt: skip
-axes.set_xscale("log")
-axes.set_xlim(100, 3e8)
-axes.set_ylim(min(score.values()) - 3, max(score.values()) + 2.5)
-axes.set_xlabel("trainable parameters")
-axes.set_ylabel("accuracy on 1,000 new reviews, %")
-for way, run in ways.items():
-    print(
-        f"{WAYS[way]:>16}: {score[way]:.1f}%   {run['trainable']:>10,} parameters   {run['seconds']:.0f} s on one core"
+# %% tags=["hide-input", "nbval-ignore-output"]
+scores = {name: frozen[name] for name in ("words", "mean")}
+curve = compared["curve"]["runs"]
+scores["lora"] = {n: [run["accuracy"] for run in runs] for n, runs in curve.items()}
+ahead = {n: 100 * (average(scores["lora"][n]) - average(scores["mean"][n])) for n in curve}
+exercises.reveal(
+    "lora_from_fifty",
+    measured="lora" if ahead["50"] > 2 else "frozen" if ahead["50"] < -2 else "level",
+)
+judge.eval()
+right = 0
+with torch.no_grad():
+    for ids, labels in batches(test[:400], 50):
+        right += (judge(ids).argmax(-1) == labels).sum().item()
+live = right / 400
+print(f"yours: {N_REVIEWS} reviews, {PASSES} passes, {live:.0%} of 400 new reviews right")
+axes = learning_curves(scores)
+axes.plot(N_REVIEWS, 100 * live, "*", color=plots.INK, markersize=15)
+axes.annotate("yours", (N_REVIEWS, 100 * live), (-12, 10), textcoords="offset points", ha="right")
+assert ahead["5000"] > ahead["500"] > 2 > abs(ahead["50"])
+notebook.claim(live > 0.6)
+display(
+    notebook.figure(
+        axes,
+        alt="Accuracy against the number of labelled reviews for LoRA, the frozen mean and the bag of words, with bands "
+        "over eight draws, and a star for the model just trained. At 50 labels LoRA and the frozen mean overlap. At "
+        "5,000 LoRA is far above both.",
+        width=600,
     )
-notebook.figure(
-    axes,
-    alt="Accuracy against the number of trainable parameters for five ways of training: "
-    + ", ".join(f"{WAYS[way]} {score[way]:.1f} percent" for way in WAYS),
-    width=680,
+)
+notebook.tell(
+    f"""With 50 labels the two can't be told apart. With 500 LoRA leads by {ahead["500"]:.0f} points and with 5,000 by
+    {ahead["5000"]:.0f}, because it can change the vectors themselves. Try the frozen encoder first, and LoRA once you have
+    a few hundred labels."""
 )
 
 # %% [markdown]
-# Each point is a single run, and with 1,000 test reviews a difference of less than two or three points can be chance.
-# *Going deeper* trains LoRA on eight draws each of 50, 500 and 5,000 reviews.
+# Would more parameters have helped? We trained once in each of these ways, on 1,000 reviews with two passes. A gap of
+# two or three points can be chance here, but one thing is plain: LoRA keeps up with training everything, at a
+# thirtieth of the parameters.
+
+# %% tags=["hide-input"]
+WAYS = {"head": "classifier alone", "last": "and the last layer", "all": "and all layers"}
+WAYS |= {"lora4": "and LoRA of rank 4", "lora16": "and LoRA of rank 16"}
+ways = {way: compared["trained"][way] for way in WAYS}
+notebook.table(
+    [
+        (
+            WAYS[way],
+            f"{run['trainable']:,}",
+            f"{100 * run['accuracy']:.1f}%",
+            f"{run['seconds'] / ways['all']['seconds']:.2f}",
+        )
+        for way, run in ways.items()
+    ],
+    ["trained", "parameters", "accuracy, one run each", "time, all layers = 1"],
+)
+assert ways["lora16"]["accuracy"] > ways["all"]["accuracy"] - 0.03
+assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
+assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
+
+# %% [markdown]
+# After training, the corrections cost nothing any more. Add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its
+# old shape and speed again, with the same logits. You'll write that step in *Practice*.
+#
+# <details><summary>Fine print</summary>
+#
+# The star is one run on 400 test reviews, so it can be two or three points off. In the curve, LoRA goes through 50
+# reviews 20 times, through 500 four times and through 5,000 twice. We set these numbers after a few trials with other
+# draws; rate and rank weren't tuned per draw. The logistic regression did choose its penalty on 1,000 validation
+# reviews, which nobody has who can afford only 50 labels, so the frozen mean and the bag of words are favoured.
+# That the mean beats [CLS] is a result about MiniLM, which was trained for it.
+#
+# Your library may call a neighbour of BERT by name. **DistilBERT** (Sanh et al. 2019) has six of BERT-base's twelve
+# layers, no segments and no pooler. Its classifier takes the vector of [CLS] through a linear layer and a ReLU of its
+# own, then dropout, then a second linear layer.
+#
+# </details>
 
 # %%
 exercises.quiz("why_b_starts_at_zero")
@@ -647,8 +559,8 @@ model_map(minilm.trace("never dull"))
 # - BERT is an encoder alone. It's trained to fill gaps, so every position can use both sides.
 # - BERT predicts 15% of the tokens. Of these, 80% become [MASK], 10% become a random token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the [CLS] vector. Mean pooling has to leave the padding out.
-# - With a frozen encoder you compute each vector once. With few labels these vectors beat a bag of words; with
-#   5,000 the bag has caught up.
+# - With a frozen encoder you compute each vector once. With 50 labels it's as good as LoRA; with 5,000 a bag of words
+#   has caught up with it.
 # - LoRA trains two thin matrices per linear layer, about 3% of the parameters at rank 16, and they can be merged
 #   into the model afterwards.
 #
@@ -660,10 +572,49 @@ model_map(minilm.trace("never dull"))
 # %% [markdown]
 # # Practice
 #
-# About 30 minutes, easiest first.
+# About 30 minutes, easiest first. The first exercise joins two texts, as lesson 13 will.
+#
+# ### Find the bug (4 min)
+#
+# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. Somebody wrote a function that joins two texts,
+# and then wondered why the model was so bad at comparing them. It has two mistakes. The last line prints the ids and
+# the segments for a first text of two words and a second text of one word.
+
+# %% tags=["hide-input"]
+exercises.heading("pair_input")
+
+
+# %%
+def pair_input(first, second, cls_id, sep_id):
+    """two lists of ids -> ids (S,), segments (S,)"""
+    ids = [cls_id, *first, sep_id, *second]
+    segments = [0] * (len(first) + 1) + [1] * (len(second) + 1)
+    return torch.tensor(ids), torch.tensor(segments)
+
+
+print(pair_input([7, 8], [9], cls_id=101, sep_id=102))
+
+# %% tags=["hide-input"]
+exercises.check("pair_input", pair_input)
+
+# %% tags=["hide-input"]
+exercises.heading("mean_pool")
+
+
+# %%
+def mean_pool(hidden, token_ids, pad_id):
+    """(B, S, D), (B, S) -> (B, D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("mean_pool", mean_pool)
 
 # %%
 exercises.quiz("positions_of_bert")
+
+# %%
+exercises.quiz("who_can_write")
 
 # %% tags=["hide-input"]
 exercises.heading("pooled_output")
@@ -685,6 +636,10 @@ exercises.quiz("shape_of_pooled_base")
 exercises.quiz("lora_trainable")
 
 # %% tags=["hide-input"]
+trainable = sum(p.numel() for p in lora.trainable_state(judge).values())
+assert trainable == 664_322
+
+# %% tags=["hide-input"]
 exercises.heading("lora_merge")
 
 
@@ -700,9 +655,6 @@ exercises.check("lora_merge", lora_merge)
 # %%
 exercises.quiz("why_some_masked_tokens_stay")
 
-# %%
-exercises.quiz("what_a_frozen_encoder_learns")
-
 # %% [markdown]
 # To discuss in pairs:
 
@@ -712,108 +664,12 @@ exercises.quiz("mean_or_cls")
 # %% [markdown]
 # # Going deeper
 #
-# Optional, about half an hour. Nothing later depends on it.
+# Optional, about a quarter of an hour. Nothing later depends on it.
 #
-# ## Why not always [MASK]?
-#
-# Of the tokens that BERT has to predict, a fifth aren't replaced by [MASK]. Is that worth the trouble? We train a
-# second small BERT in which every chosen token becomes [MASK]. Then we give both models whole sentences with
-# nothing hidden, and at every position we ask which word belongs there.
-
-# %%
-exercises.predict("nothing_is_hidden")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-always = fresh_bert()
-learn_to_fill(always, always_mask=True)
-
-
-@torch.no_grad()
-def recognised(model):
-    """At how many visible words the model's best guess is the word that is there."""
-    guesses, real = model(unseen).argmax(-1), unseen != PAD
-    return (guesses == unseen)[real].float().mean().item()
-
-
-rates = {"mixed": recognised(small_bert), "always": recognised(always)}
-exercises.reveal(
-    "nothing_is_hidden",
-    measured="equal" if abs(rates["mixed"] - rates["always"]) < 0.05 else max(rates, key=rates.get),
-)
-print(
-    f"visible words recognised: trained with 80/10/10 {rates['mixed']:.0%}, always [MASK] {rates['always']:.0%}"
-)
-
-# %% [markdown]
-# The reason lies in what each model had to predict during training. When BERT is used, there's no [MASK], and
-# every vector that we take belongs to a visible word. A model whose training only ever asked about [MASK] has
-# never had to predict anything at a visible word.
-#
-# ## How many labels does LoRA need?
-#
-# Section 4 compared the ways of training on a single draw of 1,000 reviews. Is LoRA worth it with only 50 labels? And
-# what does it gain from 5,000? We trained it on the same eight draws per size as the frozen mean and the bag of words
-# in section 3, and scored it on the same 1,000 reviews. The fewer labels there are, the more often LoRA goes through
-# them: 20 passes over 50 reviews, 4 over 500 and 2 over 5,000.
-
-# %%
-exercises.predict("lora_from_fifty")
-
-# %% tags=["hide-input"]
-curve = compared["curve"]["runs"]
-scores = {name: frozen[name] for name in ("words", "mean")}
-scores["lora"] = {n: [run["accuracy"] for run in runs] for n, runs in curve.items()}
-ahead = {n: 100 * (average(scores["lora"][n]) - average(scores["mean"][n])) for n in curve}
-exercises.reveal(
-    "lora_from_fifty",
-    measured="lora" if ahead["50"] > 2 else "frozen" if ahead["50"] < -2 else "level",
-)
-for name, (label, *_) in METHODS.items():
-    found = [
-        f"{100 * average(d):.1f}% ({100 * min(d):.1f} to {100 * max(d):.1f})"
-        for d in scores[name].values()
-    ]
-    print(f"{label:>14}:", "   ".join(found))
-axes = learning_curves(scores)
-wins = {
-    n: sum(a > b for a, b in zip(scores["lora"][n], scores["mean"][n], strict=True)) for n in curve
-}
-minutes = sum(run["seconds"] for runs in curve.values() for run in runs) / 60
-assert ahead["5000"] > ahead["500"] > 2 > abs(ahead["50"]) and wins["5000"] == 8
-display(
-    notebook.figure(
-        axes,
-        alt="Accuracy against the number of labelled reviews for LoRA, the frozen mean and the bag of words, with bands "
-        "over eight draws. At 50 labels the bands of LoRA and of the frozen mean overlap. At 500 LoRA is above "
-        "the other two, and at 5,000 its band is far above both.",
-        width=600,
-    )
-)
-notebook.tell(
-    f"""
-    With 50 labels, LoRA is ahead of the frozen mean in {wins["50"]} of the eight draws, and by {ahead["50"]:.1f} points on
-    average. That's too little to tell the two apart. With 500 labels it leads by {ahead["500"]:.1f} points, and with 5,000
-    by {ahead["5000"]:.1f}. The frozen vectors describe topics better than opinions, and no number of labels changes that.
-    LoRA can change the vectors themselves, but it needs labels to learn in which direction.
-
-    So try the frozen encoder first, and LoRA once you have a few hundred labels. The price is time. These 24 trainings
-    took {minutes:.0f} minutes of one core, while the frozen model has to read every review only once.
-
-    <details><summary>Fine print</summary>
-
-    We set the numbers of passes after a few trials with other draws, scored on validation reviews. The learning rate and
-    the rank are those of section 4, and none of them was tuned per draw. The logistic regression, however, chose its
-    penalty for each draw on 1,000 validation reviews, which nobody has who can afford only 50 labels. That favours the
-    frozen mean and the bag of words. Each band goes from the worst draw to the best.
-
-    </details>
-    """
-)
-
-# %% [markdown]
 # ## Can it judge anything but films?
 #
-# The course's adapter has been trained on film reviews only. How well does it judge reviews of mobile phones?
+# The course's adapter has been trained on all 7,720 film reviews and on nothing else. How well does it judge reviews
+# of mobile phones?
 
 # %% tags=["nbval-ignore-output"]
 products = product_reviews()[:200]
@@ -827,7 +683,9 @@ print(f"product reviews, never trained on: {transfer:.0%} right")
 assert transfer > 0.75
 
 # %% [markdown]
-# Phones and films have few nouns in common, but people praise and complain in similar words.
+# That's more than it reaches on films, and the data explain why. The people who collected these lines kept only those
+# that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at once. Ask
+# how a test set was chosen before you admire a number.
 #
 # ## One word
 #
@@ -851,12 +709,12 @@ labels_of = [[label for label, _ in sentiment.classify(list(pair))] for pair in 
 assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 
 # %% [markdown]
-# Three of the four labels change. *Never dull* stays negative, if only just. So the adapter has learned that
-# a small word can reverse the meaning of a sentence, but it hasn't learned this for every such word.
+# Three of the four labels change. *Never dull* stays negative, if only just. The adapter has learned that a small word
+# can reverse the meaning of a sentence, but it hasn't learned this for every such word.
 #
-# ## Four common mistakes
+# ## Three common mistakes
 #
-# Many first notebooks on BERT share four mistakes, and all of them run without an error.
+# Many first notebooks on BERT share three mistakes, and all of them run without an error.
 #
 # **No attention mask.** The reviews are padded, but the model isn't told which tokens are padding. Our own model
 # finds the padding by its id, so we switch that off. Then we pad to 512 tokens, the most that BERT can read.
@@ -897,7 +755,7 @@ print(
 )
 print(f"padding to 512 in place of {ids.shape[1]} takes {long / short:.0f} times as long")
 assert (right_way[:4] - to_512).abs().max() < 1e-3 < (right_way - no_mask).abs().mean()
-assert long > 3 * short
+notebook.claim(long > 3 * short)
 
 # %% [markdown]
 # **Everything padded to 512.** As you just saw, that wastes time even with the mask. Pad to the longest text of the
@@ -927,63 +785,6 @@ assert gradients[0] == 0 and gradients[1] == 1
 # At a logit of 20 the sigmoid is rounded to 1 and its gradient to 0, so the model learns nothing from its worst
 # mistakes.
 #
-# **An old interface.** In the library's early years a model returned a tuple, and you'll still find
-# `_, pooled = model(ids)` in tutorials. Today it returns an object with named parts. Here are our weights
-# in the library's own class, built from a configuration, so nothing is downloaded.
-
-# %% tags=["hide-input"]
-from transformers import BertConfig, BertModel
-from transformers import DistilBertConfig, DistilBertForSequenceClassification
-
-from helpers.pretrained.minilm import minilm_file
-
-library_config = BertConfig(
-    vocab_size=30522,
-    hidden_size=384,
-    num_hidden_layers=6,
-    num_attention_heads=12,
-    intermediate_size=1536,
-)
-their_model = BertModel(library_config).eval()
-from safetensors.torch import load_file
-
-their_model.load_state_dict(load_file(minilm_file("model.safetensors", 90.9)), strict=False)
-their_distilbert = DistilBertForSequenceClassification(
-    DistilBertConfig(dim=384, hidden_dim=1536, n_layers=1, n_heads=12, num_labels=2)
-).eval()
-
-# %%
-ids = minilm.encode(texts)
-with torch.no_grad():
-    output = their_model(input_ids=ids, attention_mask=(ids != 0).long())
-    ours = minilm.model(ids)
-    logits = their_distilbert(input_ids=ids, attention_mask=(ids != 0).long()).logits
-print("last_hidden_state", tuple(output.last_hidden_state.shape))
-print(
-    "pooler_output    ",
-    tuple(output.pooler_output.shape),
-    "  DistilBERT's logits",
-    tuple(logits.shape),
-)
-
-# %% tags=["hide-input"]
-real = ids != 0
-torch.testing.assert_close(output.last_hidden_state[real], ours[real], atol=1e-5, rtol=1e-4)
-torch.testing.assert_close(output.pooler_output, minilm.pooler(ours), atol=1e-5, rtol=1e-4)
-a, b = output[:2]
-assert a is output.last_hidden_state and b is output.pooler_output
-try:
-    _, names = output
-except ValueError:
-    names = None
-print(
-    "two parts, and unpacking the object gives their names, not the tensors:", list(output.keys())
-)
-
-# %% [markdown]
-# The numbers agree with ours. In BERT-base, with texts padded to 512, the shapes would be (3, 512) for the ids,
-# (3, 512, 768) for the hidden states and (3, 768) for the pooled output.
-#
 # ## Myth or fact?
 #
 # **"BERT uses sinusoids."** A myth. BERT learns a table of 512 position vectors, so it has none for a 513th token.
@@ -1007,6 +808,7 @@ assert refused
 #   Language Understanding", arXiv:1810.04805.
 # - Liu et al. (2019), "RoBERTa: A Robustly Optimized BERT Pretraining Approach", arXiv:1907.11692.
 # - Hu et al. (2021), "LoRA: Low-Rank Adaptation of Large Language Models", arXiv:2106.09685.
+# - Sanh et al. (2019), "DistilBERT", arXiv:1910.01108; Loshchilov, Hutter (2019), AdamW, arXiv:1711.05101.
 # - Reimers, Gurevych (2019), "Sentence-BERT", arXiv:1908.10084; Wang et al. (2020), "MiniLM",
 #   arXiv:2002.10957.
 # - Reviews: Pang, Lee (2005), "Seeing Stars"; Kotzias et al. (2015), "From Group to Individual Labels

@@ -122,29 +122,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "what_a_frozen_encoder_learns",
-        "You train a classifier on the frozen vectors of an encoder. Which of these are true?",
-        "multiple",
-        [
-            right(
-                "The vectors can be computed once and stored.",
-                "True: they don't change during training, so each pass is nearly free.",
-            ),
-            wrong(
-                "The encoder slowly adapts to the task.",
-                "Not so: it's frozen, and only the classifier has parameters to train.",
-            ),
-            right(
-                "With very few labelled texts it's a strong method.",
-                "True: there are few parameters to fit. You saw the curve.",
-            ),
-            wrong(
-                "It needs more memory than training all layers.",
-                "Not so: the encoder needs no gradients and no optimiser states.",
-            ),
-        ],
-    ),
-    Question(
         "mean_or_cls",
         "Somebody reports that mean pooling beats [CLS] in all BERT models, and cites MiniLM as proof. What would you answer?",
         "open",
@@ -170,26 +147,6 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
-        "nothing_is_hidden",
-        "Nothing is hidden. Which model's best guess is more often the word that's already there?",
-        options={
-            "mixed": (
-                "the one trained with 80/10/10",
-                "In training, where a chosen position wasn't [MASK], it held the right word in half of all cases. So a visible word counts as evidence.",
-            ),
-            "always": (
-                "the one that always saw the mask",
-                "It has had more gaps to practise on. But it was never asked about a visible word.",
-            ),
-            "equal": (
-                "both about equally often, within 5 points",
-                "Every position can attend to itself, so copying would be easy. But only one of them was ever asked to.",
-            ),
-        },
-        ask_why=True,
-        recall="why_some_masked_tokens_stay",
-    ),
-    Prediction(
         "which_pooling",
         "5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?",
         options={
@@ -210,17 +167,6 @@ PREDICTIONS = [
         recall="mean_or_cls",
     ),
     Prediction(
-        "accuracy_from_fifty",
-        "Now there are only 50 labelled reviews. What accuracy do you expect from the frozen mean vectors, averaged over eight draws? Guessing gives 50%.",
-        slider=True,
-        low=50,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="The 384 numbers already group texts by meaning, so a line between the two classes needs few examples.",
-        too_high="There are 384 numbers per review and only 50 reviews, and MiniLM groups texts by topic more than by opinion.",
-    ),
-    Prediction(
         "words_or_vectors",
         "5,000 labelled reviews: which of the two is ahead, averaged over eight draws?",
         options={
@@ -235,42 +181,6 @@ PREDICTIONS = [
             "words": (
                 "the bag of words, by more than 2 points, because it keeps every single word",
                 "It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.",
-            ),
-        },
-        ask_why=True,
-    ),
-    Prediction(
-        "share_of_lora",
-        "Each of MiniLM's six layers has four matrices of 384 × 384 and two of 384 × 1,536. All of them get LoRA of rank 16. What share of the model's 22.6 million parameters is trained?",
-        slider=True,
-        low=0,
-        high=50,
-        unit="%",
-        step=0.5,
-        close=0.03,
-        too_low="There are 36 linear layers, and each gets two thin matrices.",
-        too_high="A matrix of 384 × 384 has 147,456 numbers, and its two thin ones have 2 × 16 × 384 = 12,288 together. And more than half of all parameters are in the embedding, which gets none.",
-        recall="lora_trainable",
-    ),
-    Prediction(
-        "best_way_to_tune",
-        "1,000 reviews and two passes over them. Which way of training gives the highest accuracy on new reviews?",
-        options={
-            "last": (
-                "the last layer only, because 1,000 reviews can't train more",
-                "One layer is a twelfth of the parameters. The others already know the language and need only small changes.",
-            ),
-            "all": (
-                "all layers",
-                "It's ahead by less than half a point, and on 1,000 test reviews that can easily be chance.",
-            ),
-            "lora": (
-                "LoRA of rank 4 or 16",
-                "Small corrections everywhere do about as well as large ones, at a fraction of the parameters, but they aren't ahead.",
-            ),
-            "tie": (
-                "LoRA and all layers within one point of each other",
-                "Yes. The two reach the same place, and on 1,000 test reviews a gap of one point can easily be chance.",
             ),
         },
         ask_why=True,
