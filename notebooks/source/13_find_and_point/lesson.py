@@ -4,8 +4,11 @@
 # *Who was Jim Henson?* Here's a text to look him up in: *Jim Henson was a nice puppet.*
 #
 # That's a well-known first example for BERT. The text is nonsense, since Henson was the man who made the
-# Muppets. But today's model can only answer with words from the text. It outputs two positions, where its
-# answer begins and where it ends.
+# Muppets. But today's model has nothing else to go by. It can't write an answer at all; it outputs two positions in
+# the text, where its answer begins and where it ends.
+#
+# You come from lesson 12, where an encoder gave one answer per text. You need its MiniLM, its adapters, and the two
+# texts joined by [SEP] from lesson 11.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -15,7 +18,6 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 import random
-from collections import Counter
 
 from IPython.display import display
 import torch
@@ -24,8 +26,9 @@ import torch.nn.functional as F
 from helpers import exercises, plots
 from helpers.data.questions import squad, xquad
 from helpers.training.metrics import answer_exact_match, answer_f1, normalise_answer
-from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.minilm import bert_state, load_minilm
 from helpers.pretrained.reader import best_answer, load_reader
+from helpers.models import bert
 from helpers.models.retrieval import bm25, ranks, standardised, word_overlap
 from helpers.widgets.model_map import model_map
 from helpers.widgets.span_explorer import SpanExplorer
@@ -34,22 +37,22 @@ from helpers.widgets.span_explorer import SpanExplorer
 reader = load_reader()
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up and first prediction 5 · 1 finding the paragraph 12 · 2 pointing 15 · 3 back to
-# the text 4 · 4 scoring an answer 9 · 5 both together and the map 5. Everything else can be done at home.
+# **50 minutes.** Hook, warm-up and first prediction 6 · 1 finding the paragraph 16 · 2 pointing 13 · 3 scoring an
+# answer 9 · 4 both together and the map 6. Everything else can be done at home.
 #
-# **Say first**: this is how a search engine answers a question, and how a chat program looks things up before
-# it writes. Two steps, two models, and each fails in its own way.
+# **Say first**: this is how a search engine answers a question. Two steps, two models, and each fails in its own way.
+# Lesson 18 puts the first of them in front of a model that writes.
 #
 # **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) ·
 # before section 2: "How many classes does this classification have?" (as many as there are tokens, twice) ·
-# before section 4: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the
+# before section 3: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the
 # end: "Which of the two steps would you improve first, and how do you know?"
 #
 # **Answers to expect**: people suppose that the model writes its answer, that the two ends are chosen
 # together (in training they aren't), and that the score of an answer says whether it's true.
 #
-# **If you're running late**: leave out the find-the-bug exercise in section 2 and the exercise of section 4, five
-# minutes each. You'll find all the numbers in the reveals, and they hold only for these texts and this small reader.
+# **If you're running late**: leave out the exercise of section 3, five minutes. All numbers hold only for these texts
+# and this small reader.
 
 # %%
 exercises.warm_up(13)
@@ -91,11 +94,9 @@ print(asked[0])
 print(texts[right[0]][:150], "…")
 
 # %% [markdown]
-# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first.
-# The simplest way is to count how many of the question's words each paragraph contains.
-
-# %%
-exercises.predict("words_alone")
+# The reader could go through all 110, but it would come back with 110 answers. So we find a paragraph first. Count how
+# many of the question's words each paragraph contains, and the right one comes first for 80% of the questions
+# (**recall at 1**); for 94% it's among the first five (**recall at 5**).
 
 # %% tags=["hide-input"]
 shared = word_overlap(asked, texts)
@@ -105,12 +106,8 @@ def recall(scores, k, right=right):
     return (ranks(scores, right) < k).float().mean().item()
 
 
-exercises.reveal("words_alone", measured=100 * recall(shared, 1))
-notebook.tell(
-    f"""The right one comes first for {recall(shared, 1):.0%} of the questions, and for {recall(shared, 5):.0%} it's
-    among the first five. These two numbers are called **recall at 1** and **recall at 5**."""
-)
-assert 0.75 < recall(shared, 1) < 0.85
+print(f"shared words: recall at 1 {recall(shared, 1):.0%}, at 5 {recall(shared, 5):.0%}")
+assert round(100 * recall(shared, 1)) == 80 and round(100 * recall(shared, 5)) == 94
 
 # %% [markdown]
 # Counting words ignores what they mean. MiniLM was trained to give similar vectors to texts that belong
@@ -239,16 +236,12 @@ notebook.tell(
 assert by_meaning >= 15 and by_words <= 5 and by_meaning > by_both
 assert (ranks(our_similarity, our_right) < 5).all()
 
-# %%
-exercises.quiz("what_a_retriever_needs")
-
 # %% [markdown]
 # ## 2. Where in the paragraph?
 #
 # We've found a paragraph, and now we need the answer in it. Our reader is MiniLM with a small adapter, as in
 # lesson 12, trained on questions about other Wikipedia articles. It gets the question and one paragraph as a
-# pair, with [CLS] at the very beginning and [SEP] after the question and after the paragraph. The
-# **segments** tell the two apart: 0 for the question, 1 for the text.
+# pair, [CLS] question [SEP] paragraph [SEP]. The **segments** tell the two apart: 0 for the question, 1 for the text.
 
 # %%
 question = "Where did Ada Lovelace grow up?"
@@ -259,10 +252,9 @@ pair = minilm.tokenizer.encode(question, text)
 print(*[f"{token}/{segment}" for token, segment in zip(pair.tokens, pair.type_ids)])
 
 # %% [markdown]
-# All twelve heads of all six layers see the whole pair, so the question can attend to the text and the text
-# to the question. The last layer gives one vector per token, and on top of it we put a linear layer with just
-# two outputs. One scores how plausible this token is as the *start* of the answer, the other how plausible it
-# is as the *end*.
+# The question can attend to the text and the text to the question. The last layer gives one vector per token, and a
+# linear layer with just two outputs turns it into two scores: how plausible this token is as the *start* of the
+# answer, and how plausible it is as the *end*.
 
 # %%
 ids, segments = torch.tensor([pair.ids]), torch.tensor([pair.type_ids])
@@ -285,15 +277,38 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Pointing at one of $S$ positions is a classification with $S$ classes, and we need two of these, one for the
-# start and one for the end. We call the start logits $s$ and the end logits $e$. If $i$ is the right start
-# and $j$ the right end, the training loss is the mean of the two cross-entropies:
+# In the library you know from lesson 06, this model is called `BertForQuestionAnswering`. Here it is with random
+# weights, built from a configuration, so nothing is downloaded. It takes the attention mask and the segments by name
+# and returns an object with named parts. Copy its weights into ours, and the two agree.
+
+# %%
+from transformers import BertConfig, BertForQuestionAnswering
+
+sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+theirs = BertForQuestionAnswering(BertConfig(intermediate_size=96, **sizes)).eval()
+ours = bert.SpanReader(
+    bert.BertEncoder(bert.BertConfig(d_model=48, n_layers=2, n_heads=4, d_ff=96))
+)
+ours.encoder.load_state_dict(bert_state(theirs.bert.state_dict(), n_layers=2))
+ours.span.load_state_dict(theirs.qa_outputs.state_dict())
+with torch.inference_mode():
+    output = theirs(input_ids=ids, token_type_ids=segments, attention_mask=ids != 0)
+    starts, ends = ours.eval()(ids, segments)
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(output.start_logits, starts, atol=1e-5, rtol=1e-4)
+torch.testing.assert_close(output.end_logits, ends, atol=1e-5, rtol=1e-4)
+print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
+
+# %% [markdown]
+# Pointing at one of $S$ positions is a classification with $S$ classes, and we need two of these. If $s$ are the start
+# logits, $e$ the end logits, $i$ the right start and $j$ the right end, the training loss is the mean of the two
+# cross-entropies:
 #
 # $$\text{loss} = -\tfrac12 \big(\log \mathrm{softmax}(s)_i + \log \mathrm{softmax}(e)_j\big)$$
 #
-# After training, how do we turn the logits into an answer? An answer has to be in the text, so we leave out
-# [CLS], [SEP] and the question. Then the obvious choice is the best start and the best end. Let's try that on
-# 120 of the questions, drawn at random, and give the reader the right paragraph each time.
+# To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best end.
+# Let's try that on 120 of the questions, drawn at random, and give the reader the right paragraph each time.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -378,101 +393,11 @@ exercises.check("span_scores", span_scores)
 SpanExplorer(reader, question, text)
 
 # %% [markdown]
-# ### Your turn: find the bug (5 min)
+# One step is left, from tokens back to text. MiniLM's tokens are lower-case pieces without accents, and *Temüjin* has
+# become `te ##mu ##jin`. Don't glue them together: for each token the tokenizer also returns its **offsets**, the
+# characters it came from. Cut the answer out of the text with these, as the reader does.
 #
-# Here's somebody else's version. It uses the mask `in_text` and takes one argmax over all pairs, but it still
-# points at strange places. We try it on two made-up sets of logits.
-
-# %% tags=["hide-input"]
-exercises.heading("best_span")
-
-
-# %%
-def best_span(start_logits, end_logits, in_text, max_len):
-    """logits (S,), in_text (S,) bool -> [start, end], both included"""
-    scores = start_logits[:, None] + end_logits[None, :]  # (S, S)
-    scores = scores.masked_fill(~in_text, -math.inf)
-    best = scores.argmax().item()
-    return [best // len(scores), best % len(scores)]
-
-
-# %% tags=["hide-input"]
-made_up = ["[CLS]", "who", "built", "it", "?", "[SEP]"]
-made_up += ["it", "was", "built", "by", "hand", ".", "[SEP]"]
-in_made_up = torch.tensor([False] * 6 + [True] * 6 + [False])
-for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, {8: 6.0, 10: 5.0})):
-    start, end = torch.zeros(2, len(made_up))
-    for logits, high in ((start, high_start), (end, high_end)):
-        for place, logit in high.items():
-            logits[place] = logit
-    first, last = best_span(start, end, in_made_up, 4)
-    print(f"from token {first:>2}, {made_up[first]!r}, to token {last:>2}, {made_up[last]!r}")
-
-# %% tags=["hide-input"]
-exercises.check("best_span", best_span)
-
-# %%
-exercises.quiz("valid_spans")
-
-# %% [markdown]
-# ## 3. Can we glue the tokens together?
-#
-# The reader points at tokens, but people want words. The tokens are lower-case pieces without accents, so
-# *Temüjin* has become `te ##mu ##jin`. The obvious way back is to glue each piece marked with ## to the one
-# before it, and to put a space between all the others.
-
-# %%
-exercises.predict("glued_pieces")
-
-# %% tags=["hide-input"]
-
-
-def glued(tokens):
-    return " ".join(tokens).replace(" ##", "")
-
-
-true_answers = [q.answers[0] for q in questions]
-pieces = [minilm.tokenizer.encode(a, add_special_tokens=False).tokens for a in true_answers]
-same = [glued(p) == a for p, a in zip(pieces, true_answers)]
-nearly = [normalise_answer(glued(p)) == normalise_answer(a) for p, a in zip(pieces, true_answers)]
-exercises.reveal("glued_pieces", measured=100 * sum(same) / len(same))
-notebook.tell(
-    f"""Of the {len(same)} true answers, {sum(same) / len(same):.0%} come back as they were. Even if we ignore capitals
-    and punctuation, {sum(not n for n in nearly)} answers stay broken, such as these."""
-)
-for p, a in [(p, a) for p, a, n in zip(pieces, true_answers, nearly) if not n][:4]:
-    print(f"{a!r:>38} → {glued(p)!r}")
-assert 0.1 < sum(same) / len(same) < 0.5 and 0.05 < 1 - sum(nearly) / len(nearly) < 0.4
-
-# %% [markdown]
-# Gluing can't bring back what the tokenizer threw away. But we don't need to glue anything, because the text
-# is still there. For each token, the tokenizer tells us which characters it came from, and these are the
-# token's **offsets**.
-
-# %%
-for token, (first, after) in list(
-    zip(minilm.tokenizer.encode(text).tokens, minilm.tokenizer.encode(text).offsets)
-)[1:5]:
-    print(f"{token:>10}   characters {first:>2} to {after:>2}   {text[first:after]!r}")
-
-# %% [markdown]
-# ### Your turn (2 min)
-
-# %% tags=["hide-input"]
-exercises.heading("answer_characters")
-
-
-# %%
-def answer_characters(offsets, start, end):
-    """offsets (S, 2); tokens start to end, both included -> [first, after] in characters"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("answer_characters", answer_characters)
-
-# %% [markdown]
-# ## 4. Is *Onggirat tribe* right?
+# ## 3. Is *Onggirat tribe* right?
 #
 # *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says
 # *Onggirat tribe* isn't wrong, but its answer isn't the same as theirs. SQuAD, the data set behind our
@@ -481,12 +406,6 @@ exercises.check("answer_characters", answer_characters)
 # shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
-#
-# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat
-# tribe*? Don't count the article, because it's removed first.
-
-# %%
-exercises.quiz("pencil_f1")
 
 # %% [markdown]
 # ### Your turn (5 min)
@@ -507,32 +426,10 @@ def token_f1(predicted, true):
 exercises.check("token_f1", token_f1)
 
 # %% [markdown]
-# Why don't we score by recall alone? Because then a reader would gain by simply answering with more of the
-# text.
-
-# %%
-exercises.predict("the_whole_sentence")
-
-# %% tags=["hide-input"]
-
-
-def sentence_around(text, start):
-    """The sentence of a text in which a character is; cut at full stops, roughly."""
-    before = text.rfind(". ", 0, start)
-    after = text.find(". ", start)
-    return text[before + 2 if before >= 0 else 0 : after + 1 if after >= 0 else len(text)]
-
-
-lazy = [answer_f1(sentence_around(q.text, q.starts[0]), q.answers) for q in questions]
-exercises.reveal("the_whole_sentence", measured=100 * sum(lazy) / len(lazy))
-notebook.tell(
-    """All true words are there, so the recall is 1. What pulls F1 down is the precision, because a sentence has many
-    words that aren't in the answer. A harmonic mean stays near the smaller of its two numbers."""
-)
-assert 0.1 < sum(lazy) / len(lazy) < 0.4
-
-# %% [markdown]
-# ## 5. Both together
+# The precision is there for a reason. A lazy reader that always answers with the whole sentence has a recall of 1, but
+# most of its words aren't in the answer, and F1 punishes that.
+#
+# ## 4. Both together
 #
 # Now we put the finder in front of the reader. Ask questions of your own, about anything in the 22 articles:
 # Genghis Khan, the Amazon rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya, …
@@ -574,19 +471,33 @@ notebook.table(
     ["paragraph", "F1", "exact match"],
 )
 hits = sum(found[n] == right[n] for n in sample)
+each = {
+    name: [answer_f1(a.text, questions[n].answers) for a, n in zip(answers[name], sample)]
+    for name in ("right", "found")
+}
+lost = 100 * (torch.tensor(each["right"]) - torch.tensor(each["found"]))
+off = (lost.std() / len(sample) ** 0.5).item()
 notebook.tell(
-    f"""With the paragraph that we found, the pipeline loses only {100 * (f1["right"] - f1["found"]):.1f} points of F1, because it
-    was the right one for {hits} of {len(sample)} questions. So here the reader is the weaker part. Given a wrong
-    paragraph, it answers all the same: it points at *something*, and the little F1 it gets comes from chance
+    f"""With the paragraph that we found, the pipeline loses {lost.mean():.1f} points of F1 (standard error {off:.1f}), because it
+    was the right one for {hits} of {len(sample)} questions. So here the reader is the weaker part, and a small one: BERT-base,
+    five times as large and trained on 30 times as many of these questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018.
+    Given a wrong paragraph, our reader answers all the same. It points at *something*, and the little F1 it gets comes from chance
     matches and from paragraphs that contain the answer as well. Every system that looks things up before it answers runs this
-    risk: what it finds may be wrong, and an answer comes all the same.
-    *Going deeper* lets the reader say that a text has no answer."""
+    risk. *Going deeper* lets the reader say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06
 assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most similar wrong"])
 
-# %%
-exercises.quiz("where_it_failed")
+# %% [markdown]
+# <details><summary>Fine print</summary>
+#
+# With 120 questions, an F1 has a standard error of about four points, and the reader was trained once, with one seed.
+# MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's articles come
+# from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others in the same style. The
+# weights for adding BM25 and MiniLM could be tuned. We didn't, because there's no other set of paragraphs to tune
+# them on.
+#
+# </details>
 
 # %% [markdown]
 # ### What to take away
@@ -617,11 +528,37 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 # %%
 exercises.quiz("shape_of_the_span_head")
 
+# %% [markdown]
+# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat
+# tribe*? Don't count the article, because it's removed first.
+
 # %%
-exercises.quiz("order_of_answering")
+exercises.quiz("pencil_f1")
+
+# %%
+exercises.quiz("what_a_retriever_needs")
+
+# %%
+exercises.quiz("where_it_failed")
+
+# %%
+exercises.quiz("valid_spans")
 
 # %%
 exercises.quiz("why_offsets")
+
+# %% tags=["hide-input"]
+exercises.heading("answer_characters")
+
+
+# %%
+def answer_characters(offsets, start, end):
+    """offsets (S, 2); tokens start to end, both included -> [first, after] in characters"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("answer_characters", answer_characters)
 
 # %% tags=["hide-input"]
 exercises.heading("span_loss")
@@ -650,6 +587,40 @@ def recall_at_k(similarity, right, k):
 exercises.check("recall_at_k", recall_at_k)
 
 # %% [markdown]
+# ### Find the bug (5 min)
+#
+# Here's somebody else's way to the best span. It uses the mask `in_text` and takes one argmax over all pairs, but it
+# still points at strange places. We try it on two made-up sets of logits.
+
+# %% tags=["hide-input"]
+exercises.heading("best_span")
+
+
+# %%
+def best_span(start_logits, end_logits, in_text, max_len):
+    """logits (S,), in_text (S,) bool -> [start, end], both included"""
+    scores = start_logits[:, None] + end_logits[None, :]  # (S, S)
+    scores = scores.masked_fill(~in_text, -math.inf)
+    best = scores.argmax().item()
+    return [best // len(scores), best % len(scores)]
+
+
+# %% tags=["hide-input"]
+made_up = ["[CLS]", "who", "built", "it", "?", "[SEP]"]
+made_up += ["it", "was", "built", "by", "hand", ".", "[SEP]"]
+in_made_up = torch.tensor([False] * 6 + [True] * 6 + [False])
+for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, {8: 6.0, 10: 5.0})):
+    start, end = torch.zeros(2, len(made_up))
+    for logits, high in ((start, high_start), (end, high_end)):
+        for place, logit in high.items():
+            logits[place] = logit
+    first, last = best_span(start, end, in_made_up, 4)
+    print(f"from token {first:>2}, {made_up[first]!r}, to token {last:>2}, {made_up[last]!r}")
+
+# %% tags=["hide-input"]
+exercises.check("best_span", best_span)
+
+# %% [markdown]
 # MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap, an
 # answer that is cut in two at the end of one part is whole in the next.
 
@@ -675,7 +646,7 @@ exercises.quiz("a_reader_for_contracts")
 # %% [markdown]
 # # Going deeper
 #
-# Optional, about half an hour. Nothing later depends on it.
+# Optional, about ten minutes. Nothing later depends on it.
 #
 # ## What if the text doesn't say?
 #
@@ -754,156 +725,6 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 # as the author of *Hamlet*, because that answer has a score above 0.5. Any threshold makes the reader answer
 # less often, both where it was wrong and where it was right, so the best choice depends on what a wrong answer
 # costs.
-#
-# ## Longer than a window
-#
-# Our reader takes up to 384 tokens at a time. We cut a longer text into windows, each sharing 128 tokens with
-# the next. Every window gets the question in front, and the best span of all windows wins. To test this, we
-# put the five paragraphs of an article together and ask 20 questions whose answers are in the last one.
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-articles = {}
-for number, q in enumerate(questions):
-    articles.setdefault(q.article, {}).setdefault(q.text, []).append(number)
-late = [(list(ps), n) for ps in articles.values() for n in list(ps.values())[-1]]
-late = random.Random(2).sample(late, 20)
-whole = ["\n".join(paragraphs) for paragraphs, _ in late]
-late_numbers = [n for _, n in late]
-late_asked = [asked[n] for n in late_numbers]
-windowed = reader.answer(late_asked, whole)
-alone = answered(late_numbers, [right[n] for n in late_numbers])
-offsets = [minilm.tokenizer.encode(t, add_special_tokens=False).offsets for t in whole]
-cut = [t[: o[min(200, len(o) - 1)][1]] for t, o in zip(whole, offsets)]
-truncated = reader.answer(late_asked, cut)
-rows = {
-    "the paragraph alone": mean(answer_f1, alone, late_numbers),
-    "the whole article, in windows": mean(answer_f1, windowed, late_numbers),
-    "the article's first 200 tokens": mean(answer_f1, truncated, late_numbers),
-}
-notebook.table(
-    [[name, f"{100 * score:.1f}"] for name, score in rows.items()], ["the reader gets", "F1"]
-)
-assert rows["the paragraph alone"] > rows["the whole article, in windows"]
-assert rows["the whole article, in windows"] > rows["the article's first 200 tokens"] + 0.15
-assert min(map(len, offsets)) > 384  # so each takes more than one window
-
-# %% [markdown]
-# If a text is simply cut off, the reader can't find what comes later, while windows keep all of it. But a
-# longer text also has more places that look like an answer, which is one more reason to find the right
-# paragraph first.
-#
-# ## Which questions are easy?
-#
-# We group the questions by their question word and compute F1 per group, over at most 40 questions of each,
-# drawn at random.
-
-# %%
-exercises.predict("the_easiest_word")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-MOST = 40  # questions read per word
-rest = [n for n in range(len(questions)) if n not in sample]
-random.Random(3).shuffle(rest)
-by_word = {}
-for n in [*sample, *rest]:  # first those that have been read
-    asks = set(asked[n].lower().split()[:3])
-    word = next((w for w in ("who", "when", "where", "how", "what") if w in asks), "others")
-    by_word.setdefault(word, []).append(n)
-scores = {}
-for word, numbers in by_word.items():
-    numbers = numbers[:MOST]
-    found = answered(numbers, [right[n] for n in numbers])
-    scores[word] = [mean(score, found, numbers) for score in (answer_f1, answer_exact_match)]
-candidates = {w: scores[w] for w in ("when", "who", "how", "what")}
-exercises.reveal("the_easiest_word", measured=max(candidates, key=candidates.get))
-notebook.table(
-    [
-        [
-            w,
-            len(by_word[w]),
-            min(len(by_word[w]), MOST),
-            *(f"{100 * score:.0f}" for score in scores[w]),
-        ]
-        for w in sorted(scores, key=scores.get, reverse=True)
-    ],
-    ["word", "questions", "of which read", "F1", "exact match"],
-)
-total, total_exact = (
-    sum(scores[w][i] * len(numbers) for w, numbers in by_word.items()) / len(questions)
-    for i in (0, 1)
-)
-notebook.tell(
-    f"""If every word counts as often as it occurs, all 523 questions together get an F1 of about {100 * total:.0f} and an exact
-    match of about {100 * total_exact:.0f}. With so few questions per word, a difference of ten points can be chance."""
-)
-assert total > 0.55 and scores["when"] > scores["what"]
-
-# %% [markdown]
-# ## Where does the question look?
-#
-# Does the question find its answer by attending to it? Per head, we take the weight that the question's
-# tokens give to the tokens of the true answer. We compare it with chance, which is what these tokens would
-# get if the question's weight on the text were spread evenly. Then we pick the best of the 72 heads on 12
-# questions and measure it on 12 others.
-
-# %%
-exercises.predict("where_the_question_looks")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-
-
-def weight_on_answers(model, numbers):
-    """Per layer and head: how many times chance the question's weight on the answer is."""
-    ratios = []
-    for number in numbers:
-        q = questions[number]
-        pair = minilm.tokenizer.encode(q.question, q.text)
-        begins, after = q.starts[0], q.starts[0] + len(q.answers[0])
-        of_question, of_text = (
-            [i for i, part in enumerate(pair.sequence_ids) if part == which] for which in (0, 1)
-        )
-        of_answer = [
-            i for i in of_text if pair.offsets[i][0] < after and pair.offsets[i][1] > begins
-        ]
-        with torch.inference_mode():
-            maps = model.attention_maps(torch.tensor([pair.ids]), torch.tensor([pair.type_ids]))[0]
-        weights = maps[:, :, of_question]  # (layers, H, question, S)
-        on_answer, on_text = (weights[..., cells].mean((2, 3)) for cells in (of_answer, of_text))
-        ratios.append(on_answer / on_text)
-    return torch.stack(ratios).mean(0)
-
-
-first_half, second_half = sample[:24:2], sample[1:24:2]
-before, after = (
-    [weight_on_answers(model, half) for half in (first_half, second_half)]
-    for model in (minilm.model, reader.model.encoder)
-)
-best = divmod(after[0].argmax().item(), 12)
-best_before = divmod(before[0].argmax().item(), 12)
-times = after[1][best].item()
-exercises.reveal(
-    "where_the_question_looks",
-    measured="chance" if times < 1.5 else "some" if times < 5 else "much",
-)
-print(f"the reader's layer {best[0] + 1}, head {best[1] + 1}: {times:.1f} times chance")
-print(f"mean of all 72 heads: {after[1].mean():.1f} times chance")
-print(
-    f"MiniLM before it became a reader: its best head {before[1][best_before]:.1f} times, the mean {before[1].mean():.1f} times"
-)
-assert times > 1.5 and after[1].mean() > 1
-
-# %% [markdown]
-# As always, an attention map is only a hypothesis. To see whether the reader *uses* this head, switch it off as in
-# lesson 06.
-#
-# ## Fine print
-#
-# - MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's
-#   articles come from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others
-#   in the same style.
-# - The weights for adding BM25 and MiniLM could be tuned. We didn't tune them, because there's no other set of
-#   paragraphs to tune them on.
-# - With 120 questions, an F1 has a standard error of about four points.
 #
 # ## Myth or fact?
 #

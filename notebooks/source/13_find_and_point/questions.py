@@ -96,20 +96,6 @@ QUESTIONS = [
         why="(200, 384) times (384, 2) is (200, 2), two logits per token.",
     ),
     Question(
-        "order_of_answering",
-        "Put the steps in order, from a question to the words of its answer.",
-        "order",
-        answer=[
-            "turn the question into one vector",
-            "take the paragraph with the highest cosine similarity",
-            "join question and paragraph, with [SEP] after each",
-            "compute two logits per token",
-            "take the valid pair with the highest sum",
-            "look up its offsets and cut the text",
-        ],
-        why="Find, then read, then go back to the text.",
-    ),
-    Question(
         "why_offsets",
         "The reader points at the tokens `17 , 786 , 419`. What should your program print?",
         "single",
@@ -161,18 +147,6 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
-        "words_alone",
-        "For each of the 523 questions we take the paragraph, out of 110, that contains the most words of the question. For what share of the questions is this the right paragraph? Guessing would be right for 1% of them.",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.08,
-        too_low="These questions were written by people who had the paragraph in front of them, and names and rare words are nearly always shared.",
-        too_high="Words such as *the*, *of* and *in* count as much as names here, and long paragraphs contain most of them.",
-        recall="what_a_retriever_needs",
-    ),
-    Prediction(
         "words_or_meaning",
         "MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?",
         options={
@@ -213,30 +187,6 @@ PREDICTIONS = [
         close=0.05,
         too_low="Start and end are chosen independently, so they can disagree as soon as two places in the text look good.",
         too_high="In most texts one place looks far better than all others, and the start and end logits both point there.",
-        recall="valid_spans",
-    ),
-    Prediction(
-        "glued_pieces",
-        "Cut each of the 523 true answers into tokens and glue these together again. What share of the answers come back exactly as they were?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.08,
-        too_low="Many answers are plain lower-case words or whole numbers, and these survive.",
-        too_high="The tokenizer puts everything in lower case, and most answers contain a name. Numbers with commas, hyphens and accents are lost as well.",
-        recall="why_offsets",
-    ),
-    Prediction(
-        "the_whole_sentence",
-        "A lazy reader always answers with the whole *sentence* that contains the true answer. What is its F1, averaged over the 523 questions? (100 would be perfect.)",
-        slider=True,
-        low=0,
-        high=100,
-        close=0.07,
-        too_low="It always has all the true words, so every answer gets some credit.",
-        too_high="The true answers have three words on average and the sentences ten times as many, so the precision is low.",
-        recall="pencil_f1",
     ),
     Prediction(
         "a_wrong_paragraph",
@@ -259,46 +209,5 @@ PREDICTIONS = [
         close=0.06,
         too_low="The reader was trained on such questions as well, so it can tell them apart better than that.",
         too_high="The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.",
-    ),
-    Prediction(
-        "the_easiest_word",
-        "Which questions does the reader answer best (highest F1)?",
-        options={
-            "what": (
-                "those with *what*",
-                "These can ask for anything: a thing, a reason, a word. Little in the question says what kind of answer to look for.",
-            ),
-            "who": (
-                "those with *who*",
-                "A name is easy to spot, but a paragraph often has many of them.",
-            ),
-            "when": (
-                "those with *when*",
-                "A date or a year looks like nothing else in the paragraph, so there are few places to confuse it with.",
-            ),
-            "how": (
-                "those with *how*",
-                "Some of them ask for a number, which is easy, and others for a way of doing something, which isn't.",
-            ),
-        },
-    ),
-    Prediction(
-        "where_the_question_looks",
-        "Take the head in which the question attends to the answer most. How much weight do the question's tokens give to the answer's tokens there? We measure on different questions from the ones used to choose the head.",
-        options={
-            "chance": (
-                "about as much as to any other words of the text",
-                "In this head the answer gets clearly more than that, though nothing in the training asks any head to do so.",
-            ),
-            "some": (
-                "two to five times as much",
-                "The question attends to its answer, but most of the weight goes elsewhere.",
-            ),
-            "much": (
-                "more than five times as much",
-                "A single head can find the answer that clearly, because the queries of the question's words match the keys of words that could answer it.",
-            ),
-        },
-        recall="what_a_map_shows",
     ),
 ]
