@@ -164,25 +164,6 @@ PREDICTIONS = [
         recall="patches_in_another_order",
     ),
     Prediction(
-        "half_the_side",
-        "Halve the side of the patches, from 4 pixels to 2. How many times as many weights does one attention map have, roughly?",
-        options={
-            "two": (
-                "twice as many",
-                "The side is halved in both directions, and then the map has queries *and* keys.",
-            ),
-            "four": (
-                "four times as many",
-                "There are four times as many tokens. But a map has a weight per *pair* of tokens.",
-            ),
-            "sixteen": (
-                "about sixteen times as many",
-                "Right: four times as many queries, each with four times as many keys.",
-            ),
-        },
-        recall="tokens_of_a_picture",
-    ),
-    Prediction(
         "no_positions",
         "We set the trained model's table of positions to zero, and leave the pictures in order. What percentage of the 1,000 does it get right now?",
         slider=True,
@@ -195,32 +176,12 @@ PREDICTIONS = [
         recall="patches_in_another_order",
     ),
     Prediction(
-        "most_similar_position",
-        "The table of positions has one row per patch, numbered 0 to 48, and it started out random. For each row of the table we look up the most similar other row. What do we find?",
-        options={
-            "order": (
-                "mostly the patch before or after it in the list",
-                "That would fit a sentence. But the patch below is as close in the picture as the one to the right, and the model can find that out.",
-            ),
-            "grid": (
-                "mostly one of its four neighbours in the grid",
-                "Right, although nobody told the model that there is a grid. Neighbouring patches look alike and matter in similar ways, so they get similar vectors.",
-            ),
-            "none": (
-                "now one patch and now another, without a pattern",
-                "Any table that tells the positions apart would do in principle. But what's useful for one position is mostly useful for the next one, too, so their rows drift together.",
-            ),
-        },
-        ask_why=True,
-        recall="which_assumptions",
-    ),
-    Prediction(
         "vit_or_cnn",
-        "Both get the same 3,000 pictures, augmentation and number of passes, and have nearly the same number of parameters. Which model is better on the 1,000 test pictures?",
+        "Both get the same 1,500 pictures, augmentation and number of passes, and have nearly the same number of parameters. Which model is better on the 1,000 test pictures?",
         options={
             "vit": (
                 "the ViT",
-                "Attention sees the whole picture from the first layer on. But it has to learn from 3,000 pictures what the convolution assumes from the start.",
+                "Attention sees the whole picture from the first layer on. But it has to learn from 1,500 pictures what the convolution assumes from the start.",
             ),
             "cnn": (
                 "the CNN",
@@ -228,29 +189,10 @@ PREDICTIONS = [
             ),
             "equal": (
                 "neither: they are within two points",
-                "With enough data they come closer. With 3,000 pictures, what the convolution assumes from the start is worth a lot.",
+                "With enough data they come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot.",
             ),
         },
         ask_why=True,
-        recall="five_hundred_leaves",
-    ),
-    Prediction(
-        "more_pictures",
-        "Every run gets 12 seconds of computing, whatever the model and the number of pictures. How does the gap in accuracy between the two models change from 300 pictures to 20,000?",
-        options={
-            "grows": (
-                "it grows by more than five points",
-                "More pictures in the same time mean fewer passes over each of them, for both models alike.",
-            ),
-            "same": (
-                "it stays the same, within five points",
-                "Right. In twelve seconds both models take about the same number of training steps however many pictures there are, and that's what limits them here.",
-            ),
-            "shrinks": (
-                "it shrinks by more than five points",
-                "In the large studies it does, and in the end the ViT is ahead, because there pretraining goes over millions of pictures many times. In twelve seconds, a model sees 20,000 pictures about once.",
-            ),
-        },
         recall="five_hundred_leaves",
     ),
     Prediction(
