@@ -70,7 +70,10 @@ def test_a_rung_learns_and_writes(rung, letters):
 
 
 def test_every_seed_of_the_stored_ladder_falls_at_every_rung():
-    losses = measured("story_ladder")["losses"]
+    ladder = measured("story_ladder")
+    losses = ladder["losses"]
     assert list(losses) == list(RUNGS)
+    for rung, longer in ladder["long"]["losses"].items():
+        assert max(longer) < min(losses[rung])  # more steps help every seed
     for seed in zip(*losses.values(), strict=True):
         assert list(seed) == sorted(seed, reverse=True)

@@ -9,8 +9,9 @@
 #
 # This model is what's left when you take the Transformer of lesson 07 and remove the encoder. Without an encoder
 # there's nothing to translate from, so the cross-attention goes as well. What remains is called a **GPT**, a
-# *generative pretrained Transformer*. Today you'll start with a model that can only average, turn it into a GPT
-# step by step, and measure what each new part is worth.
+# *generative pretrained Transformer*. You come from lesson 10, with a Transformer in a file of your own, and from
+# lesson 11, where text became ids. Today you'll start with a model that can only average, turn it into a GPT step by
+# step, and measure what each new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -34,7 +35,6 @@ from helpers.transformer.attention import heads_off
 from helpers.transformer.positions import rotate_positions
 from helpers.training.copying import repeated, train_copier
 from helpers.data.stories import stories
-from helpers.data.toy_probability import toy_text
 from helpers.models.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
 from helpers.training.letter_models import (
     LetterModel,
@@ -60,8 +60,8 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 
 
 # %% [markdown] tags=["notes"]
-# **48 minutes.** Hook and warm-up 4 · 1 average 9 · 2 one head, many heads 10 · 3 the rest of a layer 4 ·
-# 4 GPT-2 and GPT-3 5 · 5 writing and tasks 15 · map and summary 1.
+# **50 minutes.** Hook and warm-up 4 · 1 average 10 · 2 one head, many heads 9 · 3 the rest of a layer, and the
+# learner's own file 10 · 4 GPT-2 and GPT-3 5 · 5 writing and tasks 10 · map and summary 2.
 #
 # **Say first**: there's no new mathematics today, because every part was built before lesson 10. What's new is how
 # few of those parts are enough.
@@ -74,8 +74,8 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # own next letter, and the mask hides that letter) · "What would an encoder be for?" (to read a source, and here there
 # is none) · "Who decides when the story ends?" (we do; this model has no `<eos>`).
 #
-# **If there is time left**, *Going deeper* has three experiments of about ten minutes each, which don't depend on each
-# other: heads that copy, a scaling law, and a detective. The detective needs the least explaining.
+# **If there is time left**, *Going deeper* has two experiments of about ten minutes each and a page on scaling laws.
+# The detective needs the least explaining.
 #
 # **If you're running late**: skip the pencil in section 4, and set the widget as homework.
 #
@@ -93,27 +93,25 @@ exercises.warm_up(14)
 # %% [markdown]
 # ## 1. What can you predict from an average?
 #
-# A language model predicts each token from the tokens before it. To see what that takes, we'll make the task
-# small: our tokens are single letters (50 different ones, counting spaces and punctuation), from 1.2 million letters
-# of fairy tales. The loss is the cross-entropy of lesson 09 in nats per letter, so lower is better. Two yardsticks
-# come for free, because they only need counting.
+# A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters
+# (50 different ones, counting spaces and punctuation), from 1.2 million letters of fairy tales. The loss is the
+# cross-entropy of lesson 09 in nats per letter. A nat is the unit of surprise that the natural logarithm gives, and
+# lower is better. Two yardsticks come for free, because they only need counting.
 
 # %%
 print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
 print(f"only the last letter is read:             {by_last_letter:.2f} nats per letter")
 
 # %% [markdown]
-# A model should do better when it reads more than one letter. So position $t$ needs a summary of the letters 0 to
-# $t$. No later letter is allowed to enter this summary, because the next letter is what we want to predict. The
-# simplest summary is the mean of the letters' embeddings.
-#
-# You could compute these means in a loop. But a mean is a weighted sum with equal weights, so a single matrix
+# A model should do better when it reads more than one letter, so position $t$ needs a summary of the letters 0 to
+# $t$. No later letter is allowed to enter it, because the next letter is what we want to predict. The simplest summary
+# is the mean of the letters' embeddings. A mean is a weighted sum with equal weights, and that's why a single matrix
 # product computes the means for all positions at once: row $t$ of the matrix holds the weights of position $t$.
 #
 # ### Your turn (4 min)
 #
-# Three positions hold the numbers 4, 0 and 2. With a pencil, work out the mean of everything so far at each
-# position, and then the 3 × 3 matrix that produces the three means. Then fill the gaps in the code.
+# Three positions hold the numbers 4, 0 and 2. Work out the mean of everything so far at each position, and then the
+# 3 × 3 matrix that produces the three means. Then fill the gaps in the code.
 
 # %% tags=["hide-input"]
 exercises.heading("causal_average")
@@ -132,9 +130,9 @@ exercises.check("causal_average", causal_average)
 
 # %% [markdown]
 # Around this average we put an embedding for the letters, another for the positions, and a linear layer that turns
-# each vector into 50 logits. `WIDTH` and `WINDOW` are both 64, so each letter has a vector of 64 numbers and the model
-# reads up to 64 letters. We'll climb a ladder of such models. In the code below, `mix` is whatever comes between the
-# embeddings and the last layer, and it's all that changes from one rung to the next.
+# each vector into 50 logits. `WIDTH` and `WINDOW` are both 64: each letter has a vector of 64 numbers, and the model
+# reads up to 64 letters. `mix` is whatever comes between the embeddings and the last layer, and it's all that changes
+# from one rung of our ladder to the next.
 
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
@@ -167,18 +165,15 @@ notebook.tell(
     looks much the same everywhere. Reading more isn't enough. Some letters have to count more than
     others."""
 )
-assert by_last_letter + 0.3 < live["average"]
-assert abs(live["average"] - by_frequency) < 0.2
-
-# %%
-exercises.quiz("weight_of_the_last_letter")
+notebook.claim(abs(live["average"] - by_frequency) < 0.2)
+notebook.claim(by_last_letter + 0.3 < live["average"])
 
 # %% [markdown]
 # ## 2. Which letters should count more?
 #
 # The triangle of ones decides *which* positions each position is allowed to attend to, and so far they all get the
-# same weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. So the
-# next rung is a single head under a causal mask.
+# same weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next
+# rung is a single head under a causal mask.
 #
 # ### Your turn (5 min)
 
@@ -197,39 +192,28 @@ exercises.check("causal_head", causal_head)
 
 # %% [markdown]
 # Now we replace the average by one such head and leave everything else unchanged. The head has to learn from scratch
-# which letters to attend to. Keep in mind that the last layer receives the head's output and nothing else.
+# which letters to attend to.
 
 # %% tags=["nbval-ignore-output"]
 one_head = train_rung("one head", train, len(letters))
-
-# %%
-exercises.predict("where_one_head_looks")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
 live["one head"] = nats_per_letter(one_head, validation)
-attention = one_head.mix.layers[0]
-some = validation[: 64 * 50].view(50, 64)
-with torch.no_grad():
-    x = one_head.embedding(some) + one_head.positions.weight
-    allowed = torch.ones(64, 64).tril().bool()
-    weights = attention(x, x, x, allowed, need_weights=True)[1][:, 0]  # (B, T, T)
-own = weights.diagonal(dim1=1, dim2=2)[:, 8:].mean().item()
-previous = weights.diagonal(-1, dim1=1, dim2=2)[:, 7:].mean().item()
-exercises.reveal("where_one_head_looks", measured=100 * own)
-print(f"of its weight, the last letter read gets {own:.0%}, the one before it {previous:.0%}")
-print(
-    f"one head: {live['one head']:.2f} nats per letter; only the last letter: {by_last_letter:.2f}\n"
-)
+print(f"one head: {live['one head']:.2f} nats per letter\n")
 print(write(one_head, letters, "once upon a time "))
-notebook.tell(
-    """The loss has fallen a long way from the average's. But look at the second yardstick: after these few
-    steps, all this machinery does about as well as a table that counts which letter follows which. (When we
-    trained one head eight times as long, it passed the table.) A row of weights sums to 1, so
-    any weight that goes to the letter just read isn't available for the letters before it."""
-)
-assert abs(live["one head"] - by_last_letter) < 0.15 and live["one head"] < live["average"] - 0.4
+
+# %% tags=["hide-input"]
+ladder = measured("story_ladder")
+stored, long = ladder["losses"], ladder["long"]
+notebook.claim(abs(live["one head"] - by_last_letter) < 0.15)
+notebook.claim(live["one head"] < live["average"] - 0.4)
+assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) == 2
+assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
+# The loss has fallen a long way from the average's. Still, after these few steps all the machinery does about as well
+# as a table that counts which letter follows which. Given eight times as many, two of
+# three heads went past the table, to 2.12, and one stayed where it was. A row of weights sums to 1, and any weight that
+# goes to the letter just read isn't available for the letters before it.
+#
 # What if we split this head into four? The number of parameters stays the same, so each head is only a quarter as
 # wide and has to tell 50 letters apart with 16 numbers instead of 64.
 
@@ -239,7 +223,6 @@ exercises.predict("four_narrow_heads")
 # %% tags=["hide-input", "nbval-ignore-output"]
 four_heads = train_rung("four heads", train, len(letters))
 live["four heads"] = nats_per_letter(four_heads, validation)
-stored = measured("story_ladder")["losses"]
 seeds = list(zip(stored["one head"], stored["four heads"], strict=True))
 gains = [one - four for one, four in seeds]
 exercises.reveal(
@@ -247,28 +230,27 @@ exercises.reveal(
     measured="better" if min(gains) > 0.01 else "worse" if max(gains) < -0.01 else "same",
 )
 print("loss of one head and of four, for three seeds that were trained before:")
-print("   ".join(f"{one:.3f} → {four:.3f}" for one, four in seeds))
+for steps, losses in ((250, stored), (long["steps"], long["losses"])):
+    both = zip(losses["one head"], losses["four heads"], strict=True)
+    print(f"  {steps:>5,} steps:", "   ".join(f"{one:.3f} → {four:.3f}" for one, four in both))
 print(f"and the one just trained: {live['one head']:.3f} → {live['four heads']:.3f}\n")
 print(write(four_heads, letters, "once upon a time "))
+one_long, four_long = long["losses"]["one head"], long["losses"]["four heads"]
+assert max(four_long) < min(one_long)
 assert sum(p.numel() for p in one_head.parameters()) == sum(
     p.numel() for p in four_heads.parameters()
 )
-
-# %%
-exercises.quiz("why_many_heads_here")
 
 # %% [markdown]
 # ## 3. What does attention leave undone?
 #
 # Heads move information from one position to another, and so far the output layer receives only what the heads have
 # moved. Two parts of lesson 07 are still missing. On the **residual path** each vector keeps what it had, so no head
-# has to spend its weight on the position's own letter. The **feed-forward network** then works on each position's
-# vector and combines what the heads have collected there, because *t* and *h* together say more than either of them
-# alone.
+# has to spend its weight on the position's own letter. The **feed-forward network** then combines what the heads have
+# collected, because *t* and *h* together say more than either of them alone.
 #
-# A GPT layer consists of self-attention and a feed-forward network, each with a layer norm before it and a residual
-# path around it. The code is short, because `residual_1` and `residual_2` do the rest: each normalises `x`, calls
-# the function that it's given, and adds the result to `x`. You can ignore `cache` until section 5.
+# In the code, `residual_1` and `residual_2` normalise `x`, call the function that they're given, and add the result to
+# `x`. You can ignore `cache`.
 
 # %% tags=["hide-input"]
 notebook.show_source(GPTLayer.forward)
@@ -282,11 +264,9 @@ exercises.predict("parts_or_depth")
 
 # %% tags=["nbval-ignore-output"]
 one_layer = train_rung("residuals and feed-forward", train, len(letters))
-three_layers = train_rung("three layers", train, len(letters))
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 live["residuals and feed-forward"] = nats_per_letter(one_layer, validation)
-live["three layers"] = nats_per_letter(three_layers, validation)
 means = {rung: sum(losses) / len(losses) for rung, losses in stored.items()}
 rungs = list(means)
 by_parts = means["four heads"] - means["residuals and feed-forward"]
@@ -305,15 +285,17 @@ for height, name in [(by_frequency, "letter frequencies"), (by_last_letter, "the
     axes.text(4.45, height + 0.02, name, color=plots.GREY, ha="right")
 for i, rung in enumerate(rungs):
     axes.plot([i] * 3, stored[rung], "o", color=plots.PURPLE, alpha=0.6)
-    axes.plot(i + 0.12, live[rung], "D", color=plots.ORANGE)
+    if rung in live:
+        axes.plot(i + 0.12, live[rung], "D", color=plots.ORANGE)
 axes.plot(range(5), means.values(), color=plots.PURPLE, linewidth=1)
 axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
 axes.set_ylabel("nats per letter")
 for rung in rungs:
-    print(f"{rung:>27}: {means[rung]:.2f} (mean of three seeds), {live[rung]:.2f} (just trained)")
+    now = f", {live[rung]:.2f} (just trained)" if rung in live else ""
+    print(f"{rung:>27}: {means[rung]:.2f} (mean of three seeds){now}")
 for before, then in zip(rungs, rungs[1:], strict=False):
     assert max(stored[then]) < min(stored[before]), (before, then)
-    assert live[then] < live[before]
+    notebook.claim(then not in live or live[then] < live[before])
 display(
     notebook.figure(
         axes,
@@ -323,34 +305,17 @@ display(
         width=640,
     )
 )
+print(write(one_layer, letters, "once upon a time "))
 notebook.tell(
     """With every seed, each rung has a lower loss than the one before, on text that no model was trained on.
-    You can hear it in the samples, too: the average writes letters and the heads write syllables. Listen
-    to the last two below."""
+    You can hear it in the samples, too: the average writes letters, and the heads write syllables."""
 )
-
-# %% tags=["nbval-ignore-output"]
-for model in (one_layer, three_layers):
-    print(write(model, letters, "once upon a time "), "\n")
-
-# %% [markdown]
-# <details><summary>Fine print</summary>
-#
-# All rungs were trained in the same way: 250 steps with 16 windows of 64 letters per step, the optimizer Muon for the
-# matrices inside `mix` and AdamW for the rest, and the same learning rate for all. That rate was chosen for the top
-# of the ladder. With more steps all losses fall further, and the losses of the deep models fall most. The loss is
-# measured on 20,000 letters that none of the models was trained on.
-#
-# </details>
-
-# %%
-exercises.quiz("order_in_a_gpt_layer")
 
 # %% [markdown]
 # ### Your own file, as a GPT
 #
 # In lesson 10 your `my_transformer.py` learned to translate. Give its encoder layers your causal mask, leave out
-# everything that reads a source, and it's a GPT.
+# everything that reads a source, and it's a GPT. The top rung is yours.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 exercises.fill_in()  # what you skipped is the course's for now
@@ -445,60 +410,200 @@ exercises.quiz("gpt3_by_pencil")
 
 # %% [markdown]
 # Now let's count exactly. On PyTorch's `meta` device, tensors have a shape but no numbers, so we can build GPT-3 even
-# though it wouldn't fit into our memory. The total is slightly larger than yours, because it includes the vectors and
-# the two embedding tables, one for tokens and one for positions.
+# though it wouldn't fit into our memory. Two thirds of it are feed-forward networks.
 
 # %%
 sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
 with torch.device("meta"):
     gpt3 = GPT(GPTConfig(vocab_size=50_257, **sizes))
 total = sum(p.numel() for p in gpt3.parameters())
-print(f"{total / 1e9:.1f} billion parameters")
-
-# %%
-exercises.predict("share_of_the_feed_forward")
+in_networks = sum(p.numel() for name, p in gpt3.named_parameters() if "feed_forward" in name)
+print(f"{total / 1e9:.1f} billion parameters, {in_networks / total:.0%} in feed-forward networks")
 
 # %% tags=["hide-input"]
-in_networks = sum(p.numel() for name, p in gpt3.named_parameters() if "feed_forward" in name)
-exercises.reveal("share_of_the_feed_forward", measured=100 * in_networks / total)
 with torch.device("meta"):
     gpt2 = GPT(GPTConfig())
-for name, model in (("GPT-2, small", gpt2), ("GPT-3", gpt3)):
-    counts = {"feed-forward": 0, "attention": 0, "tables": 0}
-    for part, p in model.named_parameters():
-        kind = (
-            "feed-forward"
-            if "feed_forward" in part
-            else "attention"
-            if "attention" in part
-            else "tables"
-        )
-        counts[kind] += 0 if "norm" in part else p.numel()
-    n = sum(p.numel() for p in model.parameters())
-    shares = ", ".join(f"{kind} {count / n:.0%}" for kind, count in counts.items())
-    print(f"{name:>12}: {n / 1e6:>9,.0f} million: {shares}")
-    assert n > 100e6
 assert abs(total / 175e9 - 1) < 0.01 and abs(in_networks / total - 2 / 3) < 0.01
 assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 
 # %% [markdown]
 # ## 5. How does a GPT write, and what can it do?
 #
-# The story model from the beginning has the same architecture once more, with six layers of width 192 and 3.5 million
-# parameters. Its tokens are pieces of words instead of letters (lesson 11), and its positions are rotary (lesson 05).
-# At each step it reads everything so far and assigns a probability to each of the 4,096 pieces in its vocabulary.
+# The story model from the beginning has six such layers of width 192 and 3.5 million parameters. Its tokens are pieces
+# of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the 4,096 pieces.
 
 # %% tags=["nbval-ignore-output"]
 for text, probability in story.next_tokens("The princess took the golden", 6):
     print(f"{text!r:>12} {probability:.2f}")
 
 # %% [markdown]
-# Are these probabilities any good? We can't compare the story model's loss per piece with a loss per letter, because
-# most pieces are longer than a letter. So we add up the surprise $-\log p$ of every piece in a text, divide the sum by
-# the number of bytes in the text, and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2
-# ≈ 0.69 nats.) A byte has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
+# To write a story, we sample one piece as in lesson 08, append it, and let the model read it, with the earlier keys and
+# values in a cache. Press play and watch. You can change the settings while it's running, or click on a candidate to
+# write that piece next. The model was built for 512 tokens. After that the beginning has left its window: is the king
+# still in the story by then?
+
+# %% tags=["nbval-ignore-output"]
+EndlessStory(story)
+
+# %% [markdown]
+# ### Everything is next-token prediction
 #
-# ### Your turn (4 min)
+# Any task that can be written as text can be written as a beginning to be continued, and the answer is whatever comes
+# next. Translation: *French: le chien dort. English:* … A summary: a whole article, then *In short:* … A question:
+# *Q: Who wrote Hamlet? A:* … GPT-2 was tried in just this way, without a layer added or a weight changed.
+# GPT-3 showed that a few solved **examples in the input** make the answers far better: two translated sentences in
+# front of the third. Nothing is trained there; the examples are only read. Our story model is too small for that. In
+# lesson 19 you'll do it with a model that isn't.
+#
+# What has the story model picked up? We give it a beginning and two possible endings and check which ending gets the
+# higher probability: *The queen put on … her crown* or *his crown*? *A fox met a goose. 'I will eat you,' said the …
+# fox* or *goose*? There are 20 such questions about grammar and 20 about meaning. Guessing gets ten of 20.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+TASKS = {
+    "his or her": [
+        ("The queen put on", " her crown", " his crown"),
+        ("The old king called", " his sons", " her sons"),
+        ("The princess said to", " her father", " his father"),
+        ("The huntsman took", " his gun", " her gun"),
+        ("The little girl lost", " her way", " his way"),
+        ("The witch rode on", " her broom", " his broom"),
+        ("The prince drew", " his sword", " her sword"),
+        ("The old woman went into", " her garden", " his garden"),
+        ("The giant took off", " his boots", " her boots"),
+        ("The fisherman came home to", " his wife", " her wife"),
+    ],
+    "one or many": [
+        ("The king was old, and his three sons", " were", " was"),
+        ("The girl and her brother", " were", " was"),
+        ("In the house there", " was a", " were a"),
+        ("The seven dwarfs", " were", " was"),
+        ("The old woman's daughters", " were", " was"),
+        ("The youngest of the brothers", " was", " were"),
+        ("The birds in the tree", " were", " was"),
+        ("The king's only daughter", " was", " were"),
+        ("All the doors", " were", " was"),
+        ("The key of the rooms", " was", " were"),
+    ],
+    "who is who": [
+        ("A fox met a goose. 'I will eat you,' said the", " fox", " goose"),
+        ("A wolf met a lamb. 'Please don't eat me,' said the", " lamb", " wolf"),
+        ("A king had a cook. 'Your dinner is ready,' said the", " cook", " king"),
+        ("The witch locked Hans up. 'Let me out,' cried", " Hans", " the witch"),
+        ("A cat caught a mouse. 'Spare my life,' said the", " mouse", " cat"),
+        ("A giant met a dwarf. 'How small you are,' said the", " giant", " dwarf"),
+        ("A boy asked his mother for bread. 'There is none left,' said the", " mother", " boy"),
+        ("A king met a beggar. 'Give me a penny,' said the", " beggar", " king"),
+        ("A dragon guarded a princess. 'Save me,' cried the", " princess", " dragon"),
+        ("A tailor made a coat for the king. 'It fits me well,' said the", " king", " tailor"),
+    ],
+    "good or bad": [
+        ("He shared his bread with the poor. He was very", " kind", " wicked"),
+        ("She stole the child and beat it. She was very", " wicked", " kind"),
+        ("He helped everybody he met. Everyone said that he was", " good", " bad"),
+        ("The giant ate all the children. Everyone said that he was", " bad", " good"),
+        ("She wept all day and all night. She was very", " sad", " happy"),
+        ("He had lost his gold and his house. He was very", " poor", " rich"),
+        ("She had found her children again. She was very", " happy", " sad"),
+        ("He had eaten nothing for three days. He was very", " hungry", " merry"),
+        ("He ran away when he saw a mouse. Everyone said that he was", " afraid", " brave"),
+        ("He lied and stole all his life. Everyone called him", " wicked", " honest"),
+    ],
+}
+right = {
+    task: sum(
+        story.log_probability(given, yes) > story.log_probability(given, no)
+        for given, yes, no in tries
+    )
+    for task, tries in TASKS.items()
+}
+
+# %%
+exercises.predict("which_task_it_learned")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+grammar = right["his or her"] + right["one or many"]
+meaning = right["who is who"] + right["good or bad"]
+exercises.reveal(
+    "which_task_it_learned",
+    measured="grammar"
+    if grammar >= meaning + 5
+    else "meaning"
+    if meaning >= grammar + 5
+    else "equal",
+)
+for task, tries in TASKS.items():
+    given, yes, no = tries[0]
+    print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
+notebook.tell(
+    """Nobody gave it these tasks. It was only trained to predict the next piece, and it has learned what helped with
+    that most often: *his* or *her* is asked on every page, who is wicked only now and then. Models with more parameters
+    and more text picked up more and more of them, which is what the title of the GPT-2 paper says: *Language Models are
+    Unsupervised Multitask Learners*."""
+)
+assert grammar >= 17 and grammar >= meaning + 5
+
+# %% [markdown]
+# And here's the whole model. It gets six tokens and writes six more. Open one of the layers, and you'll see that every
+# head's weights stop at the diagonal. Nothing is added to the embeddings, because rotary positions rotate the queries
+# and keys instead.
+
+# %% tags=["nbval-ignore-output"]
+model_map(story.trace("The king said to his daughter"), tour="14")
+
+# %% [markdown]
+# <details><summary>Fine print</summary>
+#
+# All rungs were trained in the same way: 250 steps with 16 windows of 64 letters per step, and the same learning rate,
+# which was chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an
+# optimiser that makes every update of a matrix equally large in all directions, and everything else by **AdamW**, Adam
+# with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model was trained on.
+# With 20 questions each, a difference of six right answers could be chance about once in 20 times.
+# The copier and the detective of *Going deeper* were trained once each.
+#
+# </details>
+
+# %% [markdown]
+# ### What to take away
+#
+# - A GPT layer is a decoder layer without cross-attention, which is the same as an encoder layer under a causal mask.
+# - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
+#   but computes the weights from queries and keys.
+# - Several heads, the residual path, the feed-forward network and depth each lowered the loss.
+# - With the same weights, our GPT and GPT-2 compute the same logits. GPT-3 scales this up to 175 billion parameters.
+# - A GPT writes by sampling a token, appending it and reading it. With a cache, it needn't read the
+#   earlier tokens again.
+# - A task that can be written as text can be learned as next-token prediction.
+#
+# $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
+#
+# The line goes on with **lesson 16**: what does all this cost when the text gets long? Lesson 15 is a branch that leaves
+# text behind and asks whether a picture is a sentence.
+
+# %% [markdown]
+# # Practice
+#
+# About 35 minutes, easiest first.
+
+# %%
+exercises.quiz("weight_of_the_last_letter")
+
+# %%
+exercises.quiz("why_many_heads_here")
+
+# %%
+exercises.quiz("order_in_a_gpt_layer")
+
+# %%
+exercises.quiz("lessons_from_one_text")
+
+# %% [markdown]
+# ### Bits per byte (4 min)
+#
+# We can't compare the story model's loss per piece with a loss per letter, because most pieces are longer than a
+# letter. So add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes in the text,
+# and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats.) A byte has 256 = 2⁸
+# values, so a model that knows nothing needs 8 **bits per byte**.
 
 # %% tags=["hide-input"]
 exercises.heading("bits_per_byte")
@@ -513,49 +618,11 @@ def bits_per_byte(log_probs, text):
 # %% tags=["hide-input"]
 exercises.check("bits_per_byte", bits_per_byte)
 
-# %% [markdown]
-# Now we can measure how well the story model predicts different texts. It gets three of them, each 3,000 letters
-# long. One is from fairy tales that weren't in its training text, another is the same passage with the words of each
-# line in random order, and the last is from Sherlock Holmes.
-
 # %%
-exercises.predict("most_surprising_text")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-unseen = stories("validation")[:3000]
-generator = torch.Generator().manual_seed(0)
-shuffled = "\n".join(
-    " ".join(words[i] for i in torch.randperm(len(words), generator=generator))
-    for words in (line.split() for line in unseen.split("\n"))
-)
-texts = {"unseen": unseen, "shuffled": shuffled, "holmes": stories("holmes")[5000:8000]}
-bits = {name: story.bits_per_byte(text) for name, text in texts.items()}
-exercises.reveal("most_surprising_text", measured=max(bits, key=bits.get))
-for name, value in bits.items():
-    print(f"{name:>9}: {value:.2f} bits per byte")
-assert bits["unseen"] < bits["holmes"] < 8 and bits["unseen"] < bits["shuffled"] < 8
+exercises.quiz("compare_two_tokenizers")
 
 # %% [markdown]
-# To write a story, we sample one piece as in lesson 08, append it, and let the model read it. It keeps the
-# earlier keys and values in a cache, also as in lesson 08, so it needn't read the whole story again for every piece.
-# The next cell writes 192 pieces with the cache and without it.
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-seconds = {}
-for cached in (True, False):
-    start = notebook.clock()
-    text = story.generate("Once upon a time", 192, seed=2, cached=cached)
-    seconds[cached] = notebook.clock() - start
-print(f"with the cache:    {192 / seconds[True]:4.0f} pieces per second")
-print(f"without the cache: {192 / seconds[False]:4.0f} pieces per second")
-print(f"the cache makes it {seconds[False] / seconds[True]:.1f} times as fast on this machine")
-assert seconds[False] > 2 * seconds[True]
-
-# %% [markdown]
-# A story that never ends raises one more question, because the model was built for at most 512 tokens. What should
-# it read when the story is longer than that?
-#
-# ### Your turn: find the bug (4 min)
+# ### Find the bug (4 min)
 #
 # The function below should continue a story of any length, using a model that can read only `max_len` tokens at once.
 # It contains two mistakes. We try it out on a toy model that counts: it always predicts the last token plus one. So
@@ -582,127 +649,8 @@ print("1, 2, 3 goes on as", continue_story(lambda ids: F.one_hot(ids + 1, 20), [
 # %% tags=["hide-input"]
 exercises.check("continue_story", continue_story)
 
-# %% [markdown]
-# Press play and watch the story being written. You can change the settings while it's running, or click on a
-# candidate to write that piece next. A count below the story shows how many positions the model has had to compute.
-# After 512 pieces the beginning has left the model's window. Is the king still in the story by then?
-
-# %% tags=["nbval-ignore-output"]
-EndlessStory(story)
-
-# %% [markdown]
-# ### Everything is next-token prediction
-#
-# In lesson 01 there was a table of tasks that turn into next-token prediction if you write them as text. The story
-# model was trained on nothing else, so let's see which tasks it has picked up on the way. We give it a beginning and
-# two possible endings, and check which ending gets the higher probability: *The queen put on … her crown* or *his
-# crown*? *A fox met a goose. 'I will eat you,' said the … fox* or *goose*?
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-TASKS = {
-    "his or her": [
-        ("The queen put on", " her crown", " his crown"),
-        ("The old king called", " his sons", " her sons"),
-        ("The princess said to", " her father", " his father"),
-        ("The huntsman took", " his gun", " her gun"),
-        ("The little girl lost", " her way", " his way"),
-    ],
-    "one or many": [
-        ("The king was old, and his three sons", " were", " was"),
-        ("The girl and her brother", " were", " was"),
-        ("In the house there", " was a", " were a"),
-        ("The seven dwarfs", " were", " was"),
-        ("The old woman's daughters", " were", " was"),
-    ],
-    "who is who": [
-        ("A fox met a goose. 'I will eat you,' said the", " fox", " goose"),
-        ("A wolf met a lamb. 'Please don't eat me,' said the", " lamb", " wolf"),
-        ("A king had a cook. 'Your dinner is ready,' said the", " cook", " king"),
-        ("The witch locked Hans up. 'Let me out,' cried", " Hans", " the witch"),
-        ("A cat caught a mouse. 'Spare my life,' said the", " mouse", " cat"),
-    ],
-    "good or bad": [
-        ("He shared his bread with the poor. He was very", " kind", " wicked"),
-        ("She stole the child and beat it. She was very", " wicked", " kind"),
-        ("He helped everybody he met. Everyone said that he was", " good", " bad"),
-        ("The giant ate all the children. Everyone said that he was", " bad", " good"),
-        ("She wept all day and all night. She was very", " sad", " happy"),
-    ],
-}
-right = {
-    task: sum(
-        story.log_probability(given, yes) > story.log_probability(given, no)
-        for given, yes, no in tries
-    )
-    for task, tries in TASKS.items()
-}
-
-# %%
-exercises.predict("which_task_it_learned")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-grammar = right["his or her"] + right["one or many"]
-meaning = right["who is who"] + right["good or bad"]
-exercises.reveal(
-    "which_task_it_learned",
-    measured="grammar"
-    if grammar >= meaning + 2
-    else "meaning"
-    if meaning >= grammar + 2
-    else "equal",
-)
-for task, tries in TASKS.items():
-    given, yes, no = tries[0]
-    print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
-notebook.tell(
-    """Nobody gave it these tasks. It was only trained to predict the next piece, and it has learned whatever
-    helped with that on seven megabytes of fairy tales. A larger model with more text picks up more
-    of them, up to translation and question answering, which is what the title of the GPT-2 paper says:
-    *Language Models are Unsupervised Multitask Learners*."""
-)
-assert grammar >= 6
-
-# %% [markdown]
-# And here's the whole model. We give it six tokens, and it writes six more, each drawn from its ten likeliest
-# candidates. Press play to see them being drawn one after the other. Then open one of the layers, and you'll see that
-# every head's weights stop at the diagonal. Nothing is added to the embeddings, because rotary positions rotate the
-# queries and keys instead.
-
-# %% tags=["nbval-ignore-output"]
-model_map(story.trace("The king said to his daughter"), tour="14")
-
-# %% [markdown]
-# ### What to take away
-#
-# - A GPT layer is a decoder layer without cross-attention, which is the same as an encoder layer under a causal mask.
-# - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
-#   but computes the weights from queries and keys.
-# - Several heads, the residual path, the feed-forward network and depth each lowered the loss.
-# - With the same weights, our GPT and GPT-2 compute the same logits. GPT-3 scales this up to 175 billion parameters.
-# - A GPT writes by sampling a token, appending it and reading it. With a cache, it needn't read the
-#   earlier tokens again.
-# - A task that can be written as text can be learned as next-token prediction.
-#
-# $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
-#
-# **Lesson 15** leaves text behind: is a picture a sentence?
-
-# %% [markdown]
-# # Practice
-#
-# About 30 minutes, easiest first.
-
-# %%
-exercises.quiz("what_gpt_leaves_out")
-
 # %%
 exercises.quiz("when_the_window_is_full")
-
-# %%
-exercises.quiz("lessons_from_one_text")
-
-# %%
-exercises.quiz("compare_two_tokenizers")
 
 # %% tags=["hide-input"]
 exercises.heading("count_gpt_parameters")
@@ -726,7 +674,7 @@ exercises.quiz("did_it_copy")
 # %% [markdown]
 # # Going deeper
 #
-# Optional, about half an hour. Nothing later depends on it.
+# Optional, about 20 minutes. Lesson 20 finds the copying heads again, in a model that people use.
 #
 # ## How can a model copy what it has just read?
 #
@@ -784,8 +732,8 @@ print(f"loss in the first passage {first:.2f} (log 40 = 3.69), in its repetition
 print("induction score per head")
 for i, row in enumerate(scores, 1):
     print(f"  layer {i}:", "  ".join(f"{score:.2f}" for score in row.tolist()))
-assert first > 3.5 and again < 1.0
-assert scores[1].max() > 0.4 and scores[1].max() > 2 * scores[0].max()
+notebook.claim(first > 3.5 and again < 1.0)
+notebook.claim(scores[1].max().item() > max(0.4, 2 * scores[0].max().item()))
 
 # %% [markdown]
 # A high score doesn't prove that anything depends on a head, as you saw in lesson 06. So we switch off those heads of
@@ -816,8 +764,8 @@ notebook.tell(
     """Copying is what suffers. The loss in the first passage can't get much worse, since nobody can predict
     it. The rest of the same layer is the control: without it the loss changes far less."""
 )
-assert abs(first_off - first) < 0.5 and again_off - again > 0.3
-assert not others or again_control - again < 0.6 * (again_off - again)
+notebook.claim(abs(first_off - first) < 0.5 and again_off - again > 0.3)
+notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
 
 # %% [markdown]
 # And the story model? Names and phrases come back in every tale, so an induction head would help it. We take twelve
@@ -846,97 +794,72 @@ assert again < first
 # %% [markdown]
 # ## Can you know a model's loss before you train it?
 #
-# Larger models reach a lower loss, and it falls so regularly that Kaplan et al. (2020) could tell the loss of a large
-# model from the losses of small ones. But no model gets below the entropy of its text, because part of every text is
-# simply chance. For English nobody knows exactly where that floor is. For the sentences of our toy grammar (lessons 02
-# to 09) we can compute it. The grammar makes each sentence by a series of random choices, and we know their
-# probabilities.
+# Training the largest models costs millions, and nobody wants to find out afterwards that the money was badly spent.
+# Kaplan et al. (2020) noticed that the loss falls with a model's size as a power law, regularly enough to read a large
+# model's loss off a series of small ones. Hoffmann et al. (2022) trained more than 400 models with $N$ parameters on $D$
+# tokens and fitted one formula to all of them:
+#
+# $$L(N, D) = 1.69 + \frac{406.4}{N^{0.34}} + \frac{410.7}{D^{0.28}}$$
+#
+# The first number is what no model can get below, since part of every text is simply chance. The second term is what
+# the model is too small for, the third what it hasn't read. Training takes about $6ND$ operations, so at the same cost
+# you can have a large model that reads little or a smaller one that reads more. Take the budget of Gopher, the
+# largest model of its makers at the time.
 
 # %%
-tokens, nats = toy_text(40_000, seed=2)
-print(" ".join(tokens[1:32]))
-print(f"\nentropy: {nats / (len(tokens) - 1):.3f} nats per token")
+exercises.predict("large_or_well_read")
 
-# %% [markdown]
-# So if you read this text and know the grammar by heart, the next word still surprises you that much on average. We
-# have trained nine small GPTs on other sentences of the same grammar and measured them on this text. They differ only in
-# their width. The plot shows how far the loss of each is above the entropy. Both axes are logarithmic, so a power law
-# is a straight line, and the line through the nine points was fitted.
-
-# %% tags=["hide-input"]
-law = measured("grammar_scaling")
-floor, runs, promised = law["entropy"], law["runs"], law["predicted"]
-assert abs(nats / (len(tokens) - 1) - floor) < 1e-4  # the same text as the recipe's
-sizes = [run["parameters"] for run in runs]
-
-
-def plot_law(with_tenth):
-    """Draw nine models, the fitted line, and the tenth as predicted or as measured."""
-    _, axes = pyplot.subplots(figsize=(6.5, 3.8))
-    ends = [sizes[0], promised["parameters"] * 1.2]
-    line = [law["scale"] * n ** -law["exponent"] for n in ends]
-    axes.plot(ends, line, color=plots.GREY, linewidth=1)
-    axes.plot(sizes, [run["loss"] - floor for run in runs], "o", color=plots.PURPLE)
-    at = promised["parameters"], promised["loss"] - floor
-    axes.plot(*at, "o", markerfacecolor="white", markeredgecolor=plots.GREY, markersize=9)
-    if with_tenth:
-        axes.plot(at[0], law["tenth"]["loss"] - floor, "D", color=plots.ORANGE)
-    axes.set(xscale="log", yscale="log", xlabel="parameters")
-    axes.set_ylabel("loss minus entropy, nats per token")
-    return axes
-
-
-axes = plot_law(with_tenth=False)
-print(f"nine models with {sizes[0]:,} to {sizes[-1]:,} parameters; {law['steps']:,} steps each")
-print(f"predicted for {promised['parameters']:,} parameters: {promised['loss']:.4f} nats per token")
-notebook.figure(
-    axes,
-    alt="Loss minus entropy against the number of parameters for nine models, both axes logarithmic, with a "
-    "fitted line that is extended to a tenth, larger model. An empty circle on the line is its predicted loss.",
-    width=600,
-)
-
-# %% [markdown]
-# The empty circle is a prediction for a tenth model, which is larger than all the others. The training script wrote
-# this number down and only then trained the model, in the same way and for as many steps as the others.
 
 # %%
-exercises.predict("loss_of_the_tenth")
+def loss_of(n, d):
+    return 1.69 + 406.4 / n**0.34 + 410.7 / d**0.28
+
 
 # %% tags=["hide-input"]
-off = (law["tenth"]["loss"] - floor) / (promised["loss"] - floor)
+gopher, chinchilla = loss_of(280e9, 300e9), loss_of(70e9, 1.4e12)
 exercises.reveal(
-    "loss_of_the_tenth", measured="on" if 0.75 < off < 1.25 else "above" if off > 1 else "below"
+    "large_or_well_read",
+    measured="same"
+    if abs(gopher - chinchilla) < 0.01
+    else "large"
+    if gopher < chinchilla
+    else "read",
 )
-print(f"predicted: {promised['loss']:.4f}, {promised['loss'] - floor:.4f} above the entropy")
-print(
-    f"measured:  {law['tenth']['loss']:.4f}, {law['tenth']['loss'] - floor:.4f} above the entropy"
-)
-assert floor < law["tenth"]["loss"]
-assert abs(law["tenth"]["loss"] / promised["loss"] - 1) < 0.01
+print(f"280 billion parameters, 300 billion tokens: {gopher:.2f} nats per token")
+print(f" 70 billion parameters, 1.4 trillion tokens: {chinchilla:.2f}")
+counts = torch.logspace(9.5, 12, 60)
+_, axes = pyplot.subplots(figsize=(6.5, 3.4))
+axes.plot(counts, loss_of(counts, 6 * 70e9 * 1.4e12 / (6 * counts)), color=plots.PURPLE)
+axes.plot(280e9, loss_of(280e9, 70e9 * 1.4e12 / 280e9), "o", color=plots.GREY)
+axes.plot(70e9, chinchilla, "o", color=plots.ORANGE)
+for n, name in ((280e9, "Gopher's size"), (70e9, "Chinchilla's")):
+    axes.annotate(
+        name, (n, loss_of(n, 70e9 * 1.4e12 / n)), (0, 12), textcoords="offset points", ha="right"
+    )
+axes.set(xscale="log", xlabel="parameters, at the same number of operations")
+axes.set_ylabel("nats per token")
 display(
     notebook.figure(
-        plot_law(with_tenth=True),
-        alt="The same plot with the measured loss of the tenth model beside its predicted one.",
+        axes,
+        alt="The formula's loss against the number of parameters at a fixed number of operations: a valley, with "
+        "Chinchilla's size near its bottom and Gopher's on the slope to its right.",
         width=600,
     )
 )
 notebook.tell(
-    """The line was right about a model that nobody had trained yet. This is how large models are planned: a
-    series of small ones shows what a large one would reach, before anybody pays for it."""
-    if 0.75 < off < 1.25
-    else """The loss was predicted to within 1%, but its distance from the entropy wasn't. The line assumes that
-    size is what limits a model. All ten were trained with the same number of tokens and the same learning
-    rate, and among the larger ones size makes hardly any difference: something else limits them. This
-    experiment can't tell whether it's the tokens or the learning rate. Hoffmann et al. (2022) showed that the
-    large models of their time had been trained on too few tokens for their size."""
+    """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. Its authors then
+    trained a model of 70 billion, called it Chinchilla, and it beat Gopher in nearly every test. Most models of that time had read too little for their size. Today's are trained far
+    beyond the bottom of this valley on purpose, because a small model is cheaper for everybody who uses it afterwards:
+    SmolLM in lesson 19 has 135 million parameters and has read 2 trillion tokens."""
 )
-notebook.tell(
-    """For real text the floor is unknown, so it has to be fitted as a third number. Each of our models was
-    trained with one seed only, and points that don't lie on the line show how much that matters."""
-)
+assert chinchilla < gopher - 0.03
 
 # %% [markdown]
+# How far can you trust such a formula? With the rounded numbers above, the bottom of the valley is at 32 billion
+# parameters; the paper's own estimates differ by tens of billions. Besiroglu et al. (2024) fitted it again to the same
+# runs, read off the paper's figure, and found 1.82 instead of 1.69 for the floor, with far wider error bars. A power law
+# is a summary of the runs that it was fitted to, and the next size is a test of it.
+#
 # ## Can the story model become a detective?
 #
 # *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To
@@ -1006,7 +929,8 @@ notebook.show_source(GPTLayer)
 # - Olsson et al. (2022), "In-context Learning and Induction Heads", arXiv:2209.11895; Elhage et al. (2021),
 #   "A Mathematical Framework for Transformer Circuits".
 # - Kaplan et al. (2020), "Scaling Laws for Neural Language Models", arXiv:2001.08361; Hoffmann et al. (2022),
-#   "Training Compute-Optimal Large Language Models", arXiv:2203.15556.
+#   "Training Compute-Optimal Large Language Models", arXiv:2203.15556, section 3.3 and appendix D; Besiroglu et al.
+#   (2024), "Chinchilla Scaling: A Replication Attempt", arXiv:2404.10102.
 # - Hu et al. (2021), "LoRA: Low-Rank Adaptation of Large Language Models", arXiv:2106.09685.
 # - Jordan et al. (2024), "Muon: An optimizer for hidden layers in neural networks".
 # - The path from an average over `tril` to attention is Andrej Karpathy's, in the video "Let's build GPT: from

@@ -81,29 +81,6 @@ QUESTIONS = [
         why="The six matrices of a layer have 12d² numbers in total, so the 96 layers have 96 · 12 · 12,288² = 174 billion.",
     ),
     Question(
-        "what_gpt_leaves_out",
-        "What does the decoder of lesson 07 have that a GPT doesn't?",
-        "single",
-        [
-            right(
-                "Cross-attention.",
-                "Yes. Cross-attention takes its keys and values from an encoder's output, and a GPT has no encoder.",
-            ),
-            wrong(
-                "A causal mask.",
-                "A GPT has one too. Without the mask, each position could read the token that it has to predict.",
-            ),
-            wrong(
-                "A feed-forward network in each layer.",
-                "A GPT has one too, and in GPT-3 it holds two thirds of the parameters.",
-            ),
-            wrong(
-                "A residual path around each sublayer.",
-                "A GPT has it too, around both of the sublayers that are left.",
-            ),
-        ],
-    ),
-    Question(
         "when_the_window_is_full",
         "The story has 600 pieces, and the model was built for 512. What can it use to choose piece 601?",
         "single",
@@ -200,19 +177,6 @@ PREDICTIONS = [
         recall="weight_of_the_last_letter",
     ),
     Prediction(
-        "where_one_head_looks",
-        "After training, how much of its weight does the head give to the position's own letter, which is the last one it has read? The answer is an average over the positions from 8 on.",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.1,
-        too_low="There is no residual path yet, so this letter reaches the output only through the head's weight. And no other letter says as much about the next one.",
-        too_high="The earlier letters help to predict the next one as well, so the head leaves them a share of the weight.",
-        explain="The head has a single softmax, so all letters compete for the same weight, and only their weighted sum reaches the output.",
-        recall="why_many_heads_here",
-    ),
-    Prediction(
         "four_narrow_heads",
         "What happens to the loss with four heads of width 16 instead of one of width 64?",
         options={
@@ -252,54 +216,23 @@ PREDICTIONS = [
         recall="order_in_a_gpt_layer",
     ),
     Prediction(
-        "share_of_the_feed_forward",
-        "What share of GPT-3's parameters is in its feed-forward networks?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="In spite of the title *Attention Is All You Need*, most parameters are elsewhere: 8d² per layer belong to the feed-forward network and 4d² to the attention.",
-        too_high="Don't forget the four attention matrices of each layer, which have 4d² of its 12d² parameters.",
-        recall="gpt3_by_pencil",
-    ),
-    Prediction(
         "which_task_it_learned",
-        "Two kinds of questions are about grammar (*his or her*, *one or many*), two about meaning (*who is who*, *good or bad*), ten questions each. Guessing would get about five of ten right. How does our small model do?",
+        "Twenty questions are about grammar (*his or her*, *one or many*), twenty about meaning (*who is who*, *good or bad*). Guessing would get about ten of twenty right. How does our small model do?",
         options={
             "grammar": (
-                "it's clearly better at grammar, by at least two",
+                "it's clearly better at grammar, by at least five",
                 "Agreement matters in nearly every sentence of the text, so learning it lowers the loss most. Who speaks or who is wicked matters for far fewer pieces.",
             ),
             "meaning": (
-                "it's clearly better at meaning, by at least two",
+                "it's clearly better at meaning, by at least five",
                 "Fairy tales are full of foxes that eat geese, so the model has read such scenes. But they help with far fewer pieces than grammar does.",
             ),
             "equal": (
-                "there's hardly a difference",
+                "it's about as good at both, within four answers",
                 "Both kinds do turn up in the training text, and neither was ever a task of its own. But grammar turns up far more often.",
             ),
         },
         ask_why=True,
-    ),
-    Prediction(
-        "most_surprising_text",
-        "Which of the three texts costs the model the most bits per byte?",
-        options={
-            "unseen": (
-                "the fairy tales that it wasn't trained on",
-                "The model has never read these pages, but it was trained on this kind of text, which is what counts.",
-            ),
-            "shuffled": (
-                "the fairy tales with their words shuffled",
-                "The model was trained on words like these, but here their order hardly helps to predict what comes next.",
-            ),
-            "holmes": (
-                "Sherlock Holmes",
-                "Different words and subjects make Holmes harder than a fairy tale. But the words are in their proper order.",
-            ),
-        },
-        recall="compare_two_tokenizers",
     ),
     Prediction(
         "without_the_copying_heads",
@@ -320,20 +253,20 @@ PREDICTIONS = [
         },
     ),
     Prediction(
-        "loss_of_the_tenth",
-        "Where did the tenth model end up?",
+        "large_or_well_read",
+        "Both cost the same to train: 280 billion parameters on 300 billion tokens, or 70 billion parameters on 1.4 trillion tokens. Which model has the lower loss, according to the formula?",
         options={
-            "above": (
-                "further above the entropy than predicted, by more than a quarter",
-                "Yes. Something besides its size limits this model, which had as many tokens and the same learning rate as the small ones.",
+            "read": (
+                "the smaller model, which has read more",
+                "Yes. At 300 billion tokens, what hasn't been read costs more than what the larger model gains by its size.",
             ),
-            "on": (
-                "as far above the entropy as predicted, give or take a quarter",
-                "That would mean nine small models are enough to know a model more than twice their size.",
+            "large": (
+                "the larger model, which has read less",
+                "Most laboratories thought so until 2022. But the second term is already small at 70 billion parameters, and the third is still large.",
             ),
-            "below": (
-                "closer to the entropy than predicted, by more than a quarter",
-                "That would mean the points bend down: once a model knows the whole grammar, nothing is left to learn.",
+            "same": (
+                "neither, since both cost the same to train",
+                "Equal cost doesn't mean equal loss. The two terms fall at different speeds, so there's a best way to share the budget.",
             ),
         },
     ),
