@@ -1249,6 +1249,17 @@ def test_a_gap_that_is_still_there_is_not_an_attempt():
     assert exercises.check("attend", _ellipsis_as_an_index).mistake != "not attempted"
 
 
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (lambda target_ids, bos_id: [bos_id] + target_ids[:-1], "torch.cat joins tensors"),
+        (lambda target_ids, bos_id: torch.softmax(target_ids.float()), "which dimension"),
+    ],
+)
+def test_a_beginners_first_errors_are_told_what_to_write(answer, advice):
+    assert advice in judge("teacher_forcing", answer).message
+
+
 def test_the_repair_is_told_last():
     why = "The scores are divided by d_k. That makes them small: divide by its root. Use math.sqrt."
     stages = diagnosis._staged((why,), "divided by d_k").stages

@@ -170,9 +170,10 @@ def _staged(whys, name, repair=None):
     mend = repair.stages[-1].removeprefix(repair.stages[0]).strip() if where else ""
     told = zip(*map(_without_repair, whys), strict=True)
     happens, cause = (" ".join(filter(None, parts)) for parts in told)
+    cause = cause if cause != happens else whole
     stages = [happens, where], [cause, where], [whole, where, mend]
     said = [" ".join(filter(None, parts)) or whole for parts in stages]
-    return Finding(name, tuple(dict.fromkeys(said)), whole)
+    return Finding(name, tuple(said), whole)
 
 
 def _without_repair(why):

@@ -378,7 +378,7 @@ EXERCISES = [
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k any more. Divide by math.sqrt(query.shape[-1])."),
             Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
-                    "The scores are divided by the width of a head instead of its square root."),
+                    "The scores are divided by the width of a head, which leaves them far too small. Take its square root."),
             Mistake("divided by √H", "math.sqrt(query.shape[-1])", "math.sqrt(n_heads)",
                     "The scores are divided by the square root of the number of heads. The scale "
                     "depends on the width of one head's query."),

@@ -246,19 +246,6 @@ PREDICTIONS = [
         explain="There is one memory, the output of the last encoder layer. Every decoder layer projects it with its own W_K and W_V.",
     ),
     Prediction(
-        "deeper_or_wider",
-        "Two layers of width 32 are to become better. Give the model four layers, or make it 64 wide: which ends with the lower validation loss?",
-        options={
-            "wider": ("64 wide, by more than 0.1 nats", "Yes, with each of the three seeds."),
-            "deeper": (
-                "four layers, by more than 0.1 nats",
-                "Depth helps a little here. But every word still has to fit into 32 numbers.",
-            ),
-            "same": ("neither, by more than 0.1 nats", "The two differ clearly."),
-        },
-        explain="In this small model the 32 numbers per word are what's scarce. In other sizes it can be the depth.",
-    ),
-    Prediction(
         "larger_gradient",
         "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
         "pre-norm, gives the *last* layers the larger gradient?",
@@ -288,16 +275,5 @@ PREDICTIONS = [
         too_low="Two things are easy to forget: cross-attention in every decoder layer, with "
         "four more matrices, and the embedding, with 37,000 × 512.",
         too_high="The embedding counts once, although it's used in three places.",
-    ),
-    Prediction(
-        "off_by_one",
-        "At a width of 4: by how much is the result too small if the squares are divided by n − 1 instead of n?",
-        slider=True,
-        low=0,
-        high=40,
-        unit="%",
-        close=0.06,
-        too_low="The variance becomes 4/3 times as large, so the result is divided by a larger number.",
-        too_high="The variance becomes 4/3 times as large, but it's under a square root.",
     ),
 ]

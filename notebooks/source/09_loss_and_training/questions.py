@@ -254,23 +254,6 @@ PREDICTIONS = [
         recall="order_of_training_step",
     ),
     Prediction(
-        "a_tenth_of_a_nat",
-        "A new model's loss is 0.1 nats per token lower. Take the right text, 100 tokens long: how many times as probable is it under the new model?",
-        options={
-            "little": (
-                "about 1.1 times",
-                "That's the factor for one token. The probabilities of 100 tokens are multiplied.",
-            ),
-            "eleven": (
-                "about 11 times",
-                "That's what you get by adding 100 tenths to 1. But factors multiply.",
-            ),
-            "many": ("about 22,000 times", "Yes: 100 times 0.1 nats are 10 nats."),
-        },
-        explain="The differences add up to 10 nats, and e to the power of 10 is about 22,000.",
-        recall="perplexity_and_loss",
-    ),
-    Prediction(
         "floor_of_smoothing",
         "ε = 0.1 and 37,000 tokens: what's the loss of a model that matches the smoothed target "
         "perfectly?",
@@ -293,24 +276,6 @@ PREDICTIONS = [
         },
         explain="A tenth of the target is on words with a probability of 0.0000027 each, and −log of that is 12.8. This is the target's own entropy, and no prediction can cost less. Never compare a loss with smoothing to one without. The paper found that smoothing made the perplexity worse and BLEU better.",
         recall="smoothed_target",
-    ),
-    Prediction(
-        "longest_epoch",
-        "Which of the three models needed the most time for an epoch of training, on one CPU core?",
-        options={
-            "gru": (
-                "the plain GRU",
-                "It computes one word after the other. But each of its steps is small.",
-            ),
-            "transformer": ("the Transformer", "Yes, although it has no loop over words."),
-            "additive": (
-                "the GRU with attention",
-                "A good guess. Attention doubles the GRU's time. But the Transformer has far "
-                "more to multiply.",
-            ),
-        },
-        explain="The Transformer has the most parameters, and a single core can't compute many positions at once.",
-        ask_why=True,
     ),
     Prediction(
         "rate_at_the_end",

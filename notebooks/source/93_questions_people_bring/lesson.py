@@ -50,7 +50,7 @@ notebook.set_seed(0)
 # You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are too
 # few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a sentence of
 # forty words has to fit into as many numbers as a sentence of four. Attention removes that constraint. In
-# lesson 02 it costs 14% more parameters, and after the same number of epochs the long sentences come out right.
+# lesson 02 it costs 14% more parameters, and after as many epochs the long sentences come out right.
 #
 # **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
 #
@@ -70,7 +70,7 @@ notebook.set_seed(0)
 #
 # No, although you'll find it written like that. The weights come out of a softmax, so their sum is always 1
 # and tells you nothing about the sentence. The context is a sum of *vectors*: each encoder state is
-# multiplied by its weight, and the results are added. So it's as wide as one encoder state.
+# multiplied by its weight, and the results are added. The sum is as wide as one encoder state.
 
 # %%
 weights = torch.tensor([2.0, 0.5, 1.0]).softmax(dim=-1)
@@ -99,19 +99,17 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 #
 # Most summaries mention the score: Bahdanau uses a small network with a tanh, while Luong compares three
 # scores, one of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's
-# decoder attends before its recurrent step, so its query doesn't yet include the word it has just written.
-# Luong's decoder takes the step first. Lesson 02 compares Bahdanau's model with one that has practically the
-# same formula but attends after the step. The second has less than half the alignment error, although each
-# model was trained only once.
+# decoder attends before its recurrent step, with a query that doesn't yet include the word it has just written.
+# Luong's takes the step first. Lesson 02 puts Bahdanau's model beside one with nearly his formula that attends after
+# the step, and finds less than half the alignment error (in one training run of each).
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
 # ### Why mix all the words, instead of picking the best one?
 #
-# Because picking the best word gives you no gradient. If you change the scores a little, the winner usually
-# stays the same, whereas the weights of a softmax change with every score. Hard attention, which does pick,
-# can be trained in other ways, and Xu et al. (2015) used REINFORCE. But a mixture is also useful in itself: a
-# noun with two adjectives needs both of them.
+# Because picking has no gradient. Change the scores a little, and the winner usually stays the winner, whereas the weights
+# of a softmax move with every score. Hard attention, which does pick, can be trained in other ways, and Xu et al. (2015)
+# used REINFORCE. But a mixture is also useful in itself: a noun with two adjectives needs both of them.
 
 # %%
 scores = torch.tensor([2.0, 1.5, 1.0], requires_grad=True)
@@ -150,9 +148,9 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 # ### Does the layer have to know how long the sentence is?
 #
 # No. The parameters are matrices whose sizes depend on the width of the vectors and on nothing else. The
-# length affects only the attention weights, which are computed afresh for every sentence. So the same layer
-# takes three words or three hundred. Whether it does *well* on lengths that it has never seen is another
-# question, which only a measurement can answer.
+# length affects only the attention weights, which are computed afresh for every sentence. One layer takes three words
+# or three hundred. Whether it does *well* on lengths that it has never seen is another question, which only a
+# measurement can answer.
 
 # %%
 layer = MultiHeadAttention(d_model=16, n_heads=2)
@@ -172,11 +170,10 @@ assert all(max(p.shape) == 16 for p in layer.parameters())
 #
 # ### Why √d, and not d?
 #
-# We want scores of the same typical size, whatever the width. A score is a sum of $d$ products, and with
-# independent entries of variance 1 its *variance* is $d$. Its typical size is the square root of its
-# variance. So dividing by $\sqrt d$ brings the typical size back to 1, while dividing by $d$ makes the scores
-# so small that every key gets nearly the same weight. This is an argument about the start of training,
-# because the entries of a trained model aren't independent any more.
+# We want scores of one typical size, whatever the width. A score is a sum of $d$ products, and with independent entries
+# of variance 1 its *variance* is $d$. The typical size is the root of that. Dividing by $\sqrt d$ brings it back to 1,
+# while dividing by $d$ makes the scores so small that all keys weigh nearly alike. The argument is about the start of
+# training: in a trained model the entries aren't independent any more.
 
 # %%
 q, k = torch.randn(2, 10_000, 512)
@@ -227,23 +224,22 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 # Because the number would drown out the word. Add 300 to every entry, and *dog* and *cat* at position 300 are
 # practically the same vector. You could divide the position by the length of the sentence to keep it small,
 # but then one step to the right means a different amount in every sentence. Sinusoids avoid both problems: no
-# entry ever leaves −1 to 1, and a step means the same rotation everywhere.
+# entry ever leaves −1 to 1, and a step is one rotation, wherever it's taken.
 #
 # **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves).
 #
 # ### Why a sine *and* a cosine?
 #
-# A sine alone takes every value twice per turn, once on the way up and once on the way down, so it doesn't
-# tell you where on the wave you are. A sine and a cosine together give a point on a circle, like the tip of a
-# clock's hand. Moving on by $k$ positions then turns the hand by the same angle wherever you start, so a
-# single matrix can do it. With the sine alone there's no such matrix, because $\sin(a + b)$ depends on $\cos
-# a$ as well.
+# A sine alone takes every value twice per turn, once on the way up and once on the way down, and doesn't tell you where on
+# the wave you are. A sine and a cosine together are a point on a circle, like the tip of a clock's hand. Moving on by
+# $k$ positions turns the hand by a fixed angle wherever you start, which a single matrix can do. With the sine alone
+# there's no such matrix, because $\sin(a + b)$ depends on $\cos a$ as well.
 #
 # **Shown in** [lesson 05, Moving is rotating](05_positional_encoding.ipynb#3.-Moving-is-rotating).
 #
 # ### Is it concatenated or added?
 #
-# Added, so the width doesn't change. But adding and concatenating are closer than they look. The next step
+# Added: the width doesn't change. But adding and concatenating are closer than they look. The next step
 # multiplies the vector by a matrix, and a matrix applied to a concatenation is a sum as well: its upper rows
 # act on the word, its lower rows on the position. With concatenation, the position has rows of its own.
 # Lesson 05 measures how much that helps, and how much width it costs.
@@ -287,8 +283,8 @@ assert others.min() > 0.3
 # ### Eight heads are eight ideas about the same word, right?
 #
 # Not quite, because heads belong to a layer and not to a word. Each head is a complete attention over the
-# whole sentence, with its own three matrices. So every word has a query in every head, and a layer of eight
-# heads computes eight maps. And nothing forces the eight to be different. In lesson 06 we switch off the 36
+# whole sentence, with its own three matrices. Every word has a query in every head, and a layer of eight
+# heads computes eight maps. Nothing forces the eight to be different. In lesson 06 we switch off the 36
 # heads of a trained translator one at a time, and for most of them the loss hardly changes.
 
 # %%
@@ -307,8 +303,8 @@ assert weights.shape == (1, 8, 5, 5)
 #
 # Training and chance decide. No head is assigned a job. All heads start with different random matrices, and
 # each step of training changes them in the direction in which the loss falls. The random start matters: two
-# heads that began with the same matrices, including those in $W_O$, would get the same gradient at every step
-# and stay identical for ever. Here are two such heads:
+# heads that began with equal matrices, $W_O$'s included, would see equal gradients at every step and stay identical
+# for ever. Here are two such heads:
 
 # %%
 twins = MultiHeadAttention(d_model=8, n_heads=2)
@@ -407,10 +403,9 @@ assert 0.6 < size / total < 0.7
 #
 # Because the authors of the paper chose those numbers. No formula gives you the depth, the width and the number of
 # heads. They're **hyperparameters**, which people choose by experiment, and the paper itself also trains other sizes.
-# On lesson 07's tiny translators, which train for 48 steps, more layers help a little and twice the width helps more.
-# The translator in this course has three layers on each side.
+# The translator in this course has three layers on each side, and four heads in each.
 #
-# **Shown in** [lesson 07, Deeper or wider?](07_encoder_and_decoder.ipynb#Deeper-or-wider?).
+# **Shown in** [lesson 07, How deep can a stack be?](07_encoder_and_decoder.ipynb#4.-How-deep-can-a-stack-be?).
 #
 # ### Does a deep model need layer norm?
 #
@@ -502,8 +497,7 @@ assert 9.9 < math.exp(2.3) < 10 and 9.2 < math.log(10_000) < 9.22
 # (Xiong et al. 2020), although Liu et al. (2020) dispute that they're the cause.
 #
 # **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?) and [lesson
-# 07, Post-norm, pre-norm and the
-# warm-up](07_encoder_and_decoder.ipynb#Post-norm,-pre-norm-and-the-warm-up).
+# 07, The gradient, layer by layer](07_encoder_and_decoder.ipynb#The-gradient,-layer-by-layer).
 
 # %% [markdown]
 # ## Lesson 10: Build a Transformer
@@ -608,6 +602,33 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # Not necessarily. The loss asks that the better answer gains more than the worse one, and both may lose.
 #
 # **Shown in** [lesson 18, From a pair to a loss](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss).
+#
+# ## Lesson 19, and what comes after
+#
+# ### Is a language model of today still the Transformer of 2017?
+#
+# Look at the list of its parts: embeddings, attention, a feed-forward network, paths and norms, over and over. What
+# changed is inside them. Norms without a mean, a gate in the feed-forward network, rotated queries and keys, several
+# heads that share their keys. Lesson 19 puts these into your own file one after the other, and asks the model's own loss
+# which one is still missing.
+#
+# **Shown in** [lesson 19, Today's weights, yesterday's parts](19_a_real_model.ipynb#2.-Today's-weights,-yesterday's-parts).
+#
+# ### It answers without having been trained on my task. How?
+#
+# With examples in the input. A model that has learned to continue texts continues a list of examples in their spirit,
+# and not a single weight changes. How well it does depends on the model: lesson 14's story writer hardly can, and lesson
+# 19's does.
+#
+# **Shown in** [lesson 19, Examples in the input](19_a_real_model.ipynb#6.-Examples-in-the-input).
+#
+# ### My model runs, trains and writes rubbish. Where do I look?
+#
+# Not at the loss. Ask what each output depends on: change one token and see which outputs move. A leak, a mask that
+# isn't used, a mixed-up batch all show in that one experiment, and the first module that moves when it shouldn't is
+# where to look.
+#
+# **Shown in** [page 96, Three probes](96_the_clinic.ipynb#1.-Three-probes).
 
 # %% [markdown]
 # ## Credits
@@ -642,8 +663,12 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #   notebook you can run, best as a reference that also covers everything before attention.
 # - Sebastian Raschka, *Build a Large Language Model (From Scratch)* (2024): best for what comes after this
 #   course, from pretraining to fine-tuning on instructions.
+# - Stanford's [CS336](https://cs336.stanford.edu/) by Tatsunori Hashimoto and Percy Liang, "Language Modeling from
+#   Scratch" (2026): far more code to write than here, best when you want to train one at scale.
 # - Jurafsky and Martin, [Speech and Language Processing](https://web.stanford.edu/~jurafsky/slp3/) (third
 #   edition, a draft that is still revised, read the latest): the textbook of the field, best for definitions, history and sources.
+# - Mary Phuong and Marcus Hutter, [Formal Algorithms for Transformers](https://arxiv.org/abs/2207.09238) (2022): every
+#   part as precise pseudocode, best for settling an argument.
 # - 3Blue1Brown, the videos on attention and Transformers (2024): the best half hour for somebody who has
 #   never heard of any of this.
 # - Lilian Weng, [Lil'Log](https://lilianweng.github.io/), "The Transformer Family Version 2.0" (2023): best for an
@@ -656,8 +681,15 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # - Sebastian Raschka, [The Big LLM Architecture
 #   Comparison](https://magazine.sebastianraschka.com/p/the-big-llm-architecture-comparison) (2025): the open models of
 #   the day side by side, best after lesson 16.
+# - Catherine Olsson and others, [In-context Learning and Induction
+#   Heads](https://transformer-circuits.pub/2022/in-context-learning-and-induction-heads/index.html) (2022): how examples
+#   in the input come to work, best after lessons 14 and 19.
+# - Hugging Face, "The Smol Training Playbook" (2025): how the makers of lesson 19's family of models decide what to
+#   train on and what to change, failures included.
 # - Andrej Karpathy, [nanochat](https://github.com/karpathy/nanochat) (2025): everything from a tokenizer to a chat
 #   in a few thousand lines, best as a next project.
+# - Nathan Lambert, [Reinforcement Learning from Human Feedback](https://rlhfbook.com/) (2026): preferences, rewards and
+#   what goes wrong with them, best after lesson 18.
 #
 # Models change faster than this page. For what's new, read the technical report of an open model that was released
 # this year, with lesson 95 beside it: most of its changes will be there.
