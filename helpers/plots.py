@@ -295,7 +295,7 @@ def probability_bars(tokens, probabilities, ax=None, title=None, colour=PURPLE, 
 
 
 def shows_photos(fig) -> bool:
-    """Tell whether pictures of things stand in a figure, which nobody wants to see turned over."""
+    """Tell whether `fig` holds pictures of things, which nobody wants to see turned over."""
     images = [image for ax in fig.axes for image in ax.images]
     return any(image.get_array().ndim == 3 or image.cmap.name == "gray" for image in images)
 

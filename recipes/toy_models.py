@@ -5,14 +5,11 @@ the other, and writes their weights over the bundled ones.
 """
 
 import argparse
-import json
 
 import torch
-from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import atomic_write
-from helpers.pretrained.checksums import write_checksums
 from helpers.pretrained.toy_models import EPOCHS, NAMES, toy_data, toy_path, train_toy
+from helpers.pretrained.weight_files import save_weights
 from helpers.training.interruption import StopBetweenSteps
 
 
@@ -26,10 +23,7 @@ def save_toy(toy, path):
     """
     card = {k: _rounded(v) for k, v in toy.card.items()}
     about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
-    weights = {k: v.half().contiguous() for k, v in toy.model.state_dict().items()}
-    with atomic_write(path) as partial:
-        save_file(weights, partial, {"toy": json.dumps(about, ensure_ascii=False)})
-    write_checksums(path)
+    save_weights(path, toy.model.state_dict(), toy=about)
 
 
 def _rounded(value):

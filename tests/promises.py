@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 
-def every_change_shows(widget, changes):
+def check_that_every_change_shows(widget, changes):
     """Each part of the state changes the picture when it is set, and a reset brings it back."""
     first = widget.svg
     others = set(widget.traits(state=True)) - set(changes)
@@ -20,8 +20,8 @@ def every_change_shows(widget, changes):
         assert widget.svg == first, name
 
 
-def is_described_and_readable(widget):
-    """The still picture has words, letters of a readable size, and a height that fits a screen."""
+def check_the_still_picture(widget):
+    """The still picture has words and letters of a readable size; give its height."""
     assert repr(widget) == f"{type(widget).__name__}()"
     assert re.search(r'<img alt="[^"]{40,}"', widget.static_html())
     assert min(map(float, re.findall(r'font-size="([\d.]+)"', widget.svg)), default=16) >= 16

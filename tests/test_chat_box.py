@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from promises import every_change_shows, is_described_and_readable
+from promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox
@@ -25,7 +25,9 @@ def chat_box(**state):
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
-    every_change_shows(chat_box(), {"sentence": "No <|end|>.", "template": "no template"})
+    check_that_every_change_shows(
+        chat_box(), {"sentence": "No <|end|>.", "template": "no template"}
+    )
 
 
 def test_what_is_read_is_the_template_and_what_is_left_of_it():
@@ -63,4 +65,4 @@ def test_a_message_that_cannot_be_used_is_refused_in_words(typed, why):
 
 
 def test_the_still_picture_is_described_and_readable():
-    is_described_and_readable(chat_box())
+    check_the_still_picture(chat_box())

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from promises import clicks, every_change_shows, is_described_and_readable, send
+from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 from small_storyteller import small_storyteller
 
 from helpers.pretrained.trace import trace_gpt
@@ -23,11 +23,11 @@ def teller():
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(teller):
-    every_change_shows(EndlessStory(teller), CHANGES)
+    check_that_every_change_shows(EndlessStory(teller), CHANGES)
 
 
 def test_what_stays_on_the_page_is_described_and_readable(teller):
-    is_described_and_readable(EndlessStory(teller))
+    check_the_still_picture(EndlessStory(teller))
 
 
 def test_candidates_are_the_models_with_and_without_a_cache(teller):

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from promises import every_change_shows, is_described_and_readable, send
+from promises import check_that_every_change_shows, check_the_still_picture, send
 
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
@@ -55,7 +55,7 @@ every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
 @every
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind):
-    every_change_shows(kind(), CHANGES[kind])
+    check_that_every_change_shows(kind(), CHANGES[kind])
 
 
 @every
@@ -131,7 +131,7 @@ def test_playing_ends_at_the_last_step():
 
 @every
 def test_the_still_picture_is_described_and_readable(kind):
-    assert is_described_and_readable(kind()) <= 480
+    assert check_the_still_picture(kind()) <= 480
 
 
 @every

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from promises import clicks, every_change_shows, is_described_and_readable
+from promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers import exercises
 from helpers.data import drum_kit
@@ -208,8 +208,8 @@ def roll(windows, model):
 
 
 def test_every_part_of_the_roll_changes_the_picture_and_reset_brings_it_back(roll):
-    assert is_described_and_readable(roll) <= 480
-    every_change_shows(roll, CHANGES)
+    assert check_the_still_picture(roll) <= 480
+    check_that_every_change_shows(roll, CHANGES)
 
 
 def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):

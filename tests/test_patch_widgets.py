@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from promises import clicks, every_change_shows, is_described_and_readable, send
+from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.data.clothes import clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
@@ -27,7 +27,7 @@ def make(models):
 
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(make):
-    every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
+    check_that_every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
 
 
 def test_the_rows_are_those_of_the_two_models(make, models):
@@ -62,4 +62,4 @@ def test_what_is_out_of_reach_is_brought_within_it(make):
 
 def test_the_still_picture_is_described(make):
     assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
-    assert is_described_and_readable(make()) <= 480
+    assert check_the_still_picture(make()) <= 480

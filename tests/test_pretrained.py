@@ -12,9 +12,8 @@ from safetensors.torch import save_file
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
-from helpers.pretrained import checksums, shared, smollm
+from helpers.pretrained import checksums, shared, smollm, weight_files
 from helpers.pretrained import minilm as pretrained_minilm
-from helpers.pretrained import translator as pretrained_translator
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
@@ -263,7 +262,7 @@ def test_a_save_that_fails_leaves_the_old_files(translator, copied, monkeypatch)
         path.write_bytes(b"half")
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(pretrained_translator, "save_file", fill_the_disk)
+    monkeypatch.setattr(weight_files, "save_file", fill_the_disk)
     with pytest.raises(OSError, match="No space"):
         translator.save(copied)
     assert copied.read_bytes() == before

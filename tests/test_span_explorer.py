@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from promises import clicks, every_change_shows, is_described_and_readable, send
+from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.pretrained.reader import Window
 from helpers.widgets.span_explorer import LONGEST, MOST_TOKENS, SpanExplorer
@@ -48,7 +48,7 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
 
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
     changes = {"question": "And who was that?", "text": "Eve saw Tom", "rank": 3, "apart": True}
-    every_change_shows(make(), changes)
+    check_that_every_change_shows(make(), changes)
 
 
 def test_independent_ends_can_be_no_span():
@@ -99,4 +99,4 @@ def test_a_text_of_one_word_has_one_span():
 
 
 def test_the_still_picture_is_described_and_readable():
-    assert is_described_and_readable(make()) <= 480
+    assert check_the_still_picture(make()) <= 480

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from promises import clicks, every_change_shows, is_described_and_readable
+from promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
@@ -47,12 +47,12 @@ def make(translator):
 @pytest.mark.slow
 @every
 def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(kind, make):
-    every_change_shows(make(kind), CHANGES[kind])
+    check_that_every_change_shows(make(kind), CHANGES[kind])
 
 
 @every
 def test_the_still_picture_is_described_and_readable(kind, make):
-    is_described_and_readable(make(kind))
+    check_the_still_picture(make(kind))
 
 
 @pytest.mark.parametrize("kind", [ShapeTracer, DecodingExplorer], ids=lambda kind: kind.__name__)

@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
 from helpers.models.lora import merge_lora, trainable_state
-from helpers.pretrained.checksums import check_file, write_checksums
+from helpers.pretrained.checksums import check_file
 from helpers.pretrained.minilm import load_minilm
+from helpers.pretrained.weight_files import read_weights, save_weights
 
 
 def base_fingerprint(model):
@@ -36,12 +34,7 @@ def save_adapter(model, path, card=None):
         What is known of the training.
     """
     path = Path(path)
-    tensors = {name: t.half().contiguous() for name, t in trainable_state(model).items()}
-    metadata = {"base": base_fingerprint(model), "card": json.dumps(card or {})}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as partial:
-        save_file(tensors, partial, metadata)
-    write_checksums(path)
+    save_weights(path, trainable_state(model), base=base_fingerprint(model), card=card or {})
 
 
 @torch.no_grad()
@@ -61,9 +54,7 @@ def load_adapter(model, path) -> dict:
         sizes.
     """
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        tensors, metadata = read_weights(path)
         card = json.loads(metadata["card"])
     except Exception as error:  # safetensors raises a class of its own
         raise ValueError(

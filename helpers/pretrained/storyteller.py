@@ -6,15 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from helpers.machine.atomic_writes import atomic_write
 from helpers.models.gpt import GPT, GPTConfig
-from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.checksums import WEIGHTS, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import MOST_CANDIDATES, trace_gpt
+from helpers.pretrained.weight_files import checked, read_weights, save_weights
 from helpers.pretrained.writer import Writer
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
@@ -57,15 +56,13 @@ class Storyteller(Writer):
             Ends in ``.safetensors``.
         """
         path = Path(path)
-        weights = {k: v.half().contiguous() for k, v in self.model.state_dict().items()}
+        weights = self.model.state_dict()
         if self.model.config.tie_embeddings:
             del weights["output_proj.weight"]  # the embedding, once more
-        about = {"config": json.dumps(asdict(self.model.config)), "card": json.dumps(self.card)}
-        with atomic_write(path) as partial:
-            save_file(weights, partial, about)
+        save_weights(path, weights, config=asdict(self.model.config), card=self.card)
         with atomic_write(_tokenizer_path(path)) as partial:
             self.tokenizer.save(str(partial), pretty=False)
-        write_checksums(path, _tokenizer_path(path))
+        write_checksums(_tokenizer_path(path))
 
 
 def _tokenizer_path(path):
@@ -87,21 +84,13 @@ def load_storyteller(path=STORYTELLER) -> Storyteller:
         If a file is not the one whose checksum was noted.
     """
     path = Path(path)
-    for file in (path, _tokenizer_path(path)):
-        if not file.exists():
-            raise FileNotFoundError(
-                f"no story model at {file}. The course brings one: load_storyteller(). To train "
-                f"your own: {RECIPE}"
-            )
-        check_file(file)
-    with safe_open(path, "pt") as file:
-        about = file.metadata()
-        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    tokenizer_path = checked(_tokenizer_path(path), RECIPE)
+    weights, about = read_weights(checked(path, RECIPE))
     config = GPTConfig(**json.loads(about["config"]))
     if config.tie_embeddings:
         weights["output_proj.weight"] = weights["embedding.weight"]
     model = GPT(config)
     model.load_state_dict(weights)
     share(model, path)
-    tokenizer = Tokenizer.from_file(str(_tokenizer_path(path)))
+    tokenizer = Tokenizer.from_file(str(tokenizer_path))
     return Storyteller(model, tokenizer, json.loads(about["card"]))

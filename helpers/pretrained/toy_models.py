@@ -8,14 +8,14 @@ import time
 from dataclasses import dataclass, replace
 
 import torch
-from safetensors import safe_open
 from torch import nn
 
 from helpers.data import corpus
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.recurrent_trace import trace_recurrent
 from helpers.pretrained.trace import trace_translation
+from helpers.pretrained.weight_files import checked, read_weights
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.training.batches import pad_batch
 from helpers.training.training import TrainingSettings, train
@@ -227,19 +227,8 @@ def load_toy(name) -> ToyTranslator:
         If its file is missing.
     """
     path = toy_path(name)
-    train_it = f"python -m recipes.toy_models {name}"
-    if not path.exists():
-        raise FileNotFoundError(f"{path.name} is not there. Train it with: {train_it}")
-    try:
-        check_file(path)
-    except ValueError as error:
-        raise ValueError(
-            f"{path} is damaged ({error}). Restore it from the repository, or train it anew: "
-            f"{train_it}"
-        ) from error
-    with safe_open(path, "pt") as file:
-        about = json.loads(file.metadata()["toy"])
-        state = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
+    state, about = read_weights(checked(path, f"python -m recipes.toy_models {name}"))
+    about = json.loads(about["toy"])
     source, target = WordVocabulary(about["source"]), WordVocabulary(about["target"])
     model = _model(name, len(source), len(target))
     model.load_state_dict(state)

@@ -5,14 +5,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 
-from helpers.machine.atomic_writes import atomic_write
 from helpers.pretrained.attended import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation
+from helpers.pretrained.weight_files import read_weights, save_weights
 from helpers.text.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
 from helpers.transformer import decoding
 from helpers.transformer.transformer import Transformer, TransformerConfig
@@ -244,19 +242,13 @@ class Translator:
             Ends in ``.safetensors``. Its folder is made if it isn't there.
         """
         path = Path(path)
-        tensors = {name: t.half().contiguous() for name, t in self.model.state_dict().items()}
-        for name in _tied(self.model.config):
-            del tensors[name]
-        metadata = {
-            "config": json.dumps(asdict(self.model.config)),
-            "alphabet": "".join(sorted(self.alphabet)),
-            "card": json.dumps(self.card),
-        }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as partial:
-            save_file(tensors, partial, metadata)
+        tied, state = _tied(self.model.config), self.model.state_dict()
+        tensors = {name: tensor for name, tensor in state.items() if name not in tied}
+        alphabet = "".join(sorted(self.alphabet))
+        config = asdict(self.model.config)
+        save_weights(path, tensors, config=config, alphabet=alphabet, card=self.card)
         self.tokenizer.save(_tokenizer_path(path))
-        write_checksums(path, _tokenizer_path(path))
+        write_checksums(_tokenizer_path(path))
 
 
 def _tokenizer_path(path):
@@ -302,9 +294,7 @@ def load_translator(path=TRANSLATOR) -> Translator:
 
 
 def _read(path, tokenizer_path):
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata() or {}
-        tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    tensors, metadata = read_weights(path)
     config = TransformerConfig(**json.loads(metadata["config"]))
     model = Transformer(config)
     missing, unexpected = model.load_state_dict(tensors, strict=False)

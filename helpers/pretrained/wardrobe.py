@@ -3,14 +3,12 @@
 import json
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 from helpers.data.clothes import CLASSES, SIDE, as_input
-from helpers.machine.atomic_writes import atomic_write
 from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
-from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.checksums import WEIGHTS
 from helpers.pretrained.trace import trace_vision
+from helpers.pretrained.weight_files import checked, read_weights, save_weights
 from helpers.transformer.layers import inference
 
 PATH = WEIGHTS / "wardrobe.safetensors"
@@ -100,10 +98,7 @@ class Wardrobe:
 
     def save(self, path=PATH):
         """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""
-        weights = {k: v.half().contiguous() for k, v in self.model.state_dict().items()}
-        with atomic_write(path) as partial:
-            save_file(weights, partial, {"card": json.dumps(self.card)})
-        write_checksums(path)
+        save_weights(path, self.model.state_dict(), card=self.card)
 
 
 def _checked(images):
@@ -146,18 +141,8 @@ def load_wardrobe() -> Wardrobe:
     ValueError
         If its file is damaged.
     """
-    if not PATH.exists():
-        raise FileNotFoundError(f"{PATH.name} is not there. Train it with: {RECIPE}")
-    try:
-        check_file(PATH)
-    except ValueError as error:
-        raise ValueError(
-            f"{PATH} is damaged ({error}). Restore it from the repository, or train it anew: "
-            f"{RECIPE}"
-        ) from error
-    with safe_open(PATH, "pt") as file:
-        card = json.loads(file.metadata()["card"])
-        state = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
+    state, about = read_weights(checked(PATH, RECIPE))
+    card = json.loads(about["card"])
     model = VisionTransformer(wardrobe_config(**card["sizes"]))
     model.load_state_dict(state)
     return Wardrobe(model, card)

@@ -78,7 +78,7 @@ def _state(hidden):
 
 
 def draw_cells(sheet, x, y, values, frame, size=(16, 20), columns=EACH):
-    """Draw numbers between −1 and 1 as coloured cells in a frame of one colour."""
+    """Draw `values` from −1 to 1 as cells of a `size` in `columns`, at (`x`, `y`) of a `sheet`."""
     across, down = size
     for i, value in enumerate(values.tolist()):
         place = x + i % columns * across, y + i // columns * down
