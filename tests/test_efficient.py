@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from helpers.models import efficient
-from helpers.models.sha_rnn import SingleHeadedAttentionRNN
 from helpers.transformer.attention import scaled_dot_product_attention
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -149,33 +148,3 @@ def test_importance_loss_is_zero_for_even_use_and_highest_for_one_expert():
     one = torch.eye(4)[torch.zeros(6, dtype=torch.long)]
     assert efficient.importance_loss(even) == 0
     assert efficient.importance_loss(one).item() == pytest.approx(3)  # n_experts - 1
-
-
-def test_the_single_headed_model_does_not_look_ahead():
-    torch.manual_seed(0)
-    model = SingleHeadedAttentionRNN(11, 8, 2).double()
-    ids = torch.randint(11, (2, 6))
-    changed = ids.clone()
-    changed[:, 4] = (changed[:, 4] + 1) % 11
-    moved = (model(ids) != model(changed)).any(-1).any(0)
-    assert moved.tolist() == [False] * 4 + [True] * 2
-
-
-@pytest.mark.slow
-def test_the_single_headed_model_reads_every_parameter_and_learns():
-    torch.manual_seed(0)
-    model = SingleHeadedAttentionRNN(11, 16, 2)
-    ids = torch.randint(11, (4, 9))
-
-    def loss():
-        return torch.nn.functional.cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:])
-
-    optimiser, first = torch.optim.Adam(model.parameters(), 0.01), loss().item()
-    assert first < 4  # the tied output starts near the log of the vocabulary
-    for _ in range(40):
-        optimiser.zero_grad()
-        now = loss()
-        now.backward()
-        optimiser.step()
-    assert all(parameter.grad.any() for parameter in model.parameters())
-    assert now.item() < first / 2

@@ -195,17 +195,6 @@ PREDICTIONS = [
         },
     ),
     Prediction(
-        "how_far_back",
-        "Each layer attends to the last 8 positions, the query's own included, and 4 such layers are stacked. How many positions back is the furthest token that the last output can depend on?",
-        explain="A window of 8 includes the query, so each layer gets 7 positions further: 4 · 7 = 28.",
-        low=0,
-        close=0.0,
-        unit="positions",
-        too_low="Each layer attends to positions that have themselves attended to others in the layer below, so the distances add up: 7 positions per layer.",
-        too_high="The distances are added, not multiplied, and the window of 8 includes the query: 7 positions per layer.",
-        ask_why=True,
-    ),
-    Prediction(
         "the_window_fails",
         "A model with two layers and a window that reaches 7 positions to each side is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
         options={
@@ -223,25 +212,6 @@ PREDICTIONS = [
             ),
         },
         recall="layers_for_a_window",
-    ),
-    Prediction(
-        "what_tiles_save",
-        "Tiled attention never stores the n × n weights. How many multiplications does it need, compared with ordinary attention?",
-        options={
-            "fewer": (
-                "about half as many in the matrix products",
-                "Rescaling saves a second pass over the scores. But that would involve no matrix product, and both matrix products are still computed in full.",
-            ),
-            "same": (
-                "exactly as many in the matrix products",
-                "Yes: every query meets every key, and every value is mixed in.",
-            ),
-            "linear": (
-                "a number in proportion to n, and not to n²",
-                "It's the memory that grows with n. Every query still meets every key.",
-            ),
-        },
-        recall="what_tiling_saves",
     ),
     Prediction(
         "pairs_from_a_matrix",
@@ -267,23 +237,5 @@ PREDICTIONS = [
         close=0.03,
         too_low="The ten full layers keep everything, and they are a sixth of all layers.",
         too_high="A layer with a window drops everything older, so 50 of the 60 layers keep next to nothing of a text this long.",
-    ),
-    Prediction(
-        "the_sceptics_model",
-        "A GPT and an LSTM with one attention head learn to continue fairy tales, with about equally many parameters and the same training time. Which has the lower loss on tales it hasn't seen?",
-        options={
-            "gpt": (
-                "the GPT, by more than 0.05 nats per character",
-                "That's what happens at scale. With a few seconds and a small model, the LSTM gets the order of the letters for free, while the GPT has to learn what its positions mean.",
-            ),
-            "rnn": (
-                "the LSTM, by more than 0.05 nats per character",
-                "Recurrence does well in small models with little training. That says nothing yet about large ones.",
-            ),
-            "close": (
-                "neither, by more than 0.05 nats per character",
-                "Close races like this are why the fair comparison (equal parameters, equal time) matters more than the name.",
-            ),
-        },
     ),
 ]
