@@ -431,7 +431,9 @@ with torch.inference_mode():
     plain, tiled = (multiplications(f, *inputs[2048]) for f in (full_attention, in_tiles))
     tile_memory = largest_tensor(in_tiles, *inputs[2048])
     torch.testing.assert_close(in_tiles(*inputs[1024]), full_attention(*inputs[1024]))
-print(f"multiplications at 2048 tokens: {plain / 1e6:.0f} million at once, {tiled / 1e6:.0f} in tiles")
+print(
+    f"multiplications at 2048 tokens: {plain / 1e6:.0f} million at once, {tiled / 1e6:.0f} in tiles"
+)
 print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in tiles of 128")
 assert plain == tiled and full_memory[2048] / tile_memory == 16
 
@@ -814,6 +816,7 @@ exercises.quiz("what_linear_gives_up")
 # 2,048 tokens, some pairs have gone round hundreds of times and have met every angle. Others have never finished their
 # first turn.
 
+
 # %%
 def unfinished(window, base, width=128):
     """How many of the width / 2 pairs turn less than once within the window?"""
@@ -822,7 +825,9 @@ def unfinished(window, base, width=128):
 
 
 for window, base in [(2_048, 10_000), (8_192, 10_000), (8_192, 500_000), (131_072, 500_000)]:
-    print(f"window {window:>7,}, base {base:>7,}: {unfinished(window, base)} of 64 pairs unfinished")
+    print(
+        f"window {window:>7,}, base {base:>7,}: {unfinished(window, base)} of 64 pairs unfinished"
+    )
 
 # %% tags=["hide-input"]
 assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192, 500_000)
