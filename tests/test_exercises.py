@@ -1260,6 +1260,11 @@ def test_a_beginners_first_errors_are_told_what_to_write(answer, advice):
     assert advice in judge("teacher_forcing", answer).message
 
 
+def test_a_warning_of_pytorchs_does_not_stand_beside_the_verdict(recwarn):
+    judge("scaled_scores", lambda query, key: query @ key.T / key.shape[-1] ** 0.5)
+    assert not recwarn.list
+
+
 def test_the_repair_is_told_last():
     why = "The scores are divided by d_k. That makes them small: divide by its root. Use math.sqrt."
     stages = diagnosis._staged((why,), "divided by d_k").stages

@@ -56,11 +56,11 @@ from helpers.widgets.attention_view import attention_view
 #
 # The upper half of the map, the **encoder**, reads; the lower half, the **decoder**, writes. Some models need
 # only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes
-# stories. Transformers were invented for translation. Since then the same stack of
-# layers has learned program code, pictures cut into patches, speech and proteins.
+# stories. Transformers were invented for translation. Since then this stack of layers
+# has learned program code, pictures cut into patches, speech and proteins.
 #
-# In 2017 the paper that introduced it was called *Attention Is All You Need*. So how many of our model's learned
-# numbers are in attention?
+# The paper that introduced it in 2017 was called *Attention Is All You Need*. How many of our model's learned numbers,
+# then, are in attention?
 
 # %% tags=["hide-input"]
 # Count the learned numbers by kind.
@@ -79,15 +79,15 @@ notebook.tell(
 # %% [markdown]
 # ## Where does it look?
 #
-# Let's give the translator a sentence in which the word order has to change.
+# Here is a sentence in which the word order has to change.
 
 # %%
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# In French it's *manteau rouge*, literally "coat red". The model can't simply go from left to right. Each time it
-# writes a word, it gives a **weight** to every French word, and these weights sum to 1.
+# In French it's *manteau rouge*, literally "coat red". The model can't simply go from left to right. Before it writes a
+# word, it shares out a **weight** of 1 among all the French words.
 
 # %%
 exercises.predict("where_it_looks_for_red")
@@ -160,9 +160,8 @@ assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coa
 #
 # Nobody chose the pieces. Before the translator was trained, a small program counted its training text. At first
 # every letter was a piece. Then the program joined the two pieces that occurred side by side most often,
-# counted everything again, joined the next pair, and so on, until there were 4,000 pieces. So a frequent word
-# like *chien* ended up as one piece, while a rare word is still split into several: *framboise* (raspberry)
-# is cut into four. This is called **byte-pair encoding**. If you'd like to do it yourself, [section 2 of
+# counted everything again, joined the next pair, and so on, until there were 4,000 pieces. A frequent word like
+# *chien* has become one piece, while *framboise* (raspberry) still comes in four. This is called **byte-pair encoding**. If you'd like to do it yourself, [section 2 of
 # lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) needs nothing from the lessons before it and
 # takes about ten minutes.
 #
@@ -175,7 +174,7 @@ attention_view(translator.attend(sentence), tab="cross", layer=2)
 # ## Can you trick it?
 #
 # Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
-# 29,000 captions of photos, about people, dogs and bicycles. If you give it a sentence about politics, it will
+# 29,000 captions of photos, about people, dogs and bicycles. Bring it a sentence about politics, and it will
 # turn that into a caption too.
 
 # %%

@@ -7,7 +7,7 @@
 # numbers), and writes *the cat touches the rabbit .* It was trained on 20,000 French sentences with their
 # translations, and its vocabulary contains every word that can occur.
 #
-# Let it translate the sentence, and then the same sentence with a clause added at the end.
+# Let it translate the sentence. Then add a clause at the end.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -140,7 +140,7 @@ notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 #
 # A layer expects a fixed number of inputs; sentences have four words or forty. A **recurrent network** gets around this
 # as you would at a long lecture: it takes one word at a time and keeps notes. The notes are a vector, the **hidden state**
-# $h$. At every step the network combines the new word with its notes and rewrites them, always with the same weights:
+# $h$. At every step the network combines the new word with its notes and rewrites them, with weights that never change:
 #
 # $$h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
@@ -308,9 +308,8 @@ notebook.tell(
 # full stop. The **loss** is $-\log p$ of the true next word, averaged over all positions: 0 for a model that is
 # certain and right. With the natural logarithm its unit is the **nat**.
 #
-# When the model translates, the English words so far are its own. In training we know the
-# right translation, so we give the decoder the *true* previous word, even where it would have written a
-# different one. This is **teacher forcing**: no early mistake spoils the rest of the
+# When the model translates, the English words so far are its own. In training we know better, and the decoder
+# reads the *true* previous word even where it would have written a different one. This is **teacher forcing**: no early mistake spoils the rest of the
 # sentence, and every position has a correct prefix to learn from.
 #
 # A colleague wrote the function that prepares the decoder's input, and trained for 60 steps. A translator usually has a
@@ -1017,8 +1016,7 @@ notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in 
 # %% [markdown]
 # ### An alternative to the loop: convolutions
 #
-# A convolution over a sentence combines each position with a few of its neighbours, at all positions at once,
-# so no position has to wait for another. The number of positions that it combines is the **kernel** size.
+# A convolution combines each position with a few of its neighbours, at all positions at once. Nobody waits. The number of positions that it combines is the **kernel** size.
 # ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are
 # built this way. One layer covers only a few positions, but every further layer widens the view, and
 # **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens faster.

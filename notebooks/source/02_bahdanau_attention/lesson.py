@@ -5,8 +5,8 @@
 # what we did to the network of lesson 01, and it failed as you would have: the gist survived and the details
 # didn't. A translator keeps the paper on the desk. Before writing a word, you glance back at the part you need.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, trained on the
-# same sentences for as many epochs, from the same **seed** (the number that random numbers start from).
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, both trained on
+# lesson 01's sentences, for as many epochs and from one **seed** (the number that random numbers start from).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -118,8 +118,8 @@ exercises.warm_up(2)
 notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
-# Before each word that it writes, the decoder gives every one of these states a weight. Here's the model that we're
-# about to build, already trained; a thicker line is a larger weight:
+# Before each word that it writes, the decoder weighs all of these states. This is the model that we're about to build,
+# already trained; a thicker line is a larger weight:
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -140,7 +140,7 @@ notebook.picture("decoder_looking_back")
 # **softmax**. Only differences count in it: add 5 to all three scores, and the weights stay what they were.
 #
 # The score comes from a small network that sees **one pair** at a time, the decoder's state $s$ and one encoder state
-# $h_i$. These come from two different networks, so their entries don't mean the same thing. Two learned matrices, $W$ and
+# $h_i$. The two come from different networks, and their entries mean different things. Two learned matrices, $W$ and
 # $U$, first turn both into vectors that can be added; a learned vector $v$ turns the sum into one number. Watch it
 # happen for *noir*, in a model that has just written *the*:
 
@@ -280,7 +280,8 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
 #
-# You have all four lines. Here's a decoder made of them: your two functions, and one turn of the loop per word.
+# You have all four lines: one function computes $e$, the other $\alpha$ and $c$, and PyTorch's `GRUCell` takes the step to
+# the next $s$. This is the whole decoder, one turn of the loop per word:
 
 # %%
 score, mix = exercises.mine("additive_scores"), exercises.mine("attention_context")
@@ -291,11 +292,11 @@ class LookingDecoder(nn.Module):
         """(B, T), (B, S, D_h), (B, S), (B, D_h) -> states (B, T, D_h), weights (B, T, S)"""
         written, rows = [], []
         for y in self.embedding(words).unbind(1):  # the previous word, (B, E)
-            energies = score(s, states, self.w, self.u, self.v)  # (B, S)
-            c, weights = mix(energies, states, mask)  # (B, D_h), (B, S)
-            s = self.gru(torch.cat([y, c], dim=-1), s)  # (B, D_h)
+            e = score(s, states, self.w, self.u, self.v)  # score every source word, (B, S)
+            c, alpha = mix(e, states, mask)  # weigh and mix: (B, D_h), (B, S)
+            s = self.gru(torch.cat([y, c], dim=-1), s)  # step on, (B, D_h)
             written.append(s)
-            rows.append(weights)
+            rows.append(alpha)
         return torch.stack(written, dim=1), torch.stack(rows, dim=1)
 
 

@@ -160,8 +160,8 @@ exercises.warm_up(3)
 #
 # Picture a film service. It knows two numbers about every film, how funny it is and how frightening, and two about
 # every viewer: how much they enjoy each, negative for what they avoid. To guess how a viewer will like a film,
-# multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so
-# somebody at −2 for horror gains 4 from a film that is itself at −2, as cosy as they come.
+# multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus: somebody at −2 for horror
+# gains 4 from a film that is itself at −2, as cosy as they come.
 #
 # Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
 # arrows score high when they are long and point the same way, 0 at right angles, less than 0 in opposing directions. **Try** to
@@ -389,7 +389,7 @@ notebook.tell(
 # %% [markdown]
 # ## 4. Nobody draws these arrows
 #
-# We chose three matrices by hand. A model starts with random ones and has to find them, so let's give it a task where
+# We chose three matrices by hand. A model starts with random ones and has to find them. It needs a task where
 # finding them is the only way. French marks its adjectives: in *la petite voiture verte cache le grand arbre noir*
 # (the small green car hides the big black tree) *petite* and *verte* belong to the feminine *voiture*, *grand*
 # and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size and colour, which the

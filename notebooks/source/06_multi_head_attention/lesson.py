@@ -156,8 +156,7 @@ print(scores.softmax(-1))
 # stirred together like two paints: you see the mixture, not which colour came from which pot.
 #
 # Mixing is harmless as long as only the contents matter. But *Mary gave Susan roses* isn't *Susan gave Mary
-# roses*, and if *gave* puts half of its weight on each of the two people, both sentences leave it with one and
-# the same mixture. Could training find cleverer weights? The next cell trains one model with a single row and
+# roses*, and if *gave* puts half of its weight on each of the two people, both sentences leave it with one mixture. Could training find cleverer weights? The next cell trains one model with a single row and
 # another with two rows of half the width, five times each. They read sentences like these, made from 24 names
 # with positions added, and must name giver and receiver from the context of *gave* alone.
 
@@ -652,7 +651,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Silence this head, so that it adds nothing to the sum, and measure how much worse the translator predicts the
+# Silence this head: let it add nothing to the sum, and measure how much worse the translator predicts the
 # English captions. With all heads on, its loss is about 0.4 **nats** per token. (A nat is the unit of a loss
 # that is computed with natural logarithms.)
 
@@ -782,7 +781,7 @@ exercises.check("one_unit_each", one_unit_each)
 # ### Find the bug
 #
 # The layer below runs without an error. To test it, $W_Q$ and $W_K$ were set to zero, which makes all scores
-# equal. Every word should then get the average of the sentence, so all rows of the print-out should be 1, 2, 3, 4.
+# equal. Every word should then come out as the average of the sentence, and every row of the print-out as 1, 2, 3, 4.
 
 # %% tags=["hide-input"]
 exercises.heading("mixed_up_heads")

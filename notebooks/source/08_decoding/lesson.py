@@ -132,7 +132,7 @@ exercises.check("greedy_decode", greedy_decode)
 
 # %% [markdown]
 # Your loop knows nothing about models. All it needs is a function from the ids so far to the next token's
-# logits, so let's give it our translator's and have it write.
+# logits. Our translator has one.
 
 # %%
 write = exercises.mine("greedy_decode")
@@ -365,8 +365,7 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # Greedy starts with A, the likelier beginning, and never finds out that B leads to a likelier sentence. **Beam search**
 # hedges its bets. Instead of one prefix it keeps the best few, here two. At every step it tries
 # every continuation of both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at
-# the end the finished sentences are compared. The picture adds log-probabilities, which is the same as
-# multiplying probabilities:
+# the end the finished sentences are compared. The picture adds log-probabilities, as one multiplies probabilities:
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
@@ -405,7 +404,8 @@ notebook.tell(
 # %% [markdown]
 # Nor is the comparison fair. Every additional token adds a negative number to the sum, which favours short
 # sentences. A **length penalty** makes up for it by dividing the sum for a sentence of $n$ tokens by
-# $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). For our translator, $\alpha = 1.4$ was chosen on validation data.
+# $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). For our translator, $\alpha = 1.4$ was chosen on **validation data**, sentences kept out of
+# training for such choices.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -484,7 +484,7 @@ notebook.tell(
 # - **top-k**: keep the $k$ likeliest tokens.
 # - **top-p**, or nucleus sampling: keep the fewest tokens whose probabilities add up to $p$.
 #
-# A token that a filter drops gets a logit of $-\infty$, just as with a mask.
+# A filter sets the logits of what it drops to $-\infty$, as a mask does.
 #
 # ### Your turn (5 min)
 

@@ -173,7 +173,7 @@ def token_losses(logits, targets):
 exercises.check("token_losses", token_losses)
 
 # %% [markdown]
-# Let's ask your function where our translator hesitates. It reads *Des gens attendent le train dans une grande
+# Where does our translator hesitate? Ask your function. The model reads *Des gens attendent le train dans une grande
 # gare*, and we charge it for every token of a good translation.
 
 # %%
@@ -203,8 +203,7 @@ print(exercises.whose("token_losses", did="computed"))
 
 # %% [markdown]
 # One surprise costs as much as many safe words. How much is that in a whole sentence? Two models translate *je suis
-# étudiant*, five tokens with `<eos>`. Model A gives the right token 0.6 at every position. Model B gives it 0.9 at
-# four positions, and 0.01 at the fifth.
+# étudiant*, five tokens with `<eos>`. Model A assigns 0.6 to the right token, every time. Model B is at 0.9 four times, and at 0.01 once.
 
 # %%
 exercises.predict("bold_or_careful")
@@ -527,8 +526,8 @@ def warmup_rate(step, d_model, warmup_steps):
 exercises.check("warmup_rate", warmup_rate)
 
 # %% [markdown]
-# Does it matter? Here's your schedule at work on a small model of the paper's kind, with post-norm. The other
-# runs leave out the rise and take the highest rate from their very first step.
+# Does it matter? Your schedule trains a small model of the paper's kind, with post-norm. The other runs leave out the
+# rise and take the highest rate from their very first step.
 
 # %%
 rate_at = exercises.mine("warmup_rate")
@@ -601,7 +600,7 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# - 1.8, 3.7 and 65% belong to one run of 20 steps. Another seed gives other numbers and the same story.
+# - 1.8, 3.7 and 65% belong to one run of 20 steps. Another seed, other numbers, and no other story.
 # - Adam hides part of the harm that counted padding does. With plain gradient descent, dividing by a larger number
 #   would act like a smaller learning rate.
 # - The tiny model of section 4 is never cleared with three seeds, and never settles with any of them.

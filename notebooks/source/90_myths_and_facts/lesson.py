@@ -93,7 +93,7 @@ assert len(french.split()) != len(written.split())
 # shows what breaks.
 #
 # **6 · "All encoder states are fed into the score network together."** The score network takes one pair at a
-# time: the decoder's state and one encoder state. So a word's score doesn't change when the other words
+# time: the decoder's state and one encoder state. A word's score stays what it is when the other words
 # change. Only the softmax sees all the scores.
 
 # %%
@@ -249,7 +249,7 @@ assert not equal
 # **20 · "Attention is cheaper than recurrence."** Cheaper than which recurrent layer? Counting all products with
 # matrices, attention needs fewer multiplications than an LSTM up to $n = 2d$ words and fewer than a GRU up to
 # $n = d$, but a plain recurrent layer always needs fewer still. Attention is *faster* because no position has to
-# wait for another. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts and times.
+# wait for another. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts.
 #
 # **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
 # *keys*, once per query. Some authors write words as columns. Then everything is transposed, the softmax runs
@@ -327,8 +327,7 @@ print("W_O", tuple(heads.out_proj.weight.shape), "output", tuple(output.shape))
 assert heads.out_proj.weight.shape == (512, 512) and output.shape == (1, 2, 512)
 
 # %% [markdown]
-# **27 · "Each head sees a slice of the embedding."** Each head projects the whole vector, because we split
-# the *projections* and not the embedding. So the first head's query depends on every entry:
+# **27 · "Each head sees a slice of the embedding."** Each head projects the whole vector, because we split the *projections* and not the embedding. The first head's query depends on every entry:
 
 # %%
 heads = attention.MultiHeadAttention(8, 2)
@@ -513,8 +512,8 @@ assert len({form.argmax().item() for form in forms.values()}) == 1
 assert math.isclose(forms["softmax"].sum(), 1, abs_tol=1e-5) and forms["log_softmax"].max() <= 0
 
 # %% [markdown]
-# **38 · "The original schedule decays exponentially."** After a linear warm-up, the learning rate falls with
-# the inverse square root of the step. So after four times as many steps, the rate is half as high.
+# **38 · "The original schedule decays exponentially."** After a linear warm-up, the learning rate falls with the
+# inverse square root of the step. Four times as many steps halve it.
 
 # %%
 steps = (4000, 16_000, 64_000)
