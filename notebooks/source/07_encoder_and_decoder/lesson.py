@@ -393,7 +393,7 @@ notebook.tell(
 # ## 4. How deep can a stack be?
 #
 # The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper chose $N = 6$ and a
-# width $d_{model}$ of 512. No formula says so: these are **hyperparameters**, which people choose by trying. It calls its
+# width $d_{model}$ of 512. No formula says so: these are **hyperparameters**, which people choose by trying. The paper calls its
 # layers *identical*, meaning alike in structure, each with weights of its own.
 #
 # Does a deep stack need its norms? Here's a small translator of our toy corpus, with four layers on each side. We take

@@ -6,8 +6,7 @@
 #
 # > People wait for the train in a large **train**.
 #
-# But a *gare* is a station. The model wasn't far off. After *a large train* it put *station* second, a little behind the
-# full stop. We took the first, and there the sentence ended.
+# But a *gare* is a station. The model wasn't far off. After *a large train* it put *station* second, behind the full stop. We took the first, and there the sentence ended.
 #
 # No layer of lesson 07 chooses a word. The layers return one vector per position, and how vectors become words is up to
 # us. Today you'll get a better sentence out of this very model without changing a single weight.
@@ -179,7 +178,7 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# It says *train* on both sides. In training that costs something at its own position, and the next prediction starts
+# It says *train* both times. In training that costs something at its own position, and the next prediction starts
 # from the truth again. In writing, *train* becomes part of the prefix, and whatever follows has to live with it. (This
 # time the model is lucky and goes on with *station*.)
 #
@@ -192,7 +191,7 @@ for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
 # %% [markdown]
-# One pass for all of them is far cheaper than one pass each. But does it predict what the many would?
+# One pass for all of them is far cheaper than one pass each. But does it come to the same predictions?
 
 # %%
 exercises.predict("one_pass_or_many")
@@ -365,7 +364,7 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # Greedy starts with A, the likelier beginning, and never finds out that B leads to a likelier sentence. **Beam search**
 # hedges its bets. Instead of one prefix it keeps the best few, here two. At every step it tries
 # every continuation of both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at
-# the end the finished sentences are compared. The picture adds log-probabilities, as one multiplies probabilities:
+# the end the finished sentences are compared. The picture adds log-probabilities, which comes to multiplying probabilities:
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
