@@ -228,5 +228,7 @@ def test_links_and_stored_pictures_are_fine(content):
 @pytest.mark.parametrize("name", [name for name in NAMES if name < "10"])
 def test_a_live_run_is_claimed_and_not_asserted(name):
     # What another machine trains or times may come out otherwise; there a lesson has to go on.
-    live = [c.source for c in read(name).cells if "nbval-ignore-output" in c.metadata.get("tags", [])]
+    live = [
+        c.source for c in read(name).cells if "nbval-ignore-output" in c.metadata.get("tags", [])
+    ]
     assert not [source for source in live if re.search(r"^\s*assert ", source, re.MULTILINE)]
