@@ -310,7 +310,7 @@ EXERCISES = [
             Mistake("dilations taken to double", "return", "1 + (kernel_size - 1) * (2 ** len(dilations) - 1)",
                     "This takes the dilations to be 1, 2, 4, …. They can be any list, so add them up."),
             Mistake("the position itself forgotten", "1 + sum", "sum",
-                    "One too few: the output also depends on its own position."),
+                    "One too few. Which position depends on itself, whatever the kernel?"),
             Mistake("kernel times dilations", "return", "kernel_size * sum(dilations)",
                     "Each layer counts all its k taps. Only the k − 1 gaps reach further, and the position itself counts once, at the end."),
             Mistake("kernel one too wide", "(kernel_size - 1)", "kernel_size",

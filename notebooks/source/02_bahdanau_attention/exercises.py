@@ -198,7 +198,7 @@ EXERCISES = [
             Mistake("no axis for the words", "(weights[:, :, None] * values).sum(dim=1)", "weights @ values",
                     "weights @ values mixes every sentence with every other. Give the weights a dimension: (weights[:, None] @ values)[:, 0]."),
             Mistake("results exchanged", "return", "weights, context",
-                    "Both are right, but in the wrong order: first the context, then the weights."),
+                    "Both are right, but in the wrong order. Return first the context, then the weights."),
             Mistake("scores instead of weights", "    weights =", "    given = scores\n    weights =",
                     "The context is right. The second result should be the weights, and these are the scores.",
                     also=(("return context, weights", "return context, given"), (MASK, ""), ("scores.softmax", "(scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax"))),

@@ -139,7 +139,7 @@ def _draw_regression(generator):
 
 NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."
 WITHOUT_ROOT = "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root."
-EXCHANGED = "Both are right, but in the wrong order: first the context, then the weights."
+EXCHANGED = "Both are right, but in the wrong order. Return first the context, then the weights."
 ROW_TWICE = (
     "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
     "(The scores are symmetric here, but the weights aren't.) Or the weights were transposed: weights @ x, without .T. "
@@ -432,7 +432,7 @@ EXERCISES = [
             Mistake("width left out", "(2 * width**2)", "2",
                     "The width has no effect. Divide by 2 · width²."),
             Mistake("no 2, width not squared", "(2 * width**2)", "width",
-                    "Two things are missing in the denominator: the 2, and the square of the width."),
+                    "Two things are missing in the denominator. Compare it with the formula: a 2, and a square."),
         ],
         also_right=[
             lambda x, kx, ky, w: (lambda p: (p * ky).sum(1) / p.sum(1))(torch.exp(-0.5 * ((x[:, None] - kx[None]) / w) ** 2)),

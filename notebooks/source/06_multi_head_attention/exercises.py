@@ -232,7 +232,7 @@ SPLIT_VIEW, SPLIT_ALTERNATING, SPLIT_IN_PLACE = (
 )
 MERGE_VIEW = (MERGE, "context.reshape(x.shape)")
 CUT = "x.unflatten(-1, (n_heads, -1))"
-BEGINS = "Another head is silent: head h begins at row h · K, counted from 0."
+BEGINS = "Another head is silent. Count from 0: head h begins at row h · K."
 
 # fmt: off
 EXERCISES = [

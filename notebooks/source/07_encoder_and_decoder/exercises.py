@@ -168,7 +168,7 @@ def _loop_mask(ids, pad):
 AVERAGES = ("x.mean(-1,", "x.var(-1,")
 X_LOST = "x itself is lost: add it to what the sublayer returns."
 NO_NORM = "The norm isn't used at all."
-BRACKETS = "Only the mean is divided, because x - mean needs brackets."
+BRACKETS = "Only the mean is divided, because Python divides before it subtracts. Put x - mean into brackets."
 NO_PADDING = "The padding isn't hidden: combine with the padding mask."
 NO_CAUSAL = "The future isn't hidden: combine with the causal mask."
 BIAS_1, BIAS_2 = " + b_1", " + b_2"
@@ -179,9 +179,9 @@ BOTH_RESIDUALS = [
     Mistake("norm in both places", "return", "norm(x + sublayer(norm(x)))",
             "There are two norms, one before the sublayer and one after. Use one only."),
     Mistake("norm on the skip path only", "return", "norm(x) + sublayer(x)",
-            "The norm is on the skip path, which should carry x itself."),
+            "The norm is on the skip path, so what goes around the sublayer isn't x any more. Add x itself."),
     Mistake("sublayer only", "return", "sublayer(x)",
-            "Neither skip path nor norm: only the sublayer is called."),
+            "The sublayer is called, and nothing else. Add the path around it, and the norm."),
     Mistake("x added twice", "return", "norm(2 * x + sublayer(x))",
             "x is added twice: the sum already contains it. Add it once."),
 ]
@@ -220,11 +220,11 @@ EXERCISES = [
                     "Self-attention reads the memory. Its keys and values are the target's own words."),
             Mistake("no cross-attention", "x + look_across(x, memory, memory, None)", "x",
                     "Cross-attention is missing, so nothing in the layer depends on the source."),
-            Mistake("no feed-forward", "return", "x", "The feed-forward network is missing: it's the third sublayer."),
+            Mistake("no feed-forward", "return", "x", "One of the three sublayers never runs. Add the feed-forward network at the end."),
             Mistake("cross-attention first", _cross_first,
                     "Cross-attention comes first here. The order is self-attention, cross-attention, feed-forward."),
             Mistake("feed-forward before cross-attention", _feed_forward_before_cross,
-                    "Cross-attention comes last here, but it's the second sublayer: self-attention, cross-attention, feed-forward."),
+                    "Cross-attention comes last here, after the network that should have worked on what it found. Put it second: self-attention, cross-attention, feed-forward."),
             Mistake("all read the first x", _all_from_the_first_x,
                     "All three sublayers read the layer's input. Each should read what the one before it has returned."),
         ],
@@ -325,8 +325,8 @@ EXERCISES = [
             Mistake("ReLU at the end only", ".relu()", "", "The ReLU is at the end. It belongs between the two layers.",
                     also=(("return", "result.relu()"),)),
             Mistake("biases forgotten", BIAS_1, "", "The biases aren't used.", also=((BIAS_2, ""),)),
-            Mistake("first bias forgotten", BIAS_1, "", "b_1 isn't used: the first layer has a bias too."),
-            Mistake("second bias forgotten", BIAS_2, "", "b_2 isn't used: the second layer has a bias too."),
+            Mistake("first bias forgotten", BIAS_1, "", "One of the two biases isn't used. Add b_1 before the ReLU."),
+            Mistake("second bias forgotten", BIAS_2, "", "One of the two biases isn't used. Add b_2 at the end."),
             Mistake("ReLU on the input", "(x @ w_1 + b_1).relu()", "x.relu() @ w_1 + b_1",
                     "The ReLU is applied to x. It belongs between the two layers."),
             Mistake("negative part kept", ".relu()", ".clamp(max=0)", "clamp(max=0) keeps the negative part. ReLU is clamp(min=0)."),
@@ -452,13 +452,13 @@ EXERCISES = [
             Mistake("no axis for heads", "[:, None, None, :]", "[:, None]",
                     "The shape is (B, T, T). Scores are (B, H, T, T), so a dimension of size 1 for the heads is missing."),
             Mistake("diagonal hidden", "tril()", "tril(-1)",
-                    "The diagonal is missing: a position is allowed to attend to itself."),
+                    "The diagonal is missing, so the first word has nothing to attend to. Keep it: a position is allowed to attend to itself."),
             Mistake("padding only, not broadcast", "return", "real", NO_CAUSAL),
             Mistake("causal only, not broadcast", "return", "past", NO_PADDING),
             Mistake("causal part inverted", "tril()", "triu(1)",
                     "The triangle marks what must be hidden (triu). Here True means allowed to attend: tril, with the diagonal."),
             Mistake("one position ahead", "tril()", "tril(1)",
-                    "Every position sees one position ahead, because tril(1) keeps one diagonal too many."),
+                    "Every position sees one position ahead, the very word that it should predict. Keep one diagonal fewer: tril()."),
             Mistake("padding attends to itself", "return", "result | torch.eye(length).bool()",
                     "The diagonal stays open for padding too. Padding is hidden from every query."),
             Mistake("exclusive or", "real & past", "real ^ past",
