@@ -47,7 +47,7 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # **Show** the picture of the whole architecture, and come back to it at the start of every section. Ask
 # people to point: "Which box are we building now?"
 #
-# **While the models of section 4 train** (about fifteen seconds): ask for a vote on the careful start, let
+# **While the models of section 4 train** (about ten seconds): ask for a vote on the careful start, let
 # neighbours argue, vote again. One press of the stop button ends all of them. The cells after it then say that
 # the training was cut short, and carry on.
 #
@@ -397,14 +397,14 @@ notebook.tell(
 # layers *identical*, meaning alike in structure, each with weights of its own.
 #
 # Does a deep stack need its norms? Here's a small translator of our toy corpus, with four layers on each side. We take
-# every norm out, change nothing else, and train both versions for 48 steps, each with three seeds.
+# every norm out, change nothing else, and train both versions for 34 steps, each with three seeds.
 
 # %%
 versions = {"norms": (True, 1.0), "no norms": (False, 1.0)}  # name: norms?, scale at the start
 
 # %% tags=["hide-input"]
 # The data, a small translator, and one training run.
-toy = corpus.toy_splits(n_train=2000, n_validation=200, n_test=200, seed=0, lengths=(4, 10))
+toy = corpus.toy_splits(n_train=1400, n_validation=200, n_test=200, seed=0, lengths=(4, 10))
 src_vocabulary = WordVocabulary.build(pair.source for pair in toy.train)
 tgt_vocabulary = WordVocabulary.build(pair.target for pair in toy.train)
 
@@ -442,7 +442,7 @@ def small_translator(seed, norms=True, scale=1.0, n_layers=4, width=32):
 
 
 def run(seed, norms=True, scale=1.0, rate=3e-3, **sizes):
-    """Train one small translator for 48 steps; return its history, or None if it blew up."""
+    """Train one small translator for 34 steps; return its history, or None if it blew up."""
     settings = TrainingSettings(
         epochs=1, peak_rate=rate, warmup_steps=20, batch_tokens=432, decay="linear", seed=seed
     )
@@ -519,13 +519,13 @@ if complete(histories, 9):
     axes.set_xlim(2, 60)
     axes.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     axes.minorticks_off()
-    axes.set_xlabel("validation loss after 48 steps, nats per token (logarithmic)")
+    axes.set_xlabel("validation loss after 34 steps, nats per token (logarithmic)")
     notebook.claim(max(ends["no norms, careful start"]) < min(ends["norms"]))
     display(
         notebook.figure(
             axes,
-            alt="A dot per seed for three kinds of model. Without norms the loss ends between 20 and 30; "
-            "with norms near 3; without norms but with a careful start near 2.5, below all runs with norms.",
+            alt="A dot per seed for three kinds of model. Without norms the loss ends near 30; "
+            "with norms a little above 3; without norms but with a careful start below 3 and below all of those.",
             width=620,
         )
     )
@@ -598,7 +598,7 @@ model_map(
 # - The words of the opening are random, and its layers untrained. Trained layers mix less evenly.
 # - What the encoder survives was measured on one trained model and eight captions, which are too few to show a small
 #   loss.
-# - Section 4 trains for 48 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
+# - Section 4 trains for 34 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
 #   depth, not that a careful start is better in general.
 # - The paper's two matrices are two thirds of an *encoder layer*. *Practice* counts the whole model.
 #

@@ -60,7 +60,7 @@ def train_briefly(measure, steps=20, seed=0, rate=lambda step: 3e-3, norm_first=
     draw, curve = torch.Generator().manual_seed(seed), []
     for step in range(1, steps + 1):
         optimiser.param_groups[0]["lr"] = rate(step)
-        chosen = torch.randint(len(train_pairs), (16,), generator=draw).tolist()
+        chosen = torch.randint(len(train_pairs), (12,), generator=draw).tolist()
         source, target = padded([train_pairs[i] for i in chosen])
         loss = measure(model(source, target[:, :-1]), target[:, 1:])
         loss.backward()
