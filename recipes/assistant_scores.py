@@ -6,16 +6,11 @@ the results for the lesson; with names, such as ``sums``, only those.
 
 import argparse
 
-import torch
-
 from helpers.data.instructions import KINDS, facts, instructions, read_prompt, story_points
 from helpers.data.sums import final_number, large_sums, sums
 from helpers.models.assistant import (
-    answer_log_probs,
     answer_with_tools,
-    best_of,
     majority,
-    pad_pairs,
 )
 from helpers.models.retrieval import bm25
 from helpers.pretrained.assistant import ADAPTERS, Assistant, load_assistant
@@ -24,7 +19,6 @@ from helpers.pretrained.storyteller import load_storyteller
 from recipes.assistant import drift_of
 
 TERMS = (3, 4, 5)  # how many numbers of up to 49 the sums have that are sampled
-SAMPLES = 16
 FRESH = 17  # a seed on which nothing was chosen
 
 
@@ -146,71 +140,25 @@ def score_preferred():
 
 
 def score_sums():
-    """Measure the adding adapter: accuracy against samples, at once, and with a tool."""
+    """Measure the adding adapter: with its working, at once, and with a tool."""
     assistant = load_assistant("sums")
     return {
-        "by_samples": {str(terms): accuracy_by_samples(assistant, terms) for terms in TERMS},
+        "by_terms": {str(terms): accuracy_with_working(assistant, terms) for terms in TERMS},
         "tool": score_tool(assistant),
     }
 
 
-def accuracy_by_samples(assistant, terms, n=40):
-    """Measure voting and best of n on sums of so many `terms`.
-
-    Parameters
-    ----------
-    assistant : Assistant
-    terms : int
-    n : int, default=40
-        Sums.
-
-    Returns
-    -------
-    scores : dict
-        ``samples`` and a list of shares for each way to choose: ``vote``, ``likeliest``,
-        ``checker`` and ``any``; and single numbers for greedy answers and those at once.
-    """
+def accuracy_with_working(assistant, terms, n=40):
+    """Measure shares of right totals on `n` sums of so many `terms`: with working, and at once."""
     asked = sums("unseen", n, terms=(terms,), largest=(49,))
-    length = 14 * terms
-    texts = assistant.replies(
-        [one.prompt for one in asked for _ in range(SAMPLES)], 1.0, length, seed=1
-    )
-    groups = [texts[i * SAMPLES : (i + 1) * SAMPLES] for i in range(len(asked))]
-    likelihood = [_likelihoods(assistant, one, some) for one, some in zip(asked, groups)]  # noqa: B905
-    numbers = [2**i for i in range(SAMPLES.bit_length())]
-    scores = {"samples": numbers, "vote": [], "likeliest": [], "checker": [], "any": []}
-    for k in numbers:
-        tries = {name: [] for name in scores if name != "samples"}
-        for one, some, likely in zip(asked, groups, likelihood, strict=True):
-            for start in range(0, SAMPLES, k):
-                part = range(start, start + k)
-                totals = [final_number(some[i]) for i in part]
-                best = best_of(part, lambda i, likely=likely: likely[i])
-                checked = best_of(part, lambda i, one=one, some=some: one.steps_right(some[i]))
-                tries["vote"].append(majority(totals) == one.total)
-                tries["likeliest"].append(final_number(some[best]) == one.total)
-                tries["checker"].append(final_number(some[checked]) == one.total)
-                tries["any"].append(one.total in totals)
-        for name, right in tries.items():
-            scores[name].append(share(right))
-    greedy = assistant.replies([one.prompt for one in asked], max_tokens=length)
+    greedy = assistant.replies([one.prompt for one in asked], max_tokens=14 * terms)
     at_once = assistant.replies([one.at_once for one in asked], max_tokens=8)
-    every = [one.total for one in asked]
-    return scores | {
-        "n": n,
-        "greedy": share(final_number(t) == one.total for t, one in zip(greedy, asked, strict=True)),
-        "at_once": share(
-            final_number(t) == one.total for t, one in zip(at_once, asked, strict=True)
-        ),
-        "always_the_commonest": share(total == majority(every) for total in every),
-        "same_format": share(len(t.split(";")) == terms - 1 for t in texts),
+    right = {
+        name: share(final_number(t) == one.total for t, one in zip(texts, asked, strict=True))
+        for name, texts in (("greedy", greedy), ("at_once", at_once))
     }
-
-
-def _likelihoods(assistant, one, texts):
-    pairs = [assistant.pair(one.prompt, text) for text in texts]
-    with torch.no_grad():
-        return answer_log_probs(assistant.model, *pad_pairs(pairs)).tolist()
+    totals = [one.total for one in asked]
+    return {"n": n, **right, "always_the_commonest": share(t == majority(totals) for t in totals)}
 
 
 def score_tool(assistant, n=60):

@@ -11,7 +11,6 @@ from helpers.models.assistant import (
     answer_log_probs,
     answer_loss,
     answer_with_tools,
-    best_of,
     chat_prompt,
     dpo_loss,
     drift,
@@ -159,13 +158,6 @@ def test_drift_by_loops_is_a_mean_over_answer_tokens():
         total += sum((a * math.log(a / b)) for a, b in zip(p.tolist(), q.tolist(), strict=True))
     nats = drift(policy, reference, ids, targets).item()
     assert nats == pytest.approx(total / len(rows))
-
-
-def test_best_of_takes_the_highest_score_and_of_equals_the_first():
-    assert best_of(["aa", "b", "ccc"], len) == "ccc"
-    assert best_of(["aa", "bb", "c"], len) == "aa"
-    with pytest.raises(ValueError, match="at least one sample"):
-        best_of([], len)
 
 
 def test_majority_counts_answers_and_the_first_of_equals_wins():

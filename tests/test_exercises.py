@@ -701,7 +701,6 @@ def _turns_merged(turns, user_id, assistant_id, end_id):
             lambda w, h, n: w.index_fill(0, torch.tensor([2 * h, 2 * h + 1]) % len(w), 0),
         ),
         ("receptive_field", lambda k, ds: 1 + (k - 1) * sum(ds.pop() for _ in range(len(ds)))),
-        ("best_of_n", lambda write, score, n: sorted(map(write, range(n)), key=score)[-1]),
         (
             "majority",
             lambda answers: max(votes := [a for a in answers if a > 0] or [-1], key=votes.count),

@@ -36,17 +36,6 @@ class Sum:
         """The right answer, an int."""
         return sum(self.numbers)
 
-    def steps_right(self, text):
-        """Tell what share of the steps in a `text` is right, from 0 to 1: a checker's score.
-
-        A step has to go on from the result before it with the next number of the sum.
-        """
-        right = sum(
-            given == step
-            for given, step in zip(text.split(";"), self.working.split(";"), strict=False)
-        )
-        return right / max(len(self.numbers) - 1, text.count(";") + 1)
-
 
 def final_number(text):
     """Read the answer of a `text`: its last number, or None if it has none."""

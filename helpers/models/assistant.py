@@ -236,33 +236,6 @@ def drift(policy, reference, ids, targets):
     return divergence[scored].mean()
 
 
-def best_of(samples, score):
-    """Choose the sample with the highest score; the first of several equals.
-
-    Parameters
-    ----------
-    samples : sequence
-    score : function (sample) -> float
-
-    Returns
-    -------
-    sample
-
-    Raises
-    ------
-    ValueError
-        If there are no samples.
-
-    Source
-    ------
-    Cobbe et al. (2021), "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168,
-    section 4.
-    """
-    if not samples:
-        raise ValueError("best of n needs at least one sample.")
-    return max(samples, key=score)
-
-
 def majority(answers):
     """Choose the answer that occurs most often; the first to occur of several equals.
 

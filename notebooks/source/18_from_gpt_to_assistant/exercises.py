@@ -1,12 +1,12 @@
 """Lesson 18, from GPT to assistant."""
 
-import math
 from collections import Counter
 
 import torch
 import torch.nn.functional as F
 
 from helpers.exercises.model import Exercise, Mistake
+from helpers.training import reward
 
 IGNORED = -100  # `F.cross_entropy` leaves out targets with this id
 
@@ -31,17 +31,6 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
     return F.softplus(-beta * margin).mean()
 
 
-def prefer(start, better, worse, beta, rate, steps):
-    """Train the logits (K,) of K answers by DPO on one pair, by gradient descent."""
-    policy = start.clone()
-    for _ in range(steps):
-        margin = (policy - start)[better] - (policy - start)[worse]
-        step = rate * beta / (1 + torch.exp(beta * margin))
-        policy[better] += step
-        policy[worse] -= step
-    return policy
-
-
 def drift(policy_logits, reference_logits, counted):
     """Measure KL(policy || reference) in nats per token: twice (B, T, V), and (B, T) bool."""
     log_ratio = policy_logits.log_softmax(-1) - reference_logits.log_softmax(-1)
@@ -55,9 +44,19 @@ def majority(answers):
     return votes.most_common(1)[0][0] if votes else -1
 
 
-def best_of_n(write, score, n):
-    """Write n samples and return the one with the highest score."""
-    return max((write(seed) for seed in range(n)), key=score)
+def group_advantages(rewards):
+    """Compare each answer with the others to its prompt, (P, G) -> (P, G)."""
+    return reward.group_advantages(rewards)
+
+
+def clipped_gain(log_probs, old_log_probs, advantages, clip):
+    """Weigh advantages (N,) by ratios of probability, within limits; twice (N, T) -> (N, T)."""
+    return reward.clipped_gain(log_probs, old_log_probs, advantages, clip)
+
+
+def policy_loss(gain, kl, counted, beta):
+    """Turn gains and drift (N, T) of the counted tokens into one number to be made small."""
+    return -(gain - beta * kl)[counted].mean()
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
@@ -85,17 +84,6 @@ def _dpo_loss(policy_better, policy_worse, reference_better, reference_worse, be
     return -F.logsigmoid(beta * margin).mean()
 
 
-def _prefer(start, better, worse, beta, rate, steps):
-    policy, reference = start.clone(), start.clone()
-    for _ in range(steps):
-        gain = policy - reference
-        margin = gain[better] - gain[worse]
-        step = rate * beta * torch.sigmoid(-beta * margin)
-        policy[better] += step
-        policy[worse] -= step
-    return policy
-
-
 def _drift(policy_logits, reference_logits, counted):
     policy = policy_logits.log_softmax(-1)
     reference = reference_logits.log_softmax(-1)
@@ -111,14 +99,66 @@ def _majority(answers):
     return max(votes, key=votes.get, default=-1)
 
 
-def _best_of_n(write, score, n):
-    best, highest = [], -math.inf
-    for seed in range(n):
-        sample = write(seed)
-        value = score(sample)
-        if value > highest:
-            best, highest = sample, value
-    return best
+def _group_advantages(rewards):
+    mean = rewards.mean(dim=1, keepdim=True)
+    spread = rewards.std(dim=1, keepdim=True, unbiased=False)
+    return (rewards - mean) / (spread + 1e-6)
+
+
+def _clipped_gain(log_probs, old_log_probs, advantages, clip):
+    ratio = (log_probs - old_log_probs).exp()
+    limited = ratio.clamp(1 - clip, 1 + clip)
+    shared = advantages[:, None]
+    return torch.minimum(ratio * shared, limited * shared)
+
+
+def _policy_loss(gain, kl, counted, beta):
+    worth = gain - beta * kl
+    return -worth[counted].mean()
+
+
+def _draw_rewards(generator):
+    cases = [torch.rand(p, g, generator=generator) for p, g in ((1, 3), (2, 4), (3, 5))]
+    cases.append(torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1]]))  # one group agrees
+    return [(rewards,) for rewards in cases]
+
+
+def _draw_ratios(generator):
+    return [
+        (
+            -2 * torch.rand(n, t, generator=generator),
+            -2 * torch.rand(n, t, generator=generator),
+            torch.tensor([1.0, -1.0, 0.5, -2.0])[:n],
+            clip,
+        )
+        for n, t, clip in ((2, 3, 0.2), (3, 4, 0.3), (4, 4, 0.1))
+    ]
+
+
+def _draw_gains(generator):
+    cases = []
+    for n, t, beta in ((1, 3, 0.5), (2, 4, 0.2), (3, 5, 0.8)):
+        counted = torch.arange(t) < torch.randint(1, t, (n, 1), generator=generator)
+        gain, kl = torch.randn(n, t, generator=generator), torch.rand(n, t, generator=generator)
+        cases.append((gain, kl, counted, beta))
+    return cases
+
+
+def _advantages_by_rows(rewards):
+    rows = []
+    for row in rewards:
+        spread = ((row - row.mean()) ** 2).mean().sqrt()
+        rows.append((row - row.mean()) / (spread + 1e-6))
+    return torch.stack(rows)
+
+
+def _gain_by_cases(log_probs, old_log_probs, advantages, clip):
+    ratio, a = log_probs.exp() / old_log_probs.exp(), advantages.unsqueeze(-1)
+    return torch.where(a > 0, ratio.clamp(max=1 + clip), ratio.clamp(min=1 - clip)) * a
+
+
+def _loss_by_sums(gain, kl, counted, beta):
+    return ((beta * kl - gain) * counted).sum() / counted.sum()
 
 
 def _draw_turns(generator):
@@ -160,12 +200,6 @@ def _draw_log_probs(generator):
     ]
 
 
-def _draw_prefer(generator):
-    settings = [(3, 0, 2, 0.5, 1.5, 4), (4, 3, 1, 1.5, 0.8, 3), (5, 2, 0, 0.7, 2.0, 6)]
-    settings.append((6, 1, 5, 2.0, 0.6, 2))
-    return [(torch.randn(k, generator=generator), *others) for k, *others in settings]
-
-
 def _draw_logits(generator):
     cases = []
     for b, t, v in [(1, 3, 4), (2, 4, 5), (3, 5, 3), (2, 6, 7)]:
@@ -190,43 +224,6 @@ def _draw_answers(generator):
         ([-1, 0, 7, 0, 7, 0],),
         ([-5, 3, -5, -1, -1, -1],),
     ]
-
-
-def _writer(seed):
-    """A model that writes a few tokens; the same seed gives the same ones."""
-
-    def write(sample_seed):
-        generator = torch.Generator().manual_seed(100 * seed + 7 * int(sample_seed) + 1)
-        length = int(torch.randint(2, 6, (1,), generator=generator))
-        return torch.randint(1, 60, (length,), generator=generator).tolist()
-
-    return write
-
-
-def _scorer(seed, coarse=False):
-    """A score that is often below zero and isn't just the length; a coarse one has ties."""
-
-    def score(sample):
-        if not isinstance(sample, list):
-            raise ValueError(f"score expects a sample, a list of ids; got {sample!r}")
-        found = math.sin(sum((i + 1 + seed) * token for i, token in enumerate(sample))) - 1.5
-        return round(found) if coarse else found
-
-    return score
-
-
-def _draw_writers(generator):
-    cases = []
-    for seed, n in ((0, 3), (1, 6), (2, 4), (3, 9), (4, 5), (5, 12), (6, 2), (7, 7)):
-        write, score = _writer(seed), _scorer(seed, coarse=seed % 4 == 2)
-        scores = [score(write(s)) for s in range(40)]
-        # One sample more would win in every other case, so that the count matters.
-        if seed % 2:
-            n = next(i for i in range(2, 40) if scores[i] > max(scores[:i]))
-        if seed % 4 == 2:  # two samples share the highest score
-            n = next(i for i in range(4, 40) if scores[:i].count(max(scores[:i])) > 1)
-        cases.append((write, score, n))
-    return cases
 
 
 def _turns_one_by_one(turns, user_id, assistant_id, end_id):
@@ -254,26 +251,6 @@ def _dpo_by_odds(policy_better, policy_worse, reference_better, reference_worse,
     return -(odds / (1 + odds)).log().mean()
 
 
-def _prefer_by_difference(start, better, worse, beta, rate, steps):
-    margin = torch.zeros(())
-    for _ in range(steps):
-        margin = margin + 2 * rate * beta * (1 - (beta * margin).sigmoid())
-    policy = start.clone()
-    policy[better] += margin / 2
-    policy[worse] -= margin / 2
-    return policy
-
-
-def _prefer_with_probabilities(start, better, worse, beta, rate, steps):
-    sign = torch.zeros_like(start)
-    sign[better], sign[worse] = 1.0, -1.0
-    policy, reference = start, start.log_softmax(-1)
-    for _ in range(steps):
-        gain = policy.log_softmax(-1) - reference
-        policy = policy + rate * beta * torch.sigmoid(-beta * (sign * gain).sum()) * sign
-    return policy
-
-
 def _drift_by_torch(policy_logits, reference_logits, counted):
     policy, reference = policy_logits[counted], reference_logits[counted]  # (N, V)
     return F.kl_div(
@@ -295,19 +272,6 @@ def _majority_by_count(answers):
 def _majority_by_sorting(answers):
     given = sorted(set(answers) - {-1}, key=lambda a: (-answers.count(a), answers.index(a)))
     return given[0] if given else -1
-
-
-def _best_by_scores(write, score, n):
-    samples = [write(seed) for seed in range(n)]
-    scores = [score(sample) for sample in samples]
-    return samples[scores.index(max(scores))]
-
-
-def _best_by_tournament(write, score, n):
-    champion = write(0)
-    for seed in range(1, n):
-        champion = max(champion, write(seed), key=score)
-    return champion
 
 
 # fmt: off
@@ -487,56 +451,6 @@ EXERCISES = [
         look_at="It is the loss of a classifier with two classes whose logit is β times the margin.",
     ),
     Exercise(
-        name="prefer",
-        title="many steps of DPO",
-        task="start (K,) holds the logits of K answers. better and worse are two of their indices. In each step, raise the better answer's logit and lower the worse one's by rate · β · σ(−β · margin), where the margin compares the gains since the start. Return the logits after all steps.",
-        minutes=4, difficulty=3, importance=4,
-        reference=prefer,
-        plain=_prefer,
-        draw=_draw_prefer,
-        mistakes=[
-            Mistake("equal steps", "policy, reference = start.clone(), start.clone()",
-                    "policy = reference = start.clone()",
-                    "Compare the printed margins: every step adds the same amount, although the steps should become smaller. What is margin in the first step, and what is it in the second? One of the two mistakes hides the other, so a correct repair may not show yet."),
-            Mistake("steps grow", "-beta * margin", "beta * margin",
-                    "The steps grow as the margin grows. The derivative of −log σ(x) is −σ(−x), so the sigmoid needs the minus."),
-            Mistake("preference reversed", "policy[better] += step", "policy[better] -= step",
-                    "The better answer is lowered and the worse one raised.",
-                    also=(("policy[worse] -= step", "policy[worse] += step"),)),
-            Mistake("both raised", "policy[worse] -= step", "policy[worse] += step",
-                    "Both answers are raised, so the margin between them never changes. Lower the worse one."),
-            Mistake("both lowered", "policy[better] += step", "policy[better] -= step",
-                    "Both answers are lowered, so the margin between them never changes. Raise the better one."),
-            Mistake("only the better raised", "policy[worse] -= step", "pass",
-                    "The worse answer isn't lowered. The margin depends on both."),
-            Mistake("only the worse lowered", "policy[better] += step", "pass",
-                    "The better answer isn't raised. The margin depends on both."),
-            Mistake("no reference", "gain = policy - reference", "gain = policy",
-                    "The margin is taken from the logits themselves. The gain is what has changed since the start, so subtract the reference."),
-            Mistake("beta missing in the step", "rate * beta *", "rate *",
-                    "A factor β is missing in front of the sigmoid. It comes from the chain rule."),
-            Mistake("beta missing in the sigmoid", "-beta * margin", "-margin",
-                    "β is missing inside the sigmoid."),
-            Mistake("no sigmoid", " * torch.sigmoid(-beta * margin)", "",
-                    "Every step has the same size. The sigmoid makes the steps smaller as the margin grows."),
-            Mistake("log-sigmoid", "torch.sigmoid", "F.logsigmoid",
-                    "This is the log-sigmoid. The derivative of −log σ contains a plain sigmoid."),
-            Mistake("one step only", "range(steps)", "range(1)",
-                    "Only one step is made."),
-            Mistake("one step too many", "range(steps)", "range(steps + 1)",
-                    "One step too many is made."),
-            Mistake("returns the gain", "return", "policy - start",
-                    "This is the change since the start. Return the logits."),
-        ],
-        also_right=[_prefer_by_difference, _prefer_with_probabilities],
-        hints=[
-            "Print the margin in every step. Should it stay the same?",
-            "reference = policy gives the same tensor a second name. Changing one changes the other.",
-            "reference = start.clone(), and torch.sigmoid(-beta * margin) with the minus.",
-        ],
-        look_at="The steps shrink as the margin grows. That works only if the reference stays where it was at the start.",
-    ),
-    Exercise(
         name="drift",
         title="how far has the model moved?",
         task="You get the logits (B, T, V) of two models on the same texts, and counted (B, T), which is True where a token is part of an answer. Return the mean of KL(policy ‖ reference) over the counted positions, in nats per token.",
@@ -641,50 +555,122 @@ EXERCISES = [
         look_at="The vote knows nothing about the question. It works only if wrong samples disagree with each other.",
     ),
     Exercise(
-        name="best_of_n",
-        title="write many, keep one",
-        task="write(seed) returns a sample, and score(sample) returns a number. Write n samples with the seeds 0 to n − 1 and return the one with the highest score, the earlier one in a tie.",
-        minutes=3, difficulty=2, importance=3,
-        reference=best_of_n,
-        plain=_best_of_n,
-        draw=_draw_writers,
+        name="group_advantages",
+        title="better than its siblings",
+        task="Each row holds the rewards of the answers to one prompt. Return how far each reward lies above its row's mean, in standard deviations of the row (divided by G, not G − 1). Add 1e-6 to the deviation.",
+        minutes=3, difficulty=1, importance=5,
+        pytorch="`x.std(dim=1, keepdim=True, unbiased=False)` divides by the number of entries and keeps the dimension.",
+        reference=group_advantages,
+        plain=_group_advantages,
+        draw=_draw_rewards,
+        then="The training below asks it which answers to make likelier.",
         mistakes=[
-            Mistake("worst of n", "best, highest = [], -math.inf", "best, highest = [], math.inf",
-                    "This is the sample with the lowest score.", also=(("value > highest", "value < highest"),)),
-            Mistake("always the same seed", "write(seed)", "write(0)",
-                    "All samples are written with the same seed, so they're all the same."),
-            Mistake("one sample too few", "range(n)", "range(n - 1)",
-                    "Only n − 1 samples are written."),
-            Mistake("one sample too many", "range(n)", "range(n + 1)",
-                    "One sample too many is written. The seeds run from 0 to n − 1."),
-            Mistake("seeds from 1", "range(n)", "range(1, n + 1)",
-                    "The seeds run from 1 to n. They should run from 0 to n − 1."),
-            Mistake("later in a tie", "value > highest", "value >= highest",
-                    "In a tie the later sample wins. It should be the earlier one, so a new sample has to score *higher* than the best so far."),
-            Mistake("last sample", "value > highest", "True",
-                    "This is the last sample, whatever its score."),
-            Mistake("last improvement", "best, highest = sample, value", "best = sample",
-                    "The highest score isn't updated, so every sample replaces the one before it.",
-                    also=(("best, highest = [], -math.inf", "best, highest = [], score(write(0))"),)),
-            Mistake("compared with the one before", "best, highest = sample, value", "best = sample",
-                    "Each score is compared with the score just before it. Compare it with the highest so far.",
-                    also=(("        if value > highest:", "        previous, highest = highest, value\n        if value > previous:"),)),
-            Mistake("scores below zero lose", "-math.inf", "0.0",
-                    "The highest score starts at 0, so samples with a negative score never win. Start at −∞."),
-            Mistake("returns the score", "return", "[highest]",
-                    "This is the highest score. Return the sample that has it."),
-            Mistake("longest sample", "score(sample)", "len(sample)",
-                    "This is the longest sample. Ask score which one is best."),
-            Mistake("shortest sample", "score(sample)", "-len(sample)",
-                    "This is the shortest sample. Ask score which one is best."),
+            Mistake("over all prompts", "rewards.mean(dim=1, keepdim=True)", "rewards.mean()",
+                    "The mean runs over all prompts, so an easy prompt makes all of its answers look good. Which answers is one compared with?"),
+            Mistake("spread over all prompts", "rewards.std(dim=1, keepdim=True, unbiased=False)", "rewards.std(unbiased=False)",
+                    "The deviation runs over all prompts. Each row has its own."),
+            Mistake("over the prompts", "dim=1", "dim=0",
+                    "Answers to different prompts are compared with each other. One row is one prompt."),
+            Mistake("not centred", "(rewards - mean)", "rewards",
+                    "No answer has a negative advantage, so bad ones become likelier too, only less so."),
+            Mistake("not divided", " / (spread + 1e-6)", "",
+                    "The advantages still have the rewards' unit. Divide by the row's deviation."),
+            Mistake("nothing added", " + 1e-6", "",
+                    "In a row of equal rewards this is 0/0. What should such a row teach the model?"),
+            Mistake("sign", "(rewards - mean)", "(mean - rewards)",
+                    "The best answer has the lowest advantage."),
+            Mistake("variance", "rewards.std(", "rewards.var(",
+                    "This divides by the variance. Take its root."),
+            Mistake("G minus one", "unbiased=False", "unbiased=True",
+                    "The deviation is divided by G − 1. Divide by G."),
+            Mistake("compared with the best", "rewards.mean(dim=1, keepdim=True)", "rewards.amax(dim=1, keepdim=True)",
+                    "Every answer is compared with the best one, so none has a positive advantage."),
         ],
-        also_right=[_best_by_scores, _best_by_tournament],
+        also_right=[_advantages_by_rows, lambda r: (r - r.mean(-1, True)) / (r.var(-1, unbiased=False, keepdim=True).sqrt() + 1e-6)],
         hints=[
-            "Keep two things while you go through the seeds: the best sample so far and its score.",
-            "max can do it in one line: it takes a key, the function to compare by.",
-            "return max((write(seed) for seed in range(n)), key=score)",
+            "Which dimension are the answers to one prompt in?",
+            "keepdim=True lets the (P, 1) means broadcast against (P, G).",
+            "(rewards - mean) / (rewards.std(dim=1, keepdim=True, unbiased=False) + 1e-6)",
         ],
-        look_at="Nothing is trained here. All the improvement comes from the score, so the score's errors come with it.",
+        look_at="If all answers to a prompt are equally good, the prompt teaches nothing. A reward that is nearly always 0 teaches nothing either.",
+    ),
+    Exercise(
+        name="clipped_gain",
+        title="no further than that",
+        task="Per token, the ratio is its probability now over its probability when it was written. Return the smaller of ratio · advantage and (ratio, limited to 1 ± clip) · advantage. Each answer has one advantage for all of its tokens.",
+        minutes=4, difficulty=2, importance=4,
+        pytorch="`x.clamp(0.8, 1.2)` limits, `torch.minimum(a, b)` takes the smaller of two tensors entry by entry, and `a[:, None]` turns (N,) into (N, 1).",
+        reference=clipped_gain,
+        plain=_clipped_gain,
+        draw=_draw_ratios,
+        then="One line more, and the training below is complete.",
+        mistakes=[
+            Mistake("ratio upside down", "(log_probs - old_log_probs)", "(old_log_probs - log_probs)",
+                    "The ratio is upside down: a token that has become likelier gets a ratio below 1."),
+            Mistake("no exponential", "(log_probs - old_log_probs).exp()", "(log_probs - old_log_probs)",
+                    "This is the logarithm of the ratio. It's 0, not 1, where nothing has changed."),
+            Mistake("larger of the two", "torch.minimum", "torch.maximum",
+                    "The larger one is taken, so the limit never holds where it should."),
+            Mistake("only the limited one", "torch.minimum(ratio * shared, limited * shared)", "limited * shared",
+                    "Only the limited ratio is used. A bad answer that has already become likelier then has no gradient that brings it back."),
+            Mistake("no limit", "torch.minimum(ratio * shared, limited * shared)", "ratio * shared",
+                    "Nothing is limited, so one answer can be pushed as far as the learning rate allows."),
+            Mistake("limited above only", "ratio.clamp(1 - clip, 1 + clip)", "ratio.clamp(max=1 + clip)",
+                    "The ratio is limited only from above. With a negative advantage it's the lower limit that counts."),
+            Mistake("limited below only", "ratio.clamp(1 - clip, 1 + clip)", "ratio.clamp(min=1 - clip)",
+                    "The ratio is limited only from below. With a positive advantage it's the upper limit that counts."),
+            Mistake("product limited", "limited * shared", "(ratio * shared).clamp(1 - clip, 1 + clip)",
+                    "The product was limited. Limit the ratio, then multiply."),
+            Mistake("smaller ratio first", "torch.minimum(ratio * shared, limited * shared)", "torch.minimum(ratio, limited) * shared",
+                    "The smaller ratio was taken before multiplying. With a negative advantage, the smaller product belongs to the larger ratio."),
+            Mistake("sign", "shared = advantages[:, None]", "shared = -advantages[:, None]",
+                    "The sign is reversed: this is a gain, to be made large."),
+            Mistake("probabilities subtracted", "(log_probs - old_log_probs).exp()", "log_probs.exp() - old_log_probs.exp()",
+                    "The probabilities were subtracted. A ratio divides."),
+        ],
+        also_right=[_gain_by_cases, lambda n, o, a, c: torch.minimum((n - o).exp() * a[:, None], (n - o).exp().clamp(1 - c, 1 + c) * a[:, None])],
+        hints=[
+            "A difference of logarithms is the logarithm of a ratio.",
+            "Multiply both ratios with advantages[:, None], then compare.",
+            "torch.minimum(ratio * shared, ratio.clamp(1 - clip, 1 + clip) * shared)",
+        ],
+        look_at="At the first update on an answer every ratio is 1, so the limit does nothing. It matters when the same answers are used twice.",
+    ),
+    Exercise(
+        name="policy_loss",
+        title="which way is down?",
+        task="The optimiser makes the loss small. Combine each token's gain and its drift (KL), which costs β per nat, and return the mean over the counted tokens as a loss.",
+        minutes=3, difficulty=1, importance=4,
+        reference=policy_loss,
+        plain=_policy_loss,
+        draw=_draw_gains,
+        mistakes=[
+            Mistake("sign", "return -", "return ",
+                    "The optimiser would make right answers rarer. Which way does it go?"),
+            Mistake("drift rewarded", "gain - beta * kl", "gain + beta * kl",
+                    "Drift is paid for here. It should cost something."),
+            Mistake("drift for nothing", "gain - beta * kl", "gain",
+                    "The drift costs nothing."),
+            Mistake("beta missing", "beta * kl", "kl",
+                    "β is missing: a nat of drift costs 1, whatever was agreed."),
+            Mistake("beta on the gain", "gain - beta * kl", "beta * gain - kl",
+                    "β multiplies the gain. It's the price of the drift."),
+            Mistake("all tokens", "worth[counted].mean()", "worth.mean()",
+                    "The tokens after the end count, too. Nobody wrote them."),
+            Mistake("divided by all", "worth[counted].mean()", "(worth * counted).mean()",
+                    "The sum is over the counted tokens and the division is by all."),
+            Mistake("summed", ".mean()", ".sum()",
+                    "This is a sum, so long answers move the model more. Take the mean."),
+            Mistake("the others", "[counted]", "[~counted]",
+                    "These are the tokens that shouldn't count."),
+        ],
+        also_right=[_loss_by_sums, lambda g, k, c, b: (b * k[c] - g[c]).mean()],
+        hints=[
+            "What should become large? A loss is what becomes small.",
+            "worth = gain - beta * kl, for the tokens where counted is True.",
+            "-(gain - beta * kl)[counted].mean()",
+        ],
+        look_at="A sign is the commonest mistake here, and it raises no error: the reward just falls.",
     ),
 ]
 # fmt: on

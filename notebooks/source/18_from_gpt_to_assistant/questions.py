@@ -273,55 +273,44 @@ PREDICTIONS = [
         recall="how_many_targets",
     ),
     Prediction(
-        "mask_or_not",
-        "Which of the two students has the lower loss on the answers?",
+        "which_way_to_better_sums",
+        "Rejection sampling and GRPO get the same sums and equally many tries. After the training, whose single samples are right more often, on unseen sums?",
         options={
-            "masked": (
-                "the one with the mask, by at least 0.03 nats per token",
-                "Its adapters are trained for nothing but the answers. Those of the other student also have to serve the prompts, and most of the tokens are in the prompts.",
+            "rejection": (
+                "rejection sampling's, because it imitates nothing but right answers",
+                "It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.",
             ),
-            "all": (
-                "the one trained on all tokens, by at least 0.03 nats per token",
-                "It gets several times as many targets per pair, but most of them are about how instructions are worded.",
+            "grpo": (
+                "GRPO's, because it learns from the wrong answers as well",
+                "Half of its signal says what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.",
             ),
             "equal": (
-                "there's hardly any difference",
-                "Both see the same answers with the same targets. But for one of the students, most of the loss comes from the prompts.",
-            ),
-        },
-        recall="how_many_targets",
-    ),
-    Prediction(
-        "is_the_better_likelier",
-        "Compared with before the training, what has happened to the log-probability of the *better* answers, on average?",
-        options={
-            "rises": (
-                "it has risen, by more than 0.3 nats",
-                "That's one way to get a margin. Most of the better answers are short and about their subject, and answers of that kind have become likelier.",
-            ),
-            "stays": (
-                "it has hardly changed, by 0.3 nats at most",
-                "The loss would allow that, since it sees only the difference between the two gains.",
-            ),
-            "falls": (
-                "it has fallen, by more than 0.3 nats",
-                "That happens in many training runs, because the loss sees only the difference between the two gains, and pushing one answer down takes similar ones with it. In our 48 pairs the two answers are less alike, and the training is short.",
+                "neither's, because both see the same answers and the same rule",
+                "They do. In this task half of the answers are right, so there is enough to imitate, and what the wrong ones add is small.",
             ),
         },
         ask_why=True,
-        recall="stuck_at_log_two",
+        recall="when_voting_hurts",
     ),
     Prediction(
-        "length_after_dpo",
-        "How long are the stories of the preferred assistant, as a percentage of the length that they had before?",
-        slider=True,
-        low=0,
-        high=120,
-        unit="%",
-        close=0.1,
-        too_low="The reference keeps the policy from going all the way, and a story shorter than four words counts as worse.",
-        too_high="Every word costs a point, so among eight tries the short ones win. The model has learned what they have in common.",
-        explain="The rule knows only length, repetition and the subject, and it rewards a single short sentence about the subject most of all.",
+        "paid_for_mentioning",
+        "The rule pays if the right sum is anywhere in the answer. What do the answers look like after the training?",
+        options={
+            "same": (
+                "about as before, because writing the right sum is still the surest way to be paid",
+                "For the model it isn't the surest. It has seen people correct themselves, so it can write a second number, and that can only help.",
+            ),
+            "list": (
+                "lists of numbers, because a second guess costs nothing and sometimes pays",
+                "Each comma buys another try. The adder has met corrections in its training, so the first list comes by chance, and it is paid.",
+            ),
+            "empty": (
+                "mostly rubbish, because a rule with a gap gives the training no direction",
+                "It gives a very clear direction, only another one than we meant.",
+            ),
+        },
+        ask_why=True,
+        recall="paid_by_length",
     ),
     Prediction(
         "paid_for_friendly_words",
@@ -358,45 +347,6 @@ PREDICTIONS = [
         too_low="The name of the village is in the question, so BM25 has an easy task, and the assistant was trained on texts of this form.",
         too_high="Finding the text isn't enough. The assistant also has to pick the right one of several names and copy it piece by piece, although it has never seen that name before.",
         recall="who_runs_the_tool",
-    ),
-    Prediction(
-        "with_its_working",
-        "We ask for forty unseen sums of four numbers in both ways and take the model's likeliest answer. Which way gives more right answers?",
-        options={
-            "working": (
-                "with the working, by more than ten points",
-                "Each step is a sum of two numbers that it has often seen, and the results so far are in the text, where attention can read them.",
-            ),
-            "at once": (
-                "at once, by more than ten points, since there's less to go wrong",
-                "There's less to write, but all the additions have to happen within one pass through six layers.",
-            ),
-            "equal": (
-                "there's hardly any difference",
-                "It's the same model and it has seen sums of both kinds. But if it writes its steps down, it can compute more of them.",
-            ),
-        },
-        recall="votes_by_pencil",
-    ),
-    Prediction(
-        "vote_or_checker",
-        "With 16 samples per sum of four numbers, which is right more often?",
-        options={
-            "vote": (
-                "the vote, by more than three points",
-                "It uses all 16 samples. But it has to go with the most frequent answer, right or wrong.",
-            ),
-            "checker": (
-                "the checker, by more than three points",
-                "A perfect checker needs only one right sample among the 16, however rare.",
-            ),
-            "equal": (
-                "both are about the same",
-                "They agree wherever the right answer is also the most frequent one.",
-            ),
-        },
-        ask_why=True,
-        recall="when_voting_hurts",
     ),
     Prediction(
         "still_a_storyteller",

@@ -1,16 +1,13 @@
 # %% [markdown]
 # # What changed since 2017
 #
-# Open the description of almost any language model released since 2023. It will mention RMSNorm, SwiGLU, rotary
-# positions and grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned
-# out of date?
+# Open the description of almost any language model of today. It will mention RMSNorm, SwiGLU, rotary positions and
+# grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
-# On this page we turn lesson 07's block into a modern one, one switch at a time, and measure what each switch
-# does to a small story model. Then we look at what changed around the block: the size of the cache, weights in 8
-# bits, and a way to write the same text in fewer steps. Before each measurement, lock in what you expect. Where a
-# result isn't what the papers would lead you to expect, the page says why.
-#
-# Allow **30 minutes**. Lessons 07 and 14 come first.
+# You come from lesson 16, and you need lesson 07's block and lesson 14's GPT. In this lesson you write the four parts
+# that changed, one after the other. They are the parts of a real model in lesson 19, and there you can put your own
+# ones in. We measure each change where it can show. Some can't show in a model as small as ours, and then we say what
+# others have measured.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -19,12 +16,11 @@ notebook.set_up()
 
 # %% tags=["hide-input"]
 import copy
+import math
 import statistics
 import time
-from functools import partial
 from textwrap import fill
 
-from IPython.display import display
 import torch
 from matplotlib import pyplot
 from torch import nn
@@ -32,25 +28,22 @@ from torch import nn
 from helpers import exercises, plots
 from helpers.transformer import decoding
 from helpers.data.stories import stories
-from helpers.models.efficient import cache_size
+from helpers.models.efficient import MixtureOfExperts, cache_size, importance_loss
 from helpers.models.eight_bits import in_int8, n_bytes
 from helpers.models.gpt import GPT, GPTCache, GPTConfig
-from helpers.models.modern import RMSNorm, SwiGLU
 from helpers.notebook import tell
 from helpers.pretrained.measured import measured
-from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.models.speculative import CountedDraft, speculate
 
 story, validation = load_storyteller(), stories("validation")
 
 # %% [markdown] tags=["notes"]
-# **30 minutes**, or ten minutes for sections 1, 2 and 5 alone. **Say**: all of these are changes to a block that
-# everybody in the room can already write down. **Show** the two columns of the figure, then cover the right one and
-# let the class list what they remember. **Ask** before section 2: "Which change would you make first, and how would
-# you find out that it helps?" (train both blocks with several seeds, the same number of parameters and the same
-# amount of time). **Ask** before section 5: "How can a worse model make a better one faster without making it worse?"
-# **If you're running late**: skip sections 4 and 6.
+# **30 minutes**: 1 the block 8 · 2 what each change brings 8 · 3 positions and keys 8 · 4 what came since 6.
+# The rest is for home. **Say**: all of these are changes to a block that everybody in the room can already write down.
+# **Show** the two columns of the figure, then cover the right one and let the class list what they remember. **Ask**
+# before section 2: "Which change would you make first, and how would you find out that it helps?" (Train both blocks
+# with several seeds and the same number of parameters.) **If you're running late**: solve `swiglu` on the board.
 
 # %% [markdown]
 # ## 1. Which parts are still the same?
@@ -114,26 +107,47 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Two of the orange parts are new layers, and each of them is a few lines long. **RMSNorm** divides a vector by its root
-# mean square. Unlike LayerNorm it doesn't subtract the mean and has no bias.
+# Two of the orange parts are new layers, and each of them is a few lines long. LayerNorm subtracts a vector's mean and
+# divides by its spread. **RMSNorm** leaves the mean where it is, divides by the root of the mean square, and has no bias.
+#
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
-notebook.show_source(RMSNorm.forward)
+exercises.heading("rms_norm")
+
+
+# %%
+def rms_norm(x, gain, eps=1e-5):
+    """(..., D), (D,) -> (..., D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("rms_norm", rms_norm)
 
 # %% [markdown]
 # **SwiGLU** is a feed-forward network with a *gate*: a second linear layer that decides, entry by entry, how much of the
-# hidden layer gets through. That makes three matrices instead of two. To keep the parameter count the same, the hidden layer is made a third narrower.
+# hidden layer gets through. That makes three matrices instead of two, so the hidden layer is made a third narrower.
+#
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
-notebook.show_source(SwiGLU.forward)
+exercises.heading("swiglu")
+
+
+# %%
+def swiglu(x, w_gate, w_up, w_down):
+    """(..., D), (F, D), (F, D), (D, F) -> (..., D); matrices stored as nn.Linear does"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("swiglu", swiglu)
 
 # %% [markdown]
-# Our `GPT` has a switch for each of the other changes. Lesson 07 explained pre-norm, lesson 05 rotary positions and
-# lesson 16 grouped heads. The **output layer** was tied in 2017, which means that the matrix of the embedding was used
-# a second time to compute the logits. Most large models have two separate matrices.
-#
-# In one respect, our 2017 block is really from a year later. It learns a table of positions, as the first GPT did
-# (2018), whereas the paper used sines and cosines. So below, rotary positions are compared with a learned table.
+# Our `GPT` has a switch for each change. Two more of them you know: pre-norm from lesson 07, and the **output layer**,
+# which was tied in 2017. That means that the matrix of the embedding was used a second time to compute the logits. Most
+# large models have two separate matrices.
 
 # %%
 sizes = {"vocab_size": 512, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 128}
@@ -143,42 +157,13 @@ now = GPTConfig(**sizes, norm_first=True, norm="rms", activation="swiglu", posit
 for name, config in (("2017", then), ("today", now)):
     print(f"{name:>5}: {sum(p.numel() for p in GPT(config).parameters()):,} parameters")
 
-# %% tags=["hide-input"]
-x = torch.randn(4, 7, 96)
-torch.testing.assert_close(RMSNorm(96)(x), nn.RMSNorm(96, 1e-5)(x))
-gated, plain = SwiGLU(96, 256), nn.Sequential(nn.Linear(96, 384), nn.Linear(384, 96))
-assert sum(p.numel() for p in gated.parameters()) == sum(
-    p.numel() for p in plain.parameters() if p.dim() == 2
-)
-
 # %% [markdown]
-# The second model is larger only because of its second matrix for the output. In section 2 we make up for that.
-#
-# <details><summary>How do we know that this is Llama's block?</summary>
-#
-# A test of this course copies random weights of our model with all switches on into `LlamaForCausalLM` of the
-# Transformers library. The logits agree to ten decimal places, with and without a cache. We had to take care of two
-# things. Llama rotates features $i$ and $i + d/2$ as a pair, while RoFormer's paper and our code rotate neighbours,
-# so the rows of $W_Q$ and $W_K$ are reordered on the way. And Llama computes its norms and angles in 32 bits, whatever the precision of its weights, so we replaced both for the comparison, which is in 64 bits. With all switches off, the weights fit into the
-# library's version of the first GPT (2018). Llama's attention also has no biases. Ours has them, so the test switches
-# them on in the library's model.
-#
-# </details>
-#
 # ## 2. What does each change bring?
 #
-# To find out, we train small models on fairy tales: the 2017 block, the same block with one change at a time, and
-# all changes together. We try to be fair in three ways. All models have the same number of parameters, because we
-# widen or narrow the feed-forward network to make up for what a change saves or adds. All of them use the same
-# learning rate, the best of five that we tried with *the 2017 block* in shorter runs, with one seed. The best two tied,
-# so the choice is a rough one. And every model is trained with three seeds, because with one seed you can't tell an
-# effect from luck. The optimiser is Muon for the matrices inside the layers and AdamW elsewhere, as it was for the
-# story model.
-#
-# It's harder to give every block the same time, because the machine has other work to do as well. So we measured the
-# processor time of a training step, taking the blocks in turn, and worked out how many steps each block gets in the
-# same time. In the figure, open circles show equal steps and filled circles equal time. The grey band spans the three
-# seeds of the 2017 block.
+# To find out, we trained small models on fairy tales: the 2017 block, the same block with one change at a time, and all
+# changes together, each with three seeds. All have 141,000 parameters, because the width of the feed-forward network
+# makes up for what a change saves or adds. In the figure, open circles show equal steps and filled circles equal time
+# on a processor. The grey band spans the three seeds of the 2017 block.
 
 # %%
 exercises.predict("most_helpful_change")
@@ -233,30 +218,6 @@ notebook.figure(
 )
 
 # %% tags=["hide-input"]
-print(f"{'':>17}   time per step   equal steps   equal time   three seeds at equal time")
-for name, row in blocks.items():
-    slowness = row["milliseconds_per_step"] / old["milliseconds_per_step"]
-    seeds = "  ".join(f"{bits:.3f}" for bits in row["equal_seconds"])
-    equal_steps, equal_time = mean[name].values()
-    print(f"{name:>17}   {slowness:12.2f}×   {equal_steps:11.3f}   {equal_time:10.3f}   {seeds}")
-shown = {
-    key: {kind: ", ".join(names) or "nothing" for kind, names in found.items()}
-    for key, found in (("steps", steps), ("seconds", seconds))
-}
-tell(
-    f"""An effect counts here if all three seeds are on the same side of all three seeds of 2017.
-
-    | | equal steps | equal time |
-    |---|---|---|
-    | better | {shown["steps"]["better"]} | {shown["seconds"]["better"]} |
-    | can't be told from luck | {shown["steps"]["between"]} | {shown["seconds"]["between"]} |
-    | worse | {shown["steps"]["worse"]} | {shown["seconds"]["worse"]} |
-
-    Even if no change did anything, one in ten would pass this test by chance. So don't make much of a change that
-    passes it in only one of the two columns."""
-)
-
-# %% tags=["hide-input"]
 distance = mean["2017"]["equal_seconds"] - mean["all together"]["equal_seconds"]
 share = (mean["2017"]["equal_seconds"] - mean["rotary positions"]["equal_seconds"]) / distance
 assert "rotary positions" in seconds["better"]
@@ -266,29 +227,61 @@ lead = results["longer"]["2017"] - results["longer"]["rotary positions"]
 assert 0.8 < lead / (old["equal_steps"][0] - blocks["rotary positions"]["equal_steps"][0]) < 1.25
 assert "untied output" in seconds["better"]
 tell(
-    f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, and all changes together save
-    {distance:.2f}, although the single gains don't add up exactly. The nearest tokens say most about the next one, so
-    the first thing that a model has to learn is where its neighbours are. With a table of positions it must learn
-    that separately for each position. With rotation the distance is in the scores from the beginning. With one seed
-    and six times as many steps, the lead was {lead:.2f}, about as large as before. But that's still a very short
-    training run.
+    f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, and all changes together {distance:.2f}. The
+    nearest tokens say most about the next one. With a table of positions, the model must learn separately for each
+    position which one is its neighbour. With rotation, the distance is in the scores from the beginning. An **untied
+    output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B it's a
+    fifteenth, and models of about a billion parameters often keep the two tied.
 
-    **An untied output layer** helps as well, although it takes half of the feed-forward network's parameters. Don't
-    carry that over to other sizes. In this model the output matrix is a quarter of all parameters; in Llama 3
-    8B it's a fifteenth. Models with about a billion parameters often still tie the two, to save memory.
-
-    **Pre-norm, RMSNorm, GELU, SwiGLU and grouped heads** change hardly anything. That's no reason to doubt them,
-    because they were introduced for other reasons or measured at other sizes. Pre-norm is for deep models, RMSNorm
-    saves time, grouped heads save memory, and Shazeer reports a small gain from SwiGLU, after far longer training. At
-    equal time SwiGLU even loses here, because a step with it takes longer on our processor. RMSNorm isn't faster here
-    either, since PyTorch runs LayerNorm as one operation on a CPU, and RMSNorm as several."""
+    The other five lie in the band, or so near it that three seeds can't tell. For three of them that had to be so.
+    *Grouped heads* save memory, and *RMSNorm* saves time on a GPU. *Pre-norm* is for deep models, while ours has two
+    layers: Xiong et al. (2020) show that with post-norm the gradients near the output are large at the start, so that
+    deep models need a careful warm-up. Lesson 07 plots those gradients. GELU and SwiGLU are said to help, by about a
+    percent, after far longer training (Shazeer 2020)."""
 )
 
 # %% [markdown]
-# ## 3. How large is the cache?
+# ## 3. Positions and keys
 #
-# Lesson 16 computed the size of the cache, in which a decoder keeps the keys and values of all tokens so far. Here is that size for the two small models after 100 tokens, this time counted in the cache itself. In the second model, four
-# query heads share two heads of keys and values.
+# Rotary positions were the change that mattered most, so write them. Features 0 and 1 are a pair, 2 and 3 the next one.
+# Each pair of a query or key is turned by an angle that grows with its position, so that the score of two tokens
+# depends on the distance between them (lesson 05).
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("rotate")
+
+
+# %%
+def rotate(x, base=10000.0):
+    """(..., T, K) -> (..., T, K)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("rotate", rotate)
+
+# %% [markdown]
+# Grouped queries save the cache. Queries have more heads than keys and values, and neighbouring heads of queries share.
+#
+# ### Your turn (2 min)
+
+# %% tags=["hide-input"]
+exercises.heading("share_heads")
+
+
+# %%
+def share_heads(x, n_heads):
+    """(B, G, T, K) -> (B, H, T, K): heads of keys or values, one per head of queries"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("share_heads", share_heads)
+
+# %% [markdown]
+# How much does it save? In the second model four query heads share two heads of keys and values.
 
 # %%
 exercises.predict("cache_of_today")
@@ -312,10 +305,9 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# Only keys and values are cached, so fewer query heads would have changed nothing. In a model of this size, you
-# needn't worry about the cache in either case. So let's put the published sizes of real models into the same formula,
-# for a text of 8,192 tokens in 16-bit numbers. The middle column shows how large the cache would be if every query
-# head had keys of its own.
+# Only keys and values are cached, so fewer query heads would have changed nothing. Here are the published sizes of real
+# models for a text of 8,192 tokens in 16-bit numbers. The middle column shows the cache if every query head had keys of
+# its own. DeepSeek-V2 caches something else, and section 4 says what.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -330,15 +322,140 @@ for name, (layers, queries, keys, width, billions) in published.items():
     size, full = (cache_size(8192, layers, heads, width) / 1e9 for heads in (keys, queries))
     print(f"{name:>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * billions:5.1f} GB")
 
+size = 60 * 8192 * (512 + 64) * 2 / 1e9  # one short vector per token, and one rotated key
+full = cache_size(8192, 60, 128, 128) / 1e9
+print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236:5.1f} GB")
+
 # %% [markdown]
-# For the same number of tokens, Llama 3 8B needs 1 GB and Llama 2 7B needs four. A server that answers many people at
-# a time holds the weights in memory only once, but it needs one cache per person. That's why grouped heads are so
+# A server that answers many people holds the weights once and a cache per person. That's why grouped heads are so
 # common, although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of
-# full attention. In section 2, where the saved parameters went into the feed-forward network, grouped and full
-# attention differ by less than the seeds do. The sizes come from the papers. GPT-3 was built for 2,048 tokens and
-# Llama 2 for 4,096, so their rows are hypothetical.
+# full attention.
 #
-# ## 4. How many bits does a weight need?
+# ## 4. What came since?
+#
+# **Latent attention** (DeepSeek-AI 2024) caches neither keys nor values but one short vector $c$ per token, from which
+# every head makes its own by a matrix: $k = W c$. That looks like more work for every old token. But
+# $q \cdot (W c) = (W^\top q) \cdot c$, so the query can be brought to the cache instead.
+
+# %%
+c, w_key, q = torch.randn(100, 16), torch.randn(64, 16), torch.randn(64)  # 100 tokens, c 16 wide
+scores = (c @ w_key.T) @ q  # make 100 keys, then compare
+print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=1e-3))
+
+# %% [markdown]
+# Rotation doesn't fit into this, because it comes between $W$ and $c$. So DeepSeek-V2 rotates and caches a small second
+# key, 64 numbers beside the 512 of $c$.
+#
+# **QK-norm** normalises every query and key before they meet (Dehghani et al. 2023; used in OLMo 2, Gemma 3 and
+# Qwen 3). Nothing in a block keeps queries and keys from growing, and once they have, the softmax saturates, as in
+# lesson 04. Let's multiply both by a growing factor.
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+query, key = torch.randn(200, 64), torch.randn(50, 64)
+
+
+def perplexity_of_weights(normalised, factor):
+    """On how many keys does a query spread its weight? (The exponential of the entropy.)"""
+    q, k = factor * query, factor * key
+    if normalised:
+        q, k = (nn.functional.rms_norm(x, (64,)) for x in (q, k))
+    weights = (q @ k.T / math.sqrt(64)).softmax(-1)
+    return (-(weights * weights.clamp(min=1e-30).log()).sum(-1)).exp().mean().item()
+
+
+rows = [
+    [factor, *(f"{perplexity_of_weights(norm, factor):.1f}" for norm in (False, True))]
+    for factor in (1, 2, 4, 8)
+]
+notebook.table(rows, ["queries and keys times", "keys in use", "keys in use, QK-norm"])
+assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 8)
+
+# %% [markdown]
+# **Experts.** The largest change of all isn't one of our switches. A *mixture of experts* has many feed-forward networks
+# and a router that sends each token to $k$ of them (lesson 16, *Going deeper*). It's feared that the router sends
+# everything to the few experts that got a good start. So we train one: eight experts, two per token, on inputs that come
+# from eight clusters with a task of their own. Half of the runs have `importance_loss`, which makes uneven use costly.
+
+# %%
+exercises.predict("do_experts_collapse")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def shares_of_experts(seed, weight, steps=150):
+    """Train a mixture and return each expert's share of the weight, largest first."""
+    torch.manual_seed(seed)
+    centres, tasks = 3 * torch.randn(8, 16), torch.randn(8, 16, 16) / 4
+    layer = MixtureOfExperts(16, 16, n_experts=8, k=2)
+    optimiser = torch.optim.Adam(layer.parameters(), 3e-3)
+    for _ in range(steps):
+        cluster = torch.randint(8, (128,))
+        x = centres[cluster] + torch.randn(128, 16)
+        output, gates = layer(x)
+        wanted = torch.einsum("bd,bde->be", x, tasks[cluster])
+        loss = nn.functional.mse_loss(output, wanted) + weight * importance_loss(gates)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return (100 * gates.detach().mean(0)).sort(descending=True).values.tolist()
+
+
+used = {weight: [shares_of_experts(seed, weight) for seed in range(3)] for weight in (0, 0.1)}
+largest, smallest = (max(run[0] for run in used[0]), min(run[-1] for run in used[0]))
+exercises.reveal(
+    "do_experts_collapse",
+    measured="collapse" if largest > 40 else "uneven" if largest > 15 else "even",
+)
+rows = [
+    [name, " ".join(f"{share:.0f}" for share in run)]
+    for weight, name in ((0, "without"), (0.1, "with"))
+    for run in used[weight]
+]
+notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
+tell(
+    f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run gets up to {largest:.0f}%, and
+    the idlest as little as {smallest:.0f}%. That's uneven, and an idle expert is memory wasted, but it's no collapse: our
+    tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) and Fedus et al. (2021) report the
+    collapse for language models, and since then every mixture has had something against it. DeepSeek-V3 adds a number
+    to the scores of idle experts instead of a loss."""
+)
+
+# %% [markdown]
+# **Attention sinks** are an old thing with a new name. A row of weights sums to 1 even if no token is worth attending
+# to, and trained models put the rest on the first token (Xiao et al. 2023). The story model doesn't, SmolLM does, and
+# lesson 20 tests what happens without.
+#
+# ### What to take away
+#
+# - The plan of 2017 holds. Inside it, RMSNorm, SwiGLU, rotary positions and shared keys are the usual parts, and you
+#   wrote all four.
+# - Each change has a place where it shows: rotation in the loss, grouped heads and latent attention in the cache,
+#   pre-norm in deep models, QK-norm where scores grow.
+# - Compare with several seeds and equal parameters, and say where an effect couldn't have shown.
+#
+# $$\mathrm{RMSNorm}(x) = \frac{x}{\sqrt{\frac1D \sum_i x_i^2 + \varepsilon}} \odot g$$
+#
+# <details><summary>Fine print</summary>
+#
+# The 2017 block learns a table of positions, as the first GPT did (2018); the paper had sines and cosines. All blocks
+# use the learning rate that was best for the 2017 block among five in a shorter run, and Muon, an optimiser that makes
+# each matrix's update orthogonal, inside the layers. With a rate of their own, some might do better. Even if nothing
+# helped, one change in ten would lie outside the band by chance. A gain of a quarter of a percent is lost in our
+# seeds and can be worth having in a very large run. The sizes come from the papers; GPT-3 was built for 2,048 tokens,
+# so its row is hypothetical. A test of this course copies a model with all switches on into the Transformers
+# library's `LlamaForCausalLM` and gets the same logits to ten decimal places.
+#
+# </details>
+#
+# [Lesson 18](18_from_gpt_to_assistant.ipynb) comes next and turns a model that continues texts into one that answers.
+# After that, lesson 19 puts your four parts into a model that people use.
+
+# %% [markdown]
+# # Practice
+#
+# About 20 minutes: two more ways to make a model cheaper.
+#
+# ## How many bits does a weight need?
 #
 # Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
 # weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
@@ -386,73 +503,11 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? Our `Int8Linear` turns its whole matrix back into floats every time, so it can only be slower.
-# PyTorch has an operator that reads the weights as 8 bits and turns them into floats only inside the processor. Its
-# input vector has to be in 16-bit floats, so we also time a matrix of 16-bit floats. We time all of these on one
-# large matrix, because the matrices of our small model fit into the processor's own fast memory, where reading is
-# quick anyway.
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-def one_step(model):
-    """Make a function that takes the same decoding step, after 100 tokens, at every call."""
-    cache, ids = GPTCache(len(model.layers)), torch.arange(101)[None]
-    with torch.no_grad():
-        model.decode(ids[:, :100], cache)
-
-    def step():
-        cache.shorten(100)
-        with torch.no_grad():
-            model.output_proj(model.decode(ids, cache))
-
-    return step
-
-
-def in_turns(contenders, rounds):
-    """Time functions by turns, and give their medians as multiples of the first one's."""
-    seconds = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, contender in contenders.items():
-            seconds[name].append(contender())
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    first = next(iter(medians.values()))
-    return {name: median / first for name, median in medians.items()}
-
-
-def seconds_of(function):
-    started = time.process_time()
-    function()
-    return time.process_time() - started
-
-
-steps_of = {"float": one_step(full_model), "8 bits": one_step(small)}
-step = in_turns({name: partial(seconds_of, take) for name, take in steps_of.items()}, 15)
-print(f"one step of the story model, back to floats each time: {step['8 bits']:.2f} times as long")
-large, vector = torch.randn(4096, 4096), torch.randn(1, 4096)
-scale = large.abs().amax(-1, keepdim=True) / 127
-whole = (large / scale).round().to(torch.int8)
-large_16, vector_16, scale_16 = large.bfloat16(), vector.bfloat16(), scale[:, 0].bfloat16()
-contenders = {
-    "32-bit floats": lambda: seconds_of(lambda: vector @ large.T),
-    "16-bit floats": lambda: seconds_of(lambda: vector_16 @ large_16.T),
-    "8 bits, back to floats each time": lambda: seconds_of(lambda: vector @ (whole * scale).T),
-}
-if hasattr(torch, "_weight_int8pack_mm"):  # not a public function of PyTorch
-    contenders["8 bits, read as they are"] = lambda: seconds_of(
-        lambda: torch._weight_int8pack_mm(vector_16, whole, scale_16)
-    )
-print("one row times a matrix of 4096 × 4096:")
-for name, share in in_turns(contenders, 9).items():
-    print(f"  {name}: {share:.2f} times as long as with 32-bit floats")
-
-# %% [markdown]
-# With the right operator, 8 bits are faster than 32. The reason isn't the arithmetic. To multiply one row by a
-# matrix, the processor has to fetch every weight from memory once, and a weight of 8 bits is fetched four times as
-# fast as one of 32. For the same reason 8 bits gain little where many rows share the fetched weights, as in training.
-# Our own version first writes the whole matrix of floats to memory and reads it again, which costs far more than it
-# saves.
+# Is it faster as well? To multiply one row by a matrix, the processor has to fetch every weight from memory once, and
+# 8 bits are fetched four times as fast as 32. That takes an operator that turns them into floats only inside the
+# processor. Ours writes a whole matrix of floats to memory first, so it saves room and no time.
 #
-# ## 5. Can the same text be written in fewer steps?
+# ## Can the same text be written in fewer steps?
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
 # takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
@@ -541,87 +596,8 @@ assert 1.1 < races["drawn at 0.8"][2] < 2
 # otherwise it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft is
 # always certain of its guess, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model
 # equals the guess just as often, so our simpler method loses nothing.
-#
-# ## 6. Where does attention go when there's nothing to find?
-#
-# A row of attention weights sums to 1, even if no token is worth attending to. Where does the weight go then? In
-# trained models, much of it often goes to the first token or to a separator, whatever those tokens happen to mean.
-# Xiao et al. (2023) call such a token an **attention sink**. Sinks matter in practice: a large model that keeps only
-# the latest tokens in its cache (lesson 16's sliding window) breaks down as soon as the first tokens leave that
-# window, unless a few of them are kept.
-#
-# Let's look for sinks in the two models we have, the story model and MiniLM.
-
-# %%
-exercises.predict("where_are_sinks")
-
-# %% tags=["hide-input"]
-passage = validation[:400].replace("\n", " ")
-minilm = load_minilm()
-maps = minilm.attend(passage).maps["encoder"][0][:, :, 1:-1]  # (layers, heads, words, keys)
-n_bert = maps.shape[-1]
-ids = story.encode(validation[:1500])[:160]
-own = story.model.attention_maps(ids[None])[0][:, :, 32:, 0]  # (layers, heads, later positions)
-shares = {
-    "MiniLM: [CLS]": maps[..., 0].mean((1, 2)) * 100,
-    "MiniLM: [SEP]": maps[..., -1].mean((1, 2)) * 100,
-    "story model: first token": own.mean((1, 2)) * 100,
-}
-even_story = 100 * (1 / torch.arange(33, 161)).mean().item()
-in_minilm = max(shares["MiniLM: [CLS]"].max(), shares["MiniLM: [SEP]"].max()) > 10 * 100 / n_bert
-in_story = shares["story model: first token"].max() > 10 * even_story
-sinks = [name for name, found in (("MiniLM", in_minilm), ("story model", in_story)) if found]
-exercises.reveal("where_are_sinks", measured="both" if len(sinks) == 2 else (*sinks, "neither")[0])
-axes = plots.labelled_lines(
-    range(1, 7),
-    {name: share.tolist() for name, share in shares.items()},
-    x_label="layer",
-    y_label="% of the attention of later tokens",
-    marker="o",
-)
-print(
-    f"An even share would be {100 / n_bert:.1f}% in MiniLM and {even_story:.1f}% in the story model."
-)
-assert shares["MiniLM: [CLS]"][1:].min() > 10 * 100 / n_bert
-assert shares["MiniLM: [SEP]"].max() < 5
-assert shares["story model: first token"].max() < even_story
-display(
-    notebook.figure(
-        axes,
-        alt="Share of attention by layer. For [CLS] in MiniLM it's near zero in the first layer and between 15 and 35% "
-        "in the others. For [SEP], and for the first token of the story model, it stays near zero.",
-        width=640,
-    )
-)
-tell(
-    """MiniLM has a sink, and it's [CLS]. From its second layer on, this one token takes many times an even share. In
-    the original BERT the sink is [SEP], as Clark et al. found. In our story model the first token gets less than an
-    even share on average over the heads, so it's no sink. Gu et al. (2024) find that sinks appear in language models
-    only after enough training on enough text, and our model has read ten million tokens. That's a likely reason, but
-    we haven't tested it."""
-)
 
 # %% [markdown]
-# ## What this page can't show
-#
-# - **Everything but the block.** The largest model of the 2017 paper had 213 million parameters and was trained on
-#   36 million pairs of sentences. Llama 3 has up to 405 billion parameters and was trained on 15,000 billion tokens.
-#   Compared with that, the block has hardly changed.
-# - **Stability.** Pre-norm is used because deep post-norm models are hard to train. Ours have only two layers.
-# - **Long texts.** Rotary positions and small caches pay off at thousands of tokens. Our windows have 128.
-# - **Small effects.** Our models have 141,000 parameters and train on 256,000 tokens, so a gain of a quarter of a
-#   percent is lost in the differences between three seeds. In a very large training run, such a gain can be worth
-#   having.
-# - **Mixtures of experts.** The largest change to many of today's largest models isn't one of our switches. Lesson 16
-#   shows it in fifteen lines.
-# - **Speed.** All times here are those of one CPU core. Graphics processors have fused operations for RMSNorm and
-#   rotary positions, so the ranking of the blocks at equal time can be different there.
-# - **The best settings of each block.** All blocks train at the 2017 block's learning rate and with one optimiser.
-#   With a rate of their own, or another optimiser, some might do better.
-#
-# What you can take away is the method: one switch at a time, equal parameters, a learning rate that favours the old
-# block, several seeds, and a band that says how much is luck.
-#
 # **References**
 #
 # - Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762. Grattafiori et al. (2024), "The Llama 3 Herd of
@@ -637,6 +613,9 @@ tell(
 # - Leviathan et al. (2023), "Fast Inference from Transformers via Speculative Decoding", arXiv:2211.17192. Chen et
 #   al. (2023), "Accelerating Large Language Model Decoding with Speculative Sampling", arXiv:2302.01318. Saxena
 #   (2023), "Prompt Lookup Decoding".
+# - DeepSeek-AI (2024), "DeepSeek-V2", arXiv:2405.04434, section 2.1 and table 1, for latent attention, and
+#   "DeepSeek-V3", arXiv:2412.19437. Dehghani et al. (2023), "Scaling Vision Transformers to 22 Billion Parameters",
+#   arXiv:2302.05442, for QK-norm. Shazeer et al. (2017), arXiv:1701.06538; Fedus et al. (2021), "Switch Transformers",
+#   arXiv:2101.03961.
 # - Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks", arXiv:2309.17453. Gu et al. (2024),
-#   "When Attention Sink Emerges in Language Models", arXiv:2410.10781. Clark et al. (2019), "What Does BERT Look At?",
-#   arXiv:1906.04341, for the weight on [SEP].
+#   "When Attention Sink Emerges in Language Models", arXiv:2410.10781.

@@ -52,6 +52,25 @@ PREDICTIONS = [
         too_high="The queries aren't in the cache, because each of them is used only once. So everything that is in the cache has shrunk.",
     ),
     Prediction(
+        "do_experts_collapse",
+        "Without the importance loss, how are the eight experts used after the training, where an even share is 12.5%?",
+        options={
+            "collapse": (
+                "one or two experts get nearly everything",
+                "It's the case that everybody fears, and large models have shown it. Here the clusters are easy to tell apart.",
+            ),
+            "uneven": (
+                "unevenly, some get twice their share and some hardly any",
+                "An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.",
+            ),
+            "even": (
+                "evenly, because every cluster finds its own expert",
+                "Nothing sees to it that two clusters don't choose the same one.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
         "four_bits",
         "We round every entry of the story model's matrices to 4 bits, that is, to a whole number from −7 to 7 times the scale of its row. By what percentage do the model's bits per byte rise?",
         slider=True,
@@ -73,28 +92,5 @@ PREDICTIONS = [
         close=0.08,
         too_low="Many tokens are nearly certain, such as the word after *once upon a*, and even this draft guesses those.",
         too_high="The draft looks at two or three tokens, and even a perfect draft couldn't guess which of several likely words gets drawn.",
-    ),
-    Prediction(
-        "where_are_sinks",
-        "In which of our models does one token take more than ten times an even share of the attention, averaged over a layer's heads?",
-        options={
-            "story model": (
-                "in the story model alone, whose first token is visible to all others",
-                "In large language models the first token does become a sink. Ours has read too little for that, as far as we can tell.",
-            ),
-            "MiniLM": (
-                "in MiniLM alone, which has tokens without a meaning of their own",
-                "Yes. One such token collects the weight that a head has no better use for.",
-            ),
-            "both": (
-                "in both, because every row has to sum to 1",
-                "The rows do sum to 1 in both. But a head can also spread its unneeded weight evenly, and in one of the models it does.",
-            ),
-            "neither": (
-                "in neither, because both of them are small",
-                "Size can't be what matters, because one of the two has a sink in nearly every layer.",
-            ),
-        },
-        ask_why=True,
     ),
 ]

@@ -1,0 +1,81 @@
+"""SmolLM as lesson 18's second patient: instruction tuning with LoRA from a few dozen pairs."""
+
+import random
+
+import torch
+import torch.nn.functional as F
+
+from helpers.models.assistant import IGNORE, Marks, pad_pairs, supervised_pair
+from helpers.models.lora import add_lora
+from helpers.pretrained.smollm import END, END_OF_TEXT, START, load_smollm
+from helpers.transformer import decoding
+
+LINEARS = ("query_proj", "key_proj", "value_proj", "out_proj", "gate", "linear_1", "linear_2")
+TRAINED_LAYERS = 12  # the last ones; no gradient has to pass through the others
+MARKS = Marks(end=END, user=START, assistant=START, pad=END_OF_TEXT)
+
+
+def load(rank=16, alpha=32.0):
+    """Load SmolLM with fresh adapters in its last layers; see `load_smollm` for what it raises."""
+    patient = load_smollm()
+    for layer in patient.model.requires_grad_(False).layers[-TRAINED_LAYERS:]:
+        add_lora(layer, rank, alpha, LINEARS)
+    return patient
+
+
+def prompt_of(patient, text):
+    """Put a request into SmolLM's template without a system message; a list of ids."""
+    line_break = patient.encode("\n").tolist()
+    user, assistant = (patient.encode(words).tolist() for words in (f"user\n{text}", "assistant\n"))
+    return [START, *user, END, *line_break, START, *assistant]
+
+
+def train(patient, taught, rate=4e-4, seed=1, size=4, progress=iter):
+    """Learn each of `taught` instructions once, with the loss on the answers only.
+
+    Parameters
+    ----------
+    patient : SmolLM
+        As `load` gives it; its adapters are changed.
+    taught : list of Instruction
+    rate : float, default=4e-4
+        Peak learning rate of AdamW, after four steps of warm-up; then a straight line down.
+    seed : int, default=1
+        Of the order. The adapters' random start is `torch.manual_seed`'s.
+    size : int, default=4
+        Pairs per step, of similar length.
+    progress : function, default=iter
+        Wraps the steps, such as ``tqdm``.
+    """
+    pairs = [
+        supervised_pair(
+            prompt_of(patient, one.prompt), patient.encode(one.answer).tolist(), marks=MARKS
+        )
+        for one in taught
+    ]
+    pairs.sort(key=lambda pair: len(pair[0]))
+    batches = [pad_pairs(pairs[i : i + size], MARKS) for i in range(0, len(pairs), size)]
+    random.Random(seed).shuffle(batches)
+    adapters = [p for p in patient.model.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(adapters, rate, weight_decay=0.0)
+    for step, (ids, targets) in enumerate(progress(batches)):
+        left = (len(batches) - step) / len(batches)
+        optimiser.param_groups[0]["lr"] = rate * min((step + 1) / 4, 1, 1.5 * left)
+        scored = targets != IGNORE
+        logits = patient.model.output_proj(patient.model.decode(ids)[scored])
+        optimiser.zero_grad()
+        F.cross_entropy(logits, targets[scored]).backward()
+        optimiser.step()
+
+
+def replies(patient, asked, most=24):
+    """Answer each of `asked` greedily with at most so many tokens; a list of str."""
+    prompts = [prompt_of(patient, one.prompt) for one in asked]
+    texts = [None] * len(prompts)
+    for length in {len(ids) for ids in prompts}:  # those of one length together
+        rows = [i for i, ids in enumerate(prompts) if len(ids) == length]
+        step = patient.model.decoder_step(torch.tensor([prompts[i] for i in rows]))
+        found = decoding.greedy(step, len(rows), END_OF_TEXT, END, most)
+        for i, ids in zip(rows, found, strict=True):
+            texts[i] = patient.decode([token for token in ids if token != END]).strip()
+    return texts
