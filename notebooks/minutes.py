@@ -38,9 +38,6 @@ LATEST_FIRST_CODE = 11  # minutes into the lesson
 FEWEST_PREDICTIONS, MOST_PREDICTIONS = 4, 5  # in a core
 MOST_QUESTIONS = 1  # in a core
 LONGEST_CELL = 12  # lines, of cells on show
-# These lessons still pass the limits of a core; who brings one within them takes its line away.
-NOT_YET = {
-}
 
 CORE, PRACTICE, DEEPER = "Core", "Practice", "Going deeper"
 HEADING = re.compile(r"^#{1,2} (Practice|Going deeper)\b", re.MULTILINE)

@@ -11,12 +11,11 @@ import random
 from collections import Counter
 
 import torch
-from safetensors.torch import save_file
 
 from helpers.data import two_digits as sums
 from helpers.pretrained.adder import ADDER, build_adder, load_adder
-from helpers.pretrained.checksums import write_checksums
 from helpers.pretrained.measured import store
+from helpers.pretrained.weight_files import save_weights
 from helpers.training.optimizers import take_step
 from helpers.training.reward import log_probs_of, policy_step, rejection_step, write
 
@@ -123,8 +122,7 @@ def main(argv=None):
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     args = parser.parse_args(argv)
     torch.set_num_threads(1)
-    save_file({name: weight.half() for name, weight in start().state_dict().items()}, ADDER)
-    write_checksums(ADDER)
+    save_weights(ADDER, start().state_dict())
     found = {"seeds": args.seeds, "steps": args.steps, "answers_per_step": PROMPTS * GROUP}
     found["voting"] = {str(t): score(load_adder(), temperature=t) for t in TEMPERATURES}
     for way in RULES:

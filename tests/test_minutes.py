@@ -150,11 +150,7 @@ def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
 def test_a_lesson_keeps_to_its_limits(source):
     parts = minutes.measure(source)
     complaints = minutes.too_much(parts) if minutes.is_second_edition(parts) else []
-    number = build.name_of(source)[:2]
-    if number in minutes.NOT_YET:
-        assert complaints, f"take {number} out of minutes.NOT_YET: it keeps to its limits"
-    else:
-        assert not complaints, "\n".join(complaints)
+    assert not complaints, "\n".join(complaints)
 
 
 def test_the_table_has_a_row_a_part(lesson, monkeypatch, capsys):

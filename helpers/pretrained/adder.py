@@ -1,12 +1,12 @@
 """The small adder: a GPT of 0.1 million weights that gets about three sums in five right."""
 
-from safetensors.torch import load_file
-
 from helpers.data.two_digits import LONGEST, SYMBOLS
 from helpers.models.gpt import GPT, GPTConfig
-from helpers.pretrained.checksums import WEIGHTS, check_file
+from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.weight_files import checked, read_weights
 
 ADDER = WEIGHTS / "adder.safetensors"
+RECIPE = "python -m recipes.reward"
 
 
 def build_adder():
@@ -16,18 +16,7 @@ def build_adder():
 
 
 def load_adder():
-    """Load the adder as it is before any learning from rewards; see `weights/adder.md`.
-
-    Returns
-    -------
-    model : GPT
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
-    """
-    check_file(ADDER)
+    """Load the adder as it is before it learns from rewards; raises as `weight_files.checked`."""
     model = build_adder()
-    model.load_state_dict({name: weight.float() for name, weight in load_file(ADDER).items()})
+    model.load_state_dict(read_weights(checked(ADDER, RECIPE))[0])
     return model

@@ -162,8 +162,10 @@ axes = plots.labelled_lines(
 axes.set_xscale("log", base=2)
 axes.set_yscale("log")
 short, long = inputs[512], inputs[2048]
-assert multiplications(full_attention, *long) == 16 * multiplications(full_attention, *short)
-assert full_memory[2048] == 16 * full_memory[512]
+notebook.claim(
+    multiplications(full_attention, *long) == 16 * multiplications(full_attention, *short)
+)
+notebook.claim(full_memory[2048] == 16 * full_memory[512])
 notebook.figure(
     axes,
     alt="Milliseconds against tokens, both axes logarithmic: attention climbs far more steeply than "
@@ -238,7 +240,7 @@ notebook.tell(
     f"queries only with its own block of keys and the one before. It gives the same result {plain_time / block_time:.0f} "
     "times as fast as full attention here."
 )
-assert counted[0] == counted[1] == 16 * counted[2]
+notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 
 # %% [markdown]
 # ### Does the first word still reach the last one?
@@ -337,8 +339,8 @@ axes = plots.labelled_lines(
 )
 axes.set_ylim(0, 105)
 axes.axhline(12.5, color=plots.GREY, linewidth=1, linestyle=":")
-assert shape == "cliff"
-assert all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global"))
+notebook.claim(shape == "cliff")
+notebook.claim(all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global")))
 display(
     notebook.figure(
         axes,
@@ -494,7 +496,7 @@ with torch.inference_mode():
         full_attention, *inputs[1024]
     )
     linear_memory = largest_tensor(efficient.linear_attention, *inputs[2048])
-assert small_ratio > 1 > 10 * large_ratio
+notebook.claim(small_ratio > 1 > 10 * large_ratio)
 print("the same numbers as with the weights written out, to a millionth: yes")
 print(
     f"multiplications, linear over softmax: {small_ratio:.2f} at 32 tokens, {large_ratio:.3f} at 1,024"

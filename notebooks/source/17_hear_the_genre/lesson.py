@@ -413,8 +413,8 @@ for name, logits in (
     print(f"{name:>14}      {accuracy(logits, labels):.0%}        "
           f"{balanced_accuracy(logits, labels):.0%}")  # fmt: skip
 drawn_accuracy = accuracy(drawn_logits, labels)
-assert drawn_accuracy > 0.75
-assert accuracy(linear_drawn, labels) > 0.7
+notebook.claim(drawn_accuracy > 0.75)
+notebook.claim(accuracy(linear_drawn, labels) > 0.7)
 
 # %%
 exercises.quiz("always_the_same_answer")
@@ -451,7 +451,7 @@ notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If
 draw windows at random, nearly every test window has a twin in the training set. So the test asked in part:
 *have you heard this performance before?* That's a **leak**, in which something about the test gets into the
 training.""")
-assert known.float().mean() > 0.9
+notebook.claim(known.float().mean() > 0.9)
 
 # %% [markdown]
 # You should be able to measure that for any split, so write the measurement as a function.
@@ -519,7 +519,7 @@ for name, drawn, clean in (
     print(f"{name:>14}        {drawn:.0%}               {clean:.0%}")
 notebook.tell("""Neither model got worse. Only the question changed, and the numbers of part 4 were answers to an easier
 one. If you had published them, a user with a new recording would have found out.""")
-assert clean_accuracy < drawn_accuracy - 0.05
+notebook.claim(clean_accuracy < drawn_accuracy - 0.05)
 
 # %%
 exercises.quiz("what_a_leak_does")
@@ -727,7 +727,7 @@ notebook.tell(f"""Without the quarter that gets the most weight, the accuracy is
 random quarter it's {at_random:.0%}. With {len(rows)} windows, a difference of two points could be chance. So the
 attention does point at something if its quarter costs clearly more than a random one. But most of what the model
 needs is elsewhere, too: three quarters of the strokes are enough for most of its answers.""")
-assert most > kept - 0.15
+notebook.claim(most > kept - 0.15)
 
 # %% [markdown]
 # ## 9. Your own tokens

@@ -163,7 +163,7 @@ notebook.tell(
     slightly worse, and is harder to notice.
     """
 )
-assert followed["the whole template"] > max(list(followed.values())[1:])
+notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
 # Try it yourself: type a message and choose a template. Our assistant and the story model read the same tokens, and
@@ -288,7 +288,7 @@ notebook.tell(
     instructions in the end. Today's open assistants are tuned on about a million pairs (Lambert et al. 2024).
     """
 )
-assert ended > 0.7 * len(asked) and ended > right
+notebook.claim(ended > 0.7 * len(asked) and ended > right)
 
 # %% [markdown]
 # ### A second patient
@@ -413,7 +413,7 @@ notebook.tell(
     al. 2024), so people who train with DPO watch both log-probabilities and not just the loss.
     """
 )
-assert gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01
+notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 
 # %% [markdown]
 # ## 4. What if a rule knows what is right?
@@ -484,6 +484,7 @@ for step in tqdm(range(12)):
     reward.policy_step(adder, start, optimizer, prompts, written, counted, paid)
     live.append(paid.mean().item())
 print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live))
+notebook.claim(statistics.mean(live[-3:]) > live[0] + 0.05)
 
 # %% [markdown]
 # We stored 20 such steps from three seeds, with 1,024 answers per step, and three rivals. **Rejection sampling** keeps
@@ -532,12 +533,12 @@ notebook.table(
     ["trained by", "one sample right, three seeds", "likeliest answer right"],
 )
 assert min(ends["grpo"]["one"] + ends["rejection"]["one"]) > base["one"] + 0.1
-assert min(ends["grpo"]["greedy"] + ends["rejection"]["greedy"]) > base["vote"] + 0.1
+assert min(ends["grpo"]["greedy"] + ends["rejection"]["greedy"]) > base["greedy"] + 0.04
 display(
     notebook.figure(
         axes,
         alt="Share of single samples that are right, against the steps of training, three runs each of rejection "
-        "sampling and GRPO, which rise together from 60% to about 80%. Two lines mark the untrained adder's likeliest "
+        "sampling and GRPO, which rise together to about 80%. Two lines mark the untrained adder's likeliest "
         "answer and its vote of 16, a little above.",
         width=680,
     )
@@ -552,7 +553,7 @@ notebook.tell(
     Voting gets {base["vote"]:.0%}, where a single sample gets {base["one"]:.0%}, but it only wins back what sampling at
     a temperature of 1 lost: the likeliest answer alone is right for {base["greedy"]:.0%}. At lower temperatures
     ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) the vote draws
-    level, within a standard error of two points. Wang et al. found that it wins on problems with long solutions, where
+    level at best; the standard error is one to two points. Wang et al. found that it wins on problems with long solutions, where
     many ways lead to one right answer. And of 16 samples at least one is right {base["any"]:.0%} of the time. The
     answers were there: training brought them to the front. Whether it also finds new ones, in large models, is
     disputed (Yue et al. 2025).
@@ -802,7 +803,7 @@ notebook.tell(
     doesn't say that the stories have become better. That would take somebody who reads them.
     """
 )
-assert dpo["win_rate"] > 0.6 and after < before
+notebook.claim(dpo["win_rate"] > 0.6 and after < before)
 
 # %% [markdown]
 # ## How far has a model moved?
@@ -863,7 +864,7 @@ for key, label, colour in (
 axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 110))
 for number in (0, len(rounds) // 2, len(rounds) - 1):
     print(f"round {number}: {rounds[number]['example']}\n")
-assert last["reward"] > 1.5 * first["reward"]
+notebook.claim(last["reward"] > 1.5 * first["reward"])
 display(
     notebook.figure(
         figure,
@@ -958,7 +959,7 @@ notebook.tell(
     village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
     """
 )
-assert known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3
+notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3)
 
 # %% [markdown]
 # <details><summary>What is different in a large model</summary>
@@ -994,8 +995,8 @@ notebook.tell(
     examples, but not how much of the gain comes from the extra passes.
     """
 )
-assert all(one["greedy"] > one["at_once"] for one in by_terms.values())
-assert all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.values())
+notebook.claim(all(one["greedy"] > one["at_once"] for one in by_terms.values()))
+notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.values()))
 
 # %% [markdown]
 # ## What is DPO aiming at?
@@ -1051,7 +1052,9 @@ notebook.tell(
     (Ouyang et al. 2022), and ours had none.
     """
 )
-assert bits["story model"] < min(value for name, value in bits.items() if name != "story model")
+notebook.claim(
+    bits["story model"] < min(value for name, value in bits.items() if name != "story model")
+)
 
 # %% [markdown]
 # ## Tokens that had never been trained

@@ -22,8 +22,8 @@ import time
 from textwrap import fill
 
 import torch
+import torch.nn.functional as F
 from matplotlib import pyplot
-from torch import nn
 
 from helpers import exercises, plots
 from helpers.transformer import decoding
@@ -359,7 +359,7 @@ def perplexity_of_weights(normalised, factor):
     """On how many keys does a query spread its weight? (The exponential of the entropy.)"""
     q, k = factor * query, factor * key
     if normalised:
-        q, k = (nn.functional.rms_norm(x, (64,)) for x in (q, k))
+        q, k = (F.rms_norm(x, (64,)) for x in (q, k))
     weights = (q @ k.T / math.sqrt(64)).softmax(-1)
     return (-(weights * weights.clamp(min=1e-30).log()).sum(-1)).exp().mean().item()
 
@@ -393,7 +393,7 @@ def shares_of_experts(seed, weight, steps=150):
         x = centres[cluster] + torch.randn(128, 16)
         output, gates = layer(x)
         wanted = torch.einsum("bd,bde->be", x, tasks[cluster])
-        loss = nn.functional.mse_loss(output, wanted) + weight * importance_loss(gates)
+        loss = F.mse_loss(output, wanted) + weight * importance_loss(gates)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -491,8 +491,8 @@ story.model, small = full_model, in_int8(full_model)
 page = story.encode(unseen[:400])[None]  # really stored in 8 bits, the same logits
 with torch.no_grad():
     torch.testing.assert_close(small(page), rounded(full_model, 8)(page), atol=1e-3, rtol=0)
-assert abs(worse[8]) < 0.003
-assert worse[3] > worse[4] > 10 * abs(worse[8])
+notebook.claim(abs(worse[8]) < 0.003)
+notebook.claim(worse[3] > worse[4] > 10 * abs(worse[8]))
 tell(
     f"""Eight bits cost {100 * worse[8]:.2f}% here, which no reader would notice, and the weights shrink from
     {n_bytes(full_model) / 1e6:.1f} MB in 32-bit floats, or half of that in the 16-bit file, to
@@ -579,9 +579,9 @@ for name, (speed, accepted, per_pass, _) in races.items():
 print("\nThe greedy story:")
 for line in races["greedy"][3].splitlines():
     print(fill(line, 100))
-assert races["greedy"][1] > 1.5 * races["drawn at 0.8"][1]
-assert races["greedy"][2] > 1.6
-assert 1.1 < races["drawn at 0.8"][2] < 2
+notebook.claim(races["greedy"][1] > 1.5 * races["drawn at 0.8"][1])
+notebook.claim(races["greedy"][2] > 1.6)
+notebook.claim(1.1 < races["drawn at 0.8"][2] < 2)
 
 # %% [markdown]
 # The text is the same with and without the draft, token for token, as the cell above has checked. Greedy decoding gains
