@@ -70,7 +70,7 @@ def test_the_bundled_adder_is_often_wrong_and_a_few_steps_help():
     model = load_adder()
     assert 0.5 < recipe.score(model, n=100, samples=4)["one"] < 0.7
     before = copy.deepcopy(model.state_dict())
-    seen = [*recipe.rounds(model, "rejection", 8, seed=5, n_prompts=32)]
+    seen = [*recipe.rounds(model, "rejection", 10, seed=5)]
     assert seen[-1]["reward"] > seen[0]["reward"] + 0.04
     assert any((before[name] != weight).any() for name, weight in model.state_dict().items())
 

@@ -30,7 +30,7 @@ def prompts_of(pairs):
 
 
 def answers_of(pairs, draw):
-    """Write the answers to `pairs` as people do: ids (B, LONGEST), and which of them count."""
+    """Let a random `draw` answer `pairs` as people do: ids (B, LONGEST), and which ones count."""
     written = torch.full((len(pairs), LONGEST), END)
     counted = torch.zeros(len(pairs), LONGEST, dtype=torch.bool)
     for row, total in enumerate(pairs.sum(1).tolist()):
@@ -43,7 +43,7 @@ def answers_of(pairs, draw):
 
 
 def texts_of(written):
-    """Read answers (B, T) up to their end token; what has none ends in "…"."""
+    """Read what is `written` (B, T) up to its end token; what has none ends in "…"."""
     rows = ["".join(SYMBOLS[i] for i in row) for row in written.tolist()]
     return [row.partition(".")[0] if "." in row else row + "…" for row in rows]
 
@@ -59,6 +59,6 @@ def is_mentioned(text, total):
 
 
 def rewards_of(written, pairs, rule):
-    """Give each answer (B, T) to `pairs` (B, 2) 1 or 0 by a `rule`, a float Tensor (B,)."""
+    """Give what is `written` (B, T) for `pairs` (B, 2) 1 or 0 by a `rule`; floats (B,)."""
     found = zip(texts_of(written), pairs.sum(1).tolist(), strict=True)
     return torch.tensor([float(rule(text, total)) for text, total in found])

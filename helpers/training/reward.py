@@ -58,28 +58,17 @@ def clipped_gain(log_probs, old_log_probs, advantages, clip=0.2):
 
 
 def kl_from_start(log_probs, start_log_probs):
-    """Estimate, token by token, how far the model has moved from its start; never negative.
+    """Estimate per token (N, T), in nats, how far the model has moved from its start.
 
-    Parameters
-    ----------
-    log_probs, start_log_probs : Tensors of shape (N, T)
-        Of tokens that the model itself wrote.
-
-    Returns
-    -------
-    kl : Tensor of shape (N, T), in nats
-        Its mean estimates KL(model || start).
-
-    Source
-    ------
-    Shao et al. (2024), eq. (4).
+    `log_probs` and `start_log_probs` are those of tokens that the model itself wrote. The mean
+    estimates KL(model || start), and no term is negative. Shao et al. (2024), eq. (4).
     """
     difference = start_log_probs - log_probs
     return difference.exp() - difference - 1
 
 
 def log_probs_of(model, prompts, written):
-    """Compute the log-probability of every token of `written` (N, T), given `prompts` (N, L)."""
+    """Log-probabilities, by `model`, of every token `written` (N, T) after `prompts` (N, L)."""
     logits = model(torch.cat([prompts, written[:, :-1]], 1))[:, prompts.shape[1] - 1 :]
     return logits.log_softmax(-1).gather(-1, written[..., None]).squeeze(-1)
 
@@ -99,9 +88,8 @@ def write(model, prompts, end, longest, generator=None, temperature=1.0):
 
     Returns
     -------
-    written : integer Tensor of shape (N, T)
-    counted : bool Tensor of shape (N, T)
-        True up to the first end token, that one included.
+    written, counted : integer and bool Tensors of shape (N, T)
+        The second is True up to the first end token, that one included.
     """
     step, written = model.decoder_step(prompts), torch.full((len(prompts), 1), end)
     for _ in range(longest):
@@ -117,7 +105,9 @@ def write(model, prompts, end, longest, generator=None, temperature=1.0):
     return written.where(before == 0, end), before == 0
 
 
-def policy_step(model, start, optimiser, prompts, written, counted, rewards, **settings):
+def policy_step(
+    model, start, optimiser, prompts, written, counted, rewards, beta=0.02, clip=0.2, passes=2
+):
     """Take one step of GRPO on answers that the model has just written.
 
     Parameters
@@ -125,22 +115,25 @@ def policy_step(model, start, optimiser, prompts, written, counted, rewards, **s
     model, start : GPT
         In training, and frozen as it was before.
     optimiser : torch.optim.Optimizer
-    prompts, written, counted
+    prompts, written, counted : Tensors
         As `write` takes and returns them, the G answers to a prompt next to each other.
     rewards : Tensor of shape (P, G)
-    beta, clip, passes : float, float and int, default=0.02, 0.2 and 2
-        Price of a nat of drift; see `clipped_gain`; updates on the same answers.
+    beta : float, default=0.02
+        Price of a nat of drift.
+    clip : float, default=0.2
+        See `clipped_gain`.
+    passes : int, default=2
+        Updates on the same answers.
 
     Returns
     -------
     kl : float
         Mean drift from the start per token, in nats, before the last update.
     """
-    beta, clip = settings.get("beta", 0.02), settings.get("clip", 0.2)
     advantages = group_advantages(rewards).flatten()
     with torch.no_grad():
         old, first = (log_probs_of(m, prompts, written) for m in (model, start))
-    for _ in range(settings.get("passes", 2)):
+    for _ in range(passes):
         now = log_probs_of(model, prompts, written)
         kl = kl_from_start(now, first)
         gain = clipped_gain(now, old, advantages, clip) - beta * kl
@@ -149,7 +142,10 @@ def policy_step(model, start, optimiser, prompts, written, counted, rewards, **s
 
 
 def rejection_step(model, optimiser, prompts, written, counted, rewards, passes=2):
-    """Imitate the answers with a reward above 0 and drop the others; arguments as above."""
+    """Imitate the answers with a reward above 0 and drop the others.
+
+    `model`, `optimiser`, `prompts`, `written`, `counted`, `rewards`, `passes`: as in `policy_step`.
+    """
     kept = rewards.flatten() > 0
     if kept.any():
         for _ in range(passes):

@@ -16,7 +16,10 @@ MARKS = Marks(end=END, user=START, assistant=START, pad=END_OF_TEXT)
 
 
 def load(rank=16, alpha=32.0):
-    """Load SmolLM with fresh adapters in its last layers; see `load_smollm` for what it raises."""
+    """Load SmolLM with fresh adapters (`rank`, `alpha`: see `add_lora`) in its last layers.
+
+    Raises as `load_smollm` does.
+    """
     patient = load_smollm()
     for layer in patient.model.requires_grad_(False).layers[-TRAINED_LAYERS:]:
         add_lora(layer, rank, alpha, LINEARS)
@@ -24,7 +27,7 @@ def load(rank=16, alpha=32.0):
 
 
 def prompt_of(patient, text):
-    """Put a request into SmolLM's template without a system message; a list of ids."""
+    """Put a request `text` into the `patient`'s template, no system message; a list of ids."""
     line_break = patient.encode("\n").tolist()
     user, assistant = (patient.encode(words).tolist() for words in (f"user\n{text}", "assistant\n"))
     return [START, *user, END, *line_break, START, *assistant]
@@ -69,7 +72,7 @@ def train(patient, taught, rate=4e-4, seed=1, size=4, progress=iter):
 
 
 def replies(patient, asked, most=24):
-    """Answer each of `asked` greedily with at most so many tokens; a list of str."""
+    """Let the `patient` answer each of `asked` with at most `most` tokens; a list of str."""
     prompts = [prompt_of(patient, one.prompt) for one in asked]
     texts = [None] * len(prompts)
     for length in {len(ids) for ids in prompts}:  # those of one length together
