@@ -1015,20 +1015,23 @@ notebook.tell(
 # %% tags=["hide-input"]
 def agreement(nouns):
     """How often each head's verb prefers the noun that agrees: as written, and with is and are swapped."""
-    written, swapped = [], []
+    cases = []
     for a, b in itertools.permutations(nouns, 2):
         for place in ("near", "behind", "beside"):
-            for subject, other, right, wrong in (
-                (a, f"{b}s", "is", "are"),
-                (f"{a}s", b, "are", "is"),
-            ):
-                for verb, into in ((right, written), (wrong, swapped)):
+            for number in (0, 1):  # of the subject
+                subject, other = (a, f"{b}s") if number == 0 else (f"{a}s", b)
+                for verb in ("is", "are"):
+                    right = verb == ("is", "are")[number]
                     text = f"The {subject} {place} the {other} {verb} old."
-                    weights, tokens = weights_and_tokens(text)
-                    row = weights[:, :, tokens.index(verb)]  # (layers, heads, T)
-                    lead = row[..., tokens.index(subject)] > row[..., tokens.index(other)]
-                    into.append(lead if verb == right else ~lead)
-    return torch.stack(written).float().mean(0), torch.stack(swapped).float().mean(0)
+                    cases.append((text, subject, other, verb, right))
+    texts = [case[0] for case in cases]
+    maps, found = minilm.model.attention_maps(minilm.encode(texts)), {True: [], False: []}
+    for weights, (text, subject, other, verb, right) in zip(maps, cases, strict=True):
+        tokens = minilm.tokens(text)
+        row = weights[:, :, tokens.index(verb)]  # (layers, heads, T)
+        lead = row[..., tokens.index(subject)] > row[..., tokens.index(other)]
+        found[right].append(lead if right else ~lead)
+    return [torch.stack(of).float().mean(0) for of in found.values()]
 
 
 as_written, when_swapped = agreement(["dog", "boy", "girl", "teacher"])

@@ -366,7 +366,7 @@ def broken(missing):
 
 
 names = {"ffn": "the network", "relu": "the ReLU", "paths": "the paths", "norms": "the norms"}
-french, english = zip(*CAPTIONS[:8], strict=True)
+french, english = zip(*CAPTIONS[:5], strict=True)
 written = {
     missing: [translate_from(encode_with(broken(missing), translator.encode([f]))) for f in french]
     for missing in (None, *names)
@@ -596,7 +596,7 @@ model_map(
 # <details><summary>Fine print</summary>
 #
 # - The words of the opening are random, and its layers untrained. Trained layers mix less evenly.
-# - What the encoder survives was measured on one trained model and eight captions, which are too few to show a small
+# - What the encoder survives was measured on one trained model and five captions, which are too few to show a small
 #   loss.
 # - Section 4 trains for 34 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
 #   depth, not that a careful start is better in general.
