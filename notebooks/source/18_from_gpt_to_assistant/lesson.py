@@ -474,17 +474,17 @@ train_pairs = two_digits.two_digit_sums("train")
 start, generator = load_adder(), torch.Generator().manual_seed(0)
 optimizer = torch.optim.AdamW(adder.parameters(), 3e-4, betas=(0.9, 0.99), weight_decay=0.0)
 live = []
-for step in tqdm(range(12)):
+for step in tqdm(range(8)):
     optimizer.param_groups[0]["lr"] = 3e-4 * min(1, (step + 1) / 5)
-    some = train_pairs[torch.randint(len(train_pairs), (32,), generator=generator)]
-    some = some.repeat_interleave(16, 0)  # sixteen answers to each of 32 sums
+    some = train_pairs[torch.randint(len(train_pairs), (64,), generator=generator)]
+    some = some.repeat_interleave(16, 0)  # sixteen answers to each of 64 sums
     prompts = two_digits.prompts_of(some)
     written, counted = reward.write(adder, prompts, two_digits.END, 12, generator)
     paid = two_digits.rewards_of(written, some, two_digits.is_right).view(-1, 16)
     reward.policy_step(adder, start, optimizer, prompts, written, counted, paid)
     live.append(paid.mean().item())
 print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live))
-notebook.claim(statistics.mean(live[-3:]) > live[0] + 0.05)
+notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
 # We stored 20 such steps from three seeds, with 1,024 answers per step, and three rivals. **Rejection sampling** keeps
@@ -596,12 +596,12 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # ## 5. What isn't in the weights
 #
 # *Who is the knight of Birchton?* No training text says it. A program can look for the right text first, as in lesson
-# 13, and put it in front of the question: **retrieval-augmented generation**. *Practice* measures what that is worth.
+# 13, and put it in front of the question: **retrieval-augmented generation**. *Going deeper* measures what
+# that is worth.
 #
 # Three-digit sums aren't in the weights either. Another adapter has learned to write a **tool call**, a line of text
 # that asks for a function. The program around the model looks for such a line, runs the function, and puts the result
-# into the chat as the next message. We give it two tools. A large model finds both described in its prompt and has to
-# choose; ours has been trained on one, so the program lets it see the other only by mistake.
+# into the chat as the next message. We offer two tools and ask for each of them once.
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -630,9 +630,8 @@ print(helper.reply(f"{page} {question} {planted}"))
 # The last sentence came from the page, but the model has no way to tell. This is **prompt injection** (Greshake et al.
 # 2023), and no training or template has removed it yet. That's why programs limit what a model can do once it has
 # read what strangers wrote.
-
-# %% [markdown]
-# Nothing that you did today has added a part to the model, so the map is the one of lesson 14.
+#
+# Nothing that you did today has added a part to the model, so the map is lesson 14's.
 
 # %% tags=["nbval-ignore-output"]
 prompt = helper.prompt_ids("Say wolf three times.")
