@@ -100,7 +100,8 @@ def verdict(verdict):
         return panel("right", body)
     if verdict.mistake == "not attempted":
         return panel("open", body)
-    named = f": {html.escape(verdict.mistake.replace('_', ' '))}" if verdict.named else ""
+    said = {"raised": "an error", "differs": "other numbers"}.get(verdict.mistake, verdict.mistake)
+    named = f": {html.escape(said.replace('_', ' '))}" if verdict.named else ""
     return panel("wrong", body, f"Not yet{named}")
 
 

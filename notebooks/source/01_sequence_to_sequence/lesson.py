@@ -254,7 +254,7 @@ half = next(length for length, share in zip(lengths, curve, strict=True) if shar
 exercises.reveal("where_half_goes_wrong", half)
 axes = plots.labelled_lines(
     lengths,
-    {"all": curve},
+    {"one vector": curve},
     x_label="words in the French sentence (averaged over ±2)",
     y_label="without a mistake, %",
 )

@@ -310,7 +310,7 @@ exercises.predict("a_patient_model_b")
 # %% tags=["hide-input", "nbval-ignore-output"]
 # the training: click to see it
 patient = exam(divided_by(1), 400)
-too_small = exam(divided_by(WIDTH), 120)
+too_small = exam(divided_by(WIDTH), 160)
 last = patient[-50:].mean().item()
 exercises.reveal(
     "a_patient_model_b", measured="late" if last < 0.5 else "stuck" if last > 2 else "half"

@@ -564,7 +564,7 @@ for (name, of), colour in zip(logs.items(), (plots.BLUE, plots.ORANGE, plots.GRE
         axes.plot(range(1, 41), log, color=colour, alpha=0.6)
     axes.annotate(name, (40, sum(log[-1] for log in of) / 3), (6, 0), textcoords="offset points",
                   color=colour, va="center")  # fmt: skip
-axes.axhline(unigram, color=plots.GREY, linestyle="--")
+axes.plot([0, 40], [unigram] * 2, color=plots.GREY, linestyle="--")
 axes.text(25, unigram + 0.3, "unigram entropy", color=plots.GREY)
 axes.set_ylim(2, 6.5)
 axes.set_xlabel("step")
