@@ -108,14 +108,8 @@ def learn(way, steps, seed, every):
     return curve
 
 
-def main(argv=None):
-    """Train the adder, let it learn, store.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Train the adder, let it learn, store."""
     parser = argparse.ArgumentParser(prog="python -m recipes.reward", description=__doc__)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--every", type=int, default=10)

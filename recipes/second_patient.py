@@ -28,14 +28,8 @@ def followed(n_pairs, seed, n_asked=N_ASKED):
     return round(sum(right) / len(right), 4)
 
 
-def main(argv=None):
-    """Train, measure, store.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        Those of the command line.
-    """
+def main(argv: list[str] | None = None):
+    """Train, measure, store."""
     parser = argparse.ArgumentParser(prog="python -m recipes.second_patient", description=__doc__)
     parser.add_argument("pairs", type=int, nargs="*", default=[0, 48, 96])
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])

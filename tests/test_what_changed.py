@@ -105,3 +105,11 @@ def test_what_is_stored_is_what_the_recipe_would_store():
         assert row["steps_in_equal_seconds"] == pytest.approx(steps, rel=0.01)
         assert len(row["equal_steps"]) == len(row["equal_seconds"]) == 3
     assert all(a < b for a, b in pairwise(sorted(base["equal_steps"])))  # three seeds, not one
+
+
+def test_post_norm_and_pre_norm_were_trained_at_both_depths():
+    found = what_changed.norms_and_depth(depths=(1,), seeds=(1,), steps=3)
+    assert found["losses"]["1"]["post-norm"] != found["losses"]["1"]["pre-norm"]
+    stored = measured("what_changed")["depth"]
+    assert set(stored) == set(found)
+    assert {len(runs) for row in stored["losses"].values() for runs in row.values()} == {3}

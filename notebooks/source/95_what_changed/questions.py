@@ -40,6 +40,25 @@ PREDICTIONS = [
         ask_why=True,
     ),
     Prediction(
+        "norm_and_depth",
+        "With 24 layers and without warm-up, how far have the two got after 300 steps?",
+        options={
+            "post": (
+                "pre-norm learns, and post-norm knows little but the letters' frequencies",
+                "In post-norm every layer normalises the residual path itself, so the signal has to get through 48 norms on its way. In pre-norm the path stays free.",
+            ),
+            "both": (
+                "both learn, and they end about as far as the models with two layers",
+                "That's what the residual path is for, and in pre-norm it works. In post-norm the norms stand on that path.",
+            ),
+            "neither": (
+                "neither learns, and both know little but the letters' frequencies",
+                "Three hundred steps are few, but two layers learn in that time, and one of the two norms lets 24 layers start as easily.",
+            ),
+        },
+        ask_why=True,
+    ),
+    Prediction(
         "cache_of_today",
         "After 100 tokens, how large is the cache of the second model, as a percentage of the first one's?",
         slider=True,
