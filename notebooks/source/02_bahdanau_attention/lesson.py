@@ -280,8 +280,9 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
 #
-# You have all four lines: one function computes $e$, the other $\alpha$ and $c$, and PyTorch's `GRUCell` takes the step to
-# the next $s$. This is the whole decoder, one turn of the loop per word:
+# You have all four lines. Your first function computes $e = v^\top \tanh(W s + U h)$, your second $\alpha =
+# \mathrm{softmax}(e)$ and $c = \sum \alpha h$, and PyTorch's `GRUCell` takes the step to the next $s$. This is the whole
+# decoder, one turn of the loop per word:
 
 # %%
 score, mix = exercises.mine("additive_scores"), exercises.mine("attention_context")
