@@ -17,7 +17,13 @@ from helpers.pretrained.adder import ADDER, build_adder, load_adder
 from helpers.pretrained.measured import store
 from helpers.pretrained.weight_files import save_weights
 from helpers.training.optimizers import take_step
-from helpers.training.reward import log_probs_of, policy_step, rejection_step, write
+from helpers.training.reward import (
+    group_advantages,
+    log_probs_of,
+    policy_step,
+    rejection_step,
+    write,
+)
 
 RULES = {"grpo": sums.is_right, "rejection": sums.is_right, "gamed": sums.is_mentioned}
 RATES = {"grpo": 3e-4, "rejection": 3e-4, "gamed": 3e-4}
@@ -68,7 +74,9 @@ def rounds(model, way, steps, seed, n_prompts=PROMPTS, group=GROUP):
         if way == "rejection":
             rejection_step(model, optimiser, prompts, written, counted, rewards)
         else:
-            drift = policy_step(model, first, optimiser, prompts, written, counted, rewards)
+            drift = policy_step(
+                model, first, optimiser, prompts, written, counted, group_advantages(rewards)
+            )
         yield {"step": step, "reward": rewards.mean().item(), "drift": drift}
 
 

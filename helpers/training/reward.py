@@ -106,7 +106,7 @@ def write(model, prompts, end, longest, generator=None, temperature=1.0):
 
 
 def policy_step(
-    model, start, optimiser, prompts, written, counted, rewards, beta=0.02, clip=0.2, passes=2
+    model, start, optimiser, prompts, written, counted, advantages, beta=0.02, clip=0.2, passes=2
 ):
     """Take one step of GRPO on answers that the model has just written.
 
@@ -117,7 +117,8 @@ def policy_step(
     optimiser : torch.optim.Optimizer
     prompts, written, counted : Tensors
         As `write` takes and returns them, the G answers to a prompt next to each other.
-    rewards : Tensor of shape (P, G)
+    advantages : Tensor of shape (P, G)
+        See `group_advantages`.
     beta : float, default=0.02
         Price of a nat of drift.
     clip : float, default=0.2
@@ -130,13 +131,12 @@ def policy_step(
     kl : float
         Mean drift from the start per token, in nats, before the last update.
     """
-    advantages = group_advantages(rewards).flatten()
     with torch.no_grad():
         old, first = (log_probs_of(m, prompts, written) for m in (model, start))
     for _ in range(passes):
         now = log_probs_of(model, prompts, written)
         kl = kl_from_start(now, first)
-        gain = clipped_gain(now, old, advantages, clip) - beta * kl
+        gain = clipped_gain(now, old, advantages.flatten(), clip) - beta * kl
         _update(model, optimiser, -gain[counted].mean())
     return kl[counted].mean().item()
 
