@@ -221,10 +221,7 @@ def test_a_prediction_is_stored_as_a_list_without_its_answer(built):
     ("old", "new", "fault"),
     [
         ('tags=["hide-input"]\nturned_out', "\nturned_out", "tag it"),
-        ("# What the others get.", "f(measured=7)", "the first line"),
         ('print("redness", redness)', "assert redness < 0.4", "an assertion is in view"),
-        ("# What the others get.", "assert 7 < 8", "an assertion is in view"),
-        ("# What the others get.", "others = 7.02", "says '7.02%'"),
         ('print("redness", redness)', "torch.testing.assert_close(1, 1)", "an assertion is in"),
         ('print("redness", redness)', 'figure(f, alt="It falls.")', "an alt text is in view"),
         ('print("redness", redness)', "# it goes down, a lot", "says 'It goes down a lot'"),
