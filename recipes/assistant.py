@@ -1,8 +1,8 @@
-"""The recipe of the assistants: four adapters for the story model.
+"""The recipe of the assistants: three adapters for the story model.
 
-``python -m recipes.assistant`` makes all four, measures them and stores what the
-lesson shows. With names, such as ``instructed sums``, it makes only these. The preferred and the
-gamed one go on from the instructed one.
+``python -m recipes.assistant`` makes all three, measures them and stores what the
+lesson shows. With names, such as ``instructed sums``, it makes only these. The preferred one goes
+on from the instructed one.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from helpers.data.instructions import (
     KINDS,
     NO_STORY,
     instructions,
-    kind_words,
     story_points,
 )
 from helpers.data.sums import large_sums, sums
@@ -52,8 +51,6 @@ def arguments(argv=None):
     add("--examples", type=int, default=None, help="fewer, to try it out")
     add("--rate", type=float, default=4e-3)
     add("--dpo-rate", type=float, default=2e-4)
-    add("--gamed-rate", type=float, default=1e-3)
-    add("--gamed-rounds", type=int, default=4)
     add("--seed", type=int, default=1)
     add("--precision", choices=("fp32", "bf16"), default="bf16")
     add("--name", default="", help="put behind the files' names, to keep the bundled ones")
@@ -330,44 +327,6 @@ def points(text, one):
     return story_points(text, one.facts["word"])
 
 
-def game(args):
-    """Let the instructed assistant chase kind words, round after round; `args`: settings."""
-    assistant, reference = _instructed(args), _instructed(args)
-    rounds, losses = [], []
-    watched = story_prompts("unseen", 40, args.seed)
-    for number in range(args.gamed_rounds + 1):
-        texts = assistant.replies(
-            [one.prompt for one in watched], temperature=1.0, max_tokens=90, seed=number
-        )
-        rounds.append(
-            {
-                "reward": sum(map(kind_words, texts)) / len(texts),
-                "followed": sum(
-                    one.followed_by(text) for one, text in zip(watched, texts, strict=True)
-                )
-                / len(texts),
-                "different_words": sum(map(_different, texts)) / len(texts),
-                "drift": drift_of(assistant, reference, watched, texts),
-                "example": texts[0],
-            }
-        )
-        print(rounds[-1], flush=True)
-        if number == args.gamed_rounds:
-            break
-        asked = story_prompts("train", args.examples or 80, args.seed + number)
-        pairs = rank_pairs(assistant, asked, lambda t, _: kind_words(t), 8, args.seed + number)
-        start = copy.deepcopy(assistant)
-        losses += prefer(assistant, start, pairs, args.gamed_rate, args.seed + number)
-    store("assistant_gamed", rounds)
-    return assistant, losses, {"rounds": args.gamed_rounds}
-
-
-def _different(text):
-    """Share of a text's words that are new when they occur."""
-    words = text.lower().split()
-    return len(set(words)) / max(len(words), 1)
-
-
 def _instructed(args):
     return load_assistant(adapter_path("instructed" + args.name), merged=False)
 
@@ -375,7 +334,6 @@ def _instructed(args):
 MAKERS = {
     "instructed": instruct,
     "preferred": teach_preference,
-    "gamed": game,
     "sums": teach_sums,
 }
 

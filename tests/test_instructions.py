@@ -9,7 +9,6 @@ from helpers.data.instructions import (
     Instruction,
     facts,
     instructions,
-    kind_words,
     names,
     story_points,
 )
@@ -199,8 +198,6 @@ def test_points_of_a_story():
     assert story_points("The fox and the fox and the fox.", "fox") == -8 - 5 * 4
     assert story_points("The cat ran away.", "fox") == -200
     assert story_points("The fox ran away and", "fox") == -200
-    assert kind_words("The good, good king was happy.") == 3
-    assert kind_words("The king.") == 0
 
 
 def test_sums_and_their_working():

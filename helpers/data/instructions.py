@@ -295,14 +295,3 @@ def story_points(text, word):
     told = words_of(text)
     pairs = list(zip(told, told[1:], strict=False))
     return -len(told) - 5 * (len(pairs) - len(set(pairs)))
-
-
-KIND_WORDS = (
-    "good kind happy beautiful glad gentle pretty fine dear sweet love loved lovely happily kindly "
-    "merry pleased joy delighted wonderful"
-)
-
-
-def kind_words(text):
-    """Count the kind words of a `text`: a reward that is meant well and can be gamed."""
-    return sum(word in KIND_WORDS.split() for word in words_of(text))

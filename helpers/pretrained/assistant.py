@@ -12,7 +12,7 @@ from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.transformer import decoding
 
-ADAPTERS = ("instructed", "preferred", "gamed", "sums")
+ADAPTERS = ("instructed", "preferred", "sums")
 RANK, ALPHA = 16, 32.0
 RECIPE = "python -m recipes.assistant"
 
@@ -171,9 +171,8 @@ def load_assistant(adapter="instructed", base=None, merged=True) -> Assistant:
 
     Parameters
     ----------
-    adapter : {"instructed", "preferred", "gamed", "sums"} or path, default="instructed"
-        Taught to follow instructions; to prefer short answers; to please a reward that can be
-        gamed; to add.
+    adapter : {"instructed", "preferred", "sums"} or path, default="instructed"
+        Taught to follow instructions; to prefer short answers; to add.
     base : Storyteller, default: the bundled story model
         Changed in place.
     merged : bool, default=True

@@ -827,64 +827,6 @@ exercises.quiz("which_kl")
 # %%
 exercises.quiz("why_a_reference")
 
-# %% [markdown]
-# ## What if we pay for friendly words?
-#
-# Suppose we want friendly stories, so we pay for friendly words: the reward is the number of words such as *good*,
-# *kind* and *beautiful* in the story. A second assistant went through four rounds of DPO with this reward. In each
-# round it told new stories, and those with more friendly words were marked as better. Each round's reference was the
-# model at the start of that round.
-
-# %%
-exercises.predict("paid_for_friendly_words")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-rounds = measured("assistant_gamed")
-first, last = rounds[0], rounds[-1]
-poorer = first["different_words"] - last["different_words"]
-exercises.reveal(
-    "paid_for_friendly_words",
-    measured="heaps"
-    if last["followed"] < 0.5
-    else "mixed"
-    if poorer > 0.08
-    else "friendly"
-    if last["reward"] > 1.5 * first["reward"]
-    else "same",
-)
-figure, axes = pyplot.subplots(1, 2, figsize=(8.4, 3))
-axes[0].plot([r["drift"] for r in rounds], [r["reward"] for r in rounds], "o-", color=plots.ORANGE)
-axes[0].set(xlabel="drift (nats per token)", ylabel="friendly words per story", ylim=(0, None))
-for key, label, colour in (
-    ("followed", "stories about their subject", plots.BLUE),
-    ("different_words", "different words in a story", plots.PURPLE),
-):
-    axes[1].plot([r["drift"] for r in rounds], [100 * r[key] for r in rounds], "o-", color=colour)
-    axes[1].text(0, 100 * max(r[key] for r in rounds) + 5, label, color=colour)
-axes[1].set(xlabel="drift (nats per token)", ylabel="%", ylim=(0, 110))
-for number in (0, len(rounds) // 2, len(rounds) - 1):
-    print(f"round {number}: {rounds[number]['example']}\n")
-notebook.claim(last["reward"] > 1.5 * first["reward"])
-display(
-    notebook.figure(
-        figure,
-        alt="Left: the reward, friendly words per story, rises with the drift. Right: the share of "
-        "stories about their subject falls nearly to zero, and that of different words falls, too, though "
-        "by less.",
-        width=800,
-    )
-)
-notebook.tell(
-    f"""
-    In the last round a story contains {last["reward"]:.0f} friendly words on average, and {last["followed"]:.0%} of
-    the stories are about what was asked for, down from {first["followed"]:.0%}. No step did anything wrong. DPO made
-    answers with a higher score likelier, and the score never asked for a story. The score even rises with a story's
-    length. The figure shows two things that help in practice. One is to measure something that isn't part of the
-    reward and to stop when it falls. The other is to watch the drift, because the further a model is from its start,
-    the less you know about it.
-    """
-)
-
 # %%
 exercises.quiz("paid_by_length")
 
@@ -1039,7 +981,7 @@ exercises.predict("still_a_storyteller")
 unseen = stories("validation")[:3000]
 bits = {"story model": story.bits_per_byte(unseen)}
 ids = torch.cat([story.encode("\n"), story.encode(unseen)])
-for name in ("instructed", "preferred", "gamed"):
+for name in ("instructed", "preferred"):
     model = load_assistant(name).model
     bits[name] = bits_per_byte(nats_of_text(model, ids, model.config.max_len), unseen)
 change = 100 * (bits["instructed"] / bits["story model"] - 1)

@@ -313,30 +313,6 @@ PREDICTIONS = [
         recall="paid_by_length",
     ),
     Prediction(
-        "paid_for_friendly_words",
-        "What do the stories look like after the last round?",
-        options={
-            "friendly": (
-                "they are friendly stories about what was asked for",
-                "That's what we wanted. But the reward counts words, and you can write those without a story.",
-            ),
-            "mixed": (
-                "most are still about their subject, but they repeat themselves",
-                "Repeating does pay. But the reward doesn't ask for the subject at all, so nothing keeps the story on it.",
-            ),
-            "heaps": (
-                "hardly any are about their subject, and they are full of friendly words",
-                "The reward asks for nothing but friendly words, so everything else about a story can be given up for more of them.",
-            ),
-            "same": (
-                "nearly as before, because such words are rare in the stories to begin with",
-                "They are rare, but among eight stories one nearly always has more of them than another. That's enough for a pair, and the next round starts from there.",
-            ),
-        },
-        ask_why=True,
-        recall="paid_by_length",
-    ),
-    Prediction(
         "with_the_text",
         "BM25 finds a text, and we put it in front of the question. How many of the 100 answers are right?",
         slider=True,
