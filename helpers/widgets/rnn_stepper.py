@@ -78,7 +78,7 @@ def _state(hidden):
 
 
 def draw_cells(sheet, x, y, values, frame, size=(16, 20), columns=EACH):
-    """Draw `values` from −1 to 1 as cells of a `size` in `columns`, at (`x`, `y`) of a `sheet`."""
+    """Draw `values` as cells of a `size` in `columns`, at (`x`, `y`) of a `sheet`, in a `frame`."""
     across, down = size
     for i, value in enumerate(values.tolist()):
         place = x + i % columns * across, y + i // columns * down
