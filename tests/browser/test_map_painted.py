@@ -354,7 +354,7 @@ def test_play_pause_and_steps(offline, trace):
     slider = page.get_by_label("Step of the computation")
     target = page.get_by_role("button", name=re.compile("^Target token"))
     last = int(slider.get_attribute("max"))
-    assert last == 2 + 2 * 3 + len(trace.decoder.tokens)
+    assert last == 2 + 2 * 3 + 3 + len(trace.decoder.tokens)
     on = page.get_by_role("button", name=re.compile("^One step on"))
     # All but the end of the sentence is there at first; a step goes on from there, and then ends.
     for value in (last - 2, last - 1):
@@ -373,10 +373,11 @@ def test_play_pause_and_steps(offline, trace):
     slider.fill(str(last))
     expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
     expect(target).to_have_count(12)
-    slider.fill("9")
+    slider.fill("10")  # the second of the decoder's layers, for its first token
+    expect(page.locator(".mm-words")).to_contain_text("Decoder layer 2: with its own weights")
     expect(target).to_have_count(1)
     page.get_by_role("button", name=re.compile("^Play")).click()
-    page.wait_for_function("Number(document.querySelector('.mm-player input').value) > 9")
+    page.wait_for_function("Number(document.querySelector('.mm-player input').value) > 10")
     page.get_by_role("button", name=re.compile("^Pause")).click()
     expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()
 
@@ -512,12 +513,18 @@ def test_the_page_stays_where_it_is_through_the_tour(offline, trace, width):
     assert len(heights) == 1
 
 
-def test_playing_writes_its_first_word_within_a_few_seconds(offline, trace):
+def test_playing_says_what_each_layer_does_otherwise_and_then_writes(offline, trace):
     page = offline(model_map(trace))
     page.get_by_role("button", name=re.compile("^Play")).click()
-    expect(page.locator(".mm-words")).to_contain_text("reads the whole sentence at once")
     slider = page.get_by_label("Step of the computation")
-    expect(slider).to_have_value(str(8 + 1), timeout=15_000)  # 3.1 s on a quiet machine
+    expect(slider).to_have_value("2", timeout=15_000)
+    page.get_by_role("button", name=re.compile("^Pause")).click()
+    said = set()
+    for step in range(2, 13):
+        slider.fill(str(step))
+        page.wait_for_timeout(100)  # a frame or two
+        said.add(page.locator(".mm-words").inner_text())
+    assert len(said) == 11
     expect(page.locator(".mm-words")).to_contain_text("The decoder starts")
     slider.fill(slider.get_attribute("max"))
     words = page.locator(".mm-words")
@@ -705,7 +712,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     open_(page, "^Target token 3: black")
     expect("model decoder:2")
     page.keyboard.press("n")  # JupyterLab would take a plain letter, were it not shielded
-    expect("model none 19 -1")  # this step reads “stick”, which the picture hadn't yet
+    expect("model none 22 -1")  # this step reads “stick”, which the picture hadn't yet
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     expect("model none -1 0")
     page.evaluate(
@@ -719,3 +726,46 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
         "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
     )
     page.wait_for_selector(".mm[data-theme=dark]")
+
+
+@pytest.mark.parametrize("size", [(390, 844), (700, 800), (880, 800)])
+def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offline, trace, size):
+    page = offline(model_map(trace, tour="00"), size)
+    whole = page.locator(".mm").bounding_box()
+    assert whole["height"] <= size[1]
+    names = page.get_by_role("button", name=re.compile("^(Source|Target) token"))
+    assert min(name.bounding_box()["height"] for name in names.all()) >= 24
+    # The picture scrolls itself to what is told.
+    frame = page.locator(".mm-frame").bounding_box()
+    page.get_by_label("Step of the computation").fill("10")
+    seen = """([top, height]) => {
+        const row = document.querySelector('.mm-hit[aria-label^="Decoder layer 2"]');
+        const box = row.getBoundingClientRect();
+        return box.top < top + height && box.bottom > top;
+    }"""
+    page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
+    page.get_by_label("Step of the computation").fill("0")
+    page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
+
+
+def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
+    first = "import time\n" + "# a line of code\n" * 12
+    page = open_notebook([first, "x = 1", "y = 2"], size=(1280, 800))
+    page.evaluate(
+        """code => {
+          const { content } = jupyterapp.shell.currentWidget;
+          content.widgets[1].model.sharedModel.setSource(code);
+          content.activeCellIndex = 1;
+          jupyterapp.commands.execute('notebook:run-cell-and-select-next');
+        }""",
+        IN_LAB,
+    )
+    page.wait_for_selector(".mm-stage[data-painted]")
+    page.wait_for_function(
+        """() => {
+          const map = document.querySelector('.mm').getBoundingClientRect();
+          const panel = document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook');
+          const { top, bottom } = panel.getBoundingClientRect();
+          return map.top >= top - 1 && map.bottom <= bottom + 1;
+        }"""
+    )

@@ -54,11 +54,11 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.height = Math.max(scene.height, top + deep + 4);
   scene.button([x, top - ABOVE, m.width - x, ABOVE + deep], `${what}: ${token}, ${percent(share)}. Open logits and softmax`, { go: `${stack.name}/output` }, tip);
   const below = first + found.length * pitch + 26;
-  if (model.stacks.length === 1 && !m.narrow && top + height - below > 102) legend(scene, left, below, width);
+  if (model.stacks.length === 1 && !m.narrow && top + height - below > 102) legend(scene, left, below, width, top + height - below);
 }
 
 // What the colours mean; other words may take its place.
-export function legend(scene, x, y, width) {
+export function legend(scene, x, y, width, room) {
   if (width < 74) return;
   const bar = Math.min(width, 110);
   const scale = (p, name, colours, at, words) => {
@@ -74,5 +74,8 @@ export function legend(scene, x, y, width) {
     p.text("each colour:", x, y + 1, { size: 12, color: p.theme.muted, most: width });
     scale(p, "one number", "signed", y + 26, ["−", "0", "+"]);
     scale(p, "attention", "ramp", y + 80, ["0", "max"]);
+    if (room < 140) return;
+    p.plus(x + 6, y + 126, 5, p.theme.muted);
+    p.text("add & norm", x + 17, y + 126, { size: 12, color: p.theme.muted, most: width - 17 });
   };
 }

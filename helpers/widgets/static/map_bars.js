@@ -1,7 +1,6 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
 import { make } from "./page.js";
-import { isQuick } from "./map_flow.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title, trail } from "./map_trace.js";
@@ -147,7 +146,7 @@ export class Bars {
     const { kind } = this.view.trace;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
-    if (beat >= 0 && scene.beats.length) words = this.view.playing && isQuick(this.view) ? scene.brief : scene.beats[this.view.shown].words;
+    if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
     if (this.view.said) words = this.view.said;
     if (this.words.textContent !== words) this.words.textContent = words || "";

@@ -1,8 +1,9 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
 import { memoryNames, namedBands } from "./map_named.js";
+import { clearest } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { KINDS, likeliest, meanWeights, sentenceOf, valueAt } from "./map_trace.js";
+import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten } from "./text.js";
 
 const BEATS = {
@@ -15,20 +16,18 @@ const BEATS = {
 export const beatsBefore = (model) => {
   if (model.recurrent) return 1;
   // A GPT reads its prompt in one beat per layer; the first layer takes two.
-  return model.encoder ? 3 + model.encoder.layers.flat().length : 3 + model.decoder.layers.length;
+  return (model.encoder ? 3 + model.encoder.layers.flat().length : 3) + model.decoder.layers.length;
 };
 
-// How long a beat of playing moves, and then rests, in milliseconds. What comes before the first
-// word that is written takes a few seconds in all; what is written stays readable.
-export const isQuick = ({ trace, place, beat }) => !place && Boolean(trace.decoder) && beat < beatsBefore(trace) - 1;
+// How long a beat of playing moves, and then rests, in milliseconds: up to the first word that is
+// written as long as one reads its words, later as long as one reads a word.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
   const first = beatsBefore(trace);
-  if (isQuick(view)) return [230, 40];
   if (place || !(trace.decoder || trace.recurrent)) return [900, 400];
-  if (beat < first) return [700, 200];
+  if (beat <= first) return [700, Math.max(500, 240 * scene.beats[beat].words.split(" ").length - 700)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
-  return [(beat > first ? 900 : 1500) * slow, 450 * slow];
+  return [900 * slow, 450 * slow];
 }
 
 export function wholeBeats(scene, model) {
@@ -51,24 +50,51 @@ export function wholeBeats(scene, model) {
     sublayers.forEach((one, k) => {
       const next = sublayers[k + 1];
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
-      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${BEATS[one.kind]}.`, [from, block.top - 6, to - from, height + 6]]);
+      const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
+      const words = i ? differs(one, before, stack) : BEATS[one.kind];
+      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`, [from, block.top - 6, to - from, height + 6]]);
       from = to;
     });
     if (encoder || !i) for (const part of parts) scene.beat(...part);
-    else scene.beat(`${name} does the same with its own weights: masked self-attention, then feed-forward.`, ...parts.map(([, rect]) => rect));
+    else scene.beat(parts[0][0], ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);
-  const reads = encoder ? "The encoder reads the whole sentence at once" : "The model reads all given tokens at once";
-  scene.brief = `${reads}, layer by layer. To see what each part does, pause and go step by step with ▸.`;
+  if (encoder && decoder) decoderLayers(scene, model);
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
-    scene.beat(writes(model, row), ...rowOfStack(scene, decoder, row));
+    const rects = rowOfStack(scene, decoder, row);
+    scene.beat(writes(model, row), ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
     Object.assign(scene.beats[scene.beats.length - 1], { now: [scene.output, ...nextOf(scene, decoder, row)], follow: `decoder:${row}` });
   }
 }
 
+// What a later layer does otherwise than the one before: its clearest head, or whom it moves most.
+function differs(sublayer, before, stack) {
+  const { tokens } = stack;
+  if (sublayer.heads) {
+    const best = clearest({ ...stack, layers: [[sublayer]] });
+    return `weights of its own; head ${best.h + 1} ${best.words}`;
+  }
+  const change = tokens.map((_, row) => rowOf(sublayer.after, row).reduce((sum, value, i) => sum + (value - rowOf(before, row)[i]) ** 2, 0));
+  return `of the numbers shown, those of “${tokens[change.indexOf(Math.max(...change))]}” change most`;
+}
+
+// The first target token on its way, a layer at a time.
+function decoderLayers(scene, { encoder, decoder, given }) {
+  const row = given - 1;
+  const parts = rowOfStack(scene, decoder, row);
+  decoder.layers.forEach((sublayers, i) => {
+    const mean = meanWeights(sublayers.find((one) => one.kind === "cross-attention"));
+    const shares = Array.from(rowOf(mean, row));
+    const most = `“${encoder.tokens[shares.indexOf(Math.max(...shares))]}” (${percent(Math.max(...shares))})`;
+    const words = i ? `with its own weights, most now comes from ${most}` : `“${decoder.tokens[row]}” attends to itself, then takes most from ${most}, then goes through feed-forward`;
+    scene.beat(`Decoder layer ${i + 1}: ${words}.`, ...(i ? [] : parts[0]), ...parts[i + 1]);
+    Object.assign(scene.beats[scene.beats.length - 1], { follow: `decoder:${row}`, reach: sublayers.end });
+  });
+}
+
 function encoderDone(scene, { encoder, decoder, kind, candidates }) {
   const { measures: m } = scene;
-  if (encoder.answers) return void scene.beat(`Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`, ...rowOfStack(scene, encoder, 0), scene.output);
+  if (encoder.answers) return void scene.beat(`Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`, ...rowOfStack(scene, encoder, 0).flat(), scene.output);
   const [x, y, w, h] = encoder.memory;
   const out = [m.narrow ? 0 : x - 6, y - 6, m.narrow ? m.width : w + 12, h + 12];
   if (!decoder) return void scene.beat("One vector per token comes out, and each now depends on the whole sentence.", out);
@@ -94,32 +120,34 @@ function writes(model, row) {
   return `${said} a token is drawn: “${drawn.token}”, with ${percent(drawn.share)}, ${beside}.`;
 }
 
-// A token's row from left to right: strips and networks at its height, heads where its row lies.
+// A token's row from left to right: strips and networks at its height, heads where its row lies. In
+// groups: what comes before the layers, every layer, what comes after.
 function rowOfStack(scene, stack, row) {
   const { measures: m } = scene;
   const half = stack.pitch / 2;
-  const rects = [];
-  const band = (block, from, to) => rects.push([from, stack.y(row, block) - half, to - from, 2 * half]);
-  if (!m.narrow) rects.push(stack.nameRects[0](row));
+  const band = (block, from, to) => [from, stack.y(row, block) - half, to - from, 2 * half];
+  const groups = [m.narrow ? [band(0, 0, m.width)] : [stack.nameRects[0](row)]];
   let from = m.label;
   stack.layers.forEach((sublayers, i) => {
+    const rects = [];
     from = m.narrow ? 0 : from;
-    if (m.narrow && !i) band(0, 0, m.width);
     for (const sublayer of sublayers.filter((one) => one.heads)) {
       const [x, , width] = sublayer.box;
-      band(m.narrow ? i + 1 : 0, from, x);
+      rects.push(band(m.narrow ? i + 1 : 0, from, x));
       from = x + width;
       for (const [left, top, size] of sublayer.tiles) {
         const high = size / sublayer.heads[0].q.rows;
         rects.push([left, top + row * high, size, high]);
       }
     }
-    if (m.narrow) band(i + 1, from, m.width);
+    const end = m.narrow ? m.width : sublayers.end;
+    rects.push(band(m.narrow ? i + 1 : 0, from, end));
+    from = end;
+    groups.push(rects);
   });
   const last = stack.blocks.length - 1;
-  if (m.narrow) band(last, 0, m.width);
-  else band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width);
-  return rects;
+  groups.push([m.narrow ? band(last, 0, m.width) : band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width)]);
+  return groups;
 }
 
 // Where a decoder's row says what it writes.
@@ -131,7 +159,7 @@ export function followed(scene, model, follow, reach = Infinity) {
   const [name, index] = follow.split(":");
   const [stack, row] = [model[name], Number(index)];
   const { measures: m } = scene;
-  const lit = [...rowOfStack(scene, stack, row), ...nextOf(scene, stack, row)];
+  const lit = [...rowOfStack(scene, stack, row).flat(), ...nextOf(scene, stack, row)];
   const [ribbons, words] = [[], []];
   // Of the source's tokens, in the deepest layer that was reached.
   let shares = [];

@@ -60,8 +60,8 @@ function playedTo({ scene, trace, place, beat, progress = 1 }) {
 // Beats before this one in full, this one as far as it has come.
 function revealed(scene, beat, progress) {
   const before = scene.beats.slice(0, beat).flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
-  const { rects, now: also = [] } = scene.beats[beat];
-  if (progress === 1) return { lit: [...before, ...rects, ...also], reach: Infinity };
+  const { rects, now: also = [], reach = Infinity } = scene.beats[beat];
+  if (progress === 1) return { lit: [...before, ...rects, ...also], reach };
   const total = rects.reduce((sum, rect) => sum + rect[2], 0);
   let left = total * (1 - (1 - progress) ** 2);
   const now = [];

@@ -36,7 +36,8 @@ export class Paint {
 
   text(words, x, y, { size = 13, weight = 400, color = this.theme.ink, align = "left", most = 0, turn = 0 } = {}) {
     const { context } = this;
-    const shown = most ? cut(words, most, size) : words;
+    // Bold letters are a tenth wider than those that are measured.
+    const shown = most ? cut(words, weight > 500 ? most / 1.1 : most, size) : words;
     context.font = `${weight} ${size}px ${FONT}`;
     context.textAlign = align;
     context.textBaseline = "middle";

@@ -4,6 +4,9 @@ import { entryOf, valueAt } from "./map_trace.js";
 
 // Below this width, in pixels, parts stand below each other.
 export const NARROW = 540;
+// Below this one, rows are high enough for a finger, and the picture scrolls in a frame.
+export const SLIM = 900;
+export const FINGER = 24;
 
 export class Scene {
   constructor(width, height, title) {

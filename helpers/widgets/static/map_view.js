@@ -1,13 +1,13 @@
 // The map: its state, its keys, and the talk with Python. Traits: place, follow, written, beat, stop.
 
 import { THEMES } from "./colour.js";
-import { isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
+import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
 import { beatsBefore, paceOf } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
-import { NARROW } from "./map_scene.js";
+import { NARROW, SLIM } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
@@ -30,9 +30,10 @@ class MapView {
       tell: (words) => (words ? this.hear(words) : this.follow && this.back()),
     });
     this.bars = new Bars(this);
+    this.frame = make("div", { class: "mm-frame" }, this.stage.root);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot } = this.bars;
-    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" }, head, this.stage.root, foot, this.live);
+    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" }, head, this.frame, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -218,7 +219,7 @@ class MapView {
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
     // The words have a line of their own.
-    const rows = width < 860;
+    const rows = width < SLIM;
     this.root.classList.toggle("mm-rows", rows);
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
@@ -230,7 +231,9 @@ class MapView {
       this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room }).height);
       this.measured = width;
     }
-    this.height = width < NARROW && this.place ? room : this.wholeHeight;
+    this.height = rows && this.place ? room : this.wholeHeight;
+    // Picture, words and buttons are in view together.
+    this.frame.style.maxHeight = rows ? `${Math.max(240, Math.min(room, window.innerHeight - 340))}px` : "";
     this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room });
     this.theme = THEMES[dark ? "dark" : "light"];
     const light = lightOf(this);
@@ -240,8 +243,23 @@ class MapView {
     const { drawn } = this;
     this.drawn = null;
     if (drawn) drawn();
+    this.seek(light.lit);
+    if (!this.met) setTimeout(() => intoView(this.root), 100); // once it has its height
+    this.met = true;
     // What was pressed is gone.
     if (held && !this.root.contains(document.activeElement)) this.root.focus({ preventScroll: true });
+  }
+
+  // The picture scrolls to what is told.
+  seek(lit) {
+    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.fresh} ${this.measured}`;
+    if (told === this.sought) return;
+    this.sought = told;
+    const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
+    const [rect] = now || (rects.length ? rects : this.fresh && this.scene.start ? [this.scene.start] : (this.stop >= 0 && lit) || []);
+    const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
+    const top = middle - this.frame.clientHeight / 2;
+    this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }
 
   // The same scene, lit otherwise: what every frame of playing does.

@@ -1,7 +1,7 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
 import { answer, legend } from "./map_answer.js";
-import { NARROW, Scene, tellVector } from "./map_scene.js";
+import { FINGER, NARROW, SLIM, Scene, tellVector } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
@@ -28,15 +28,16 @@ function measures(model, width, room) {
   const free = room - HEAD - UNDER - 7 - (two ? GAP + HEAD : 0);
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
-  const pitch = narrow ? 14 : clamp(Math.floor(4 * even) / 4, 2.5, two ? 26 : 38);
+  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, width < SLIM ? FINGER : 2.5, two ? 26 : 38);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
-  const next = both ? Math.min(90, widest(model.written.map((word) => `→ ${word}`))) : 0;
-  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(146, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 170 : width < 760 ? 74 : 96);
+  // The current one is bold, and wider.
+  const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
+  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(146, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 180 : width < 760 ? 74 : 96);
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
   const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
@@ -194,7 +195,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     left = plus + 1.5;
     at += wide + pad;
   }
-  namesBelow(scene, sublayers, top + height + 12, [x, x + width]);
+  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6]);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
@@ -254,7 +255,7 @@ function memory(scene, model, m) {
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
   scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${encoder.n} vectors`, tellVector(encoder.tokens, "in the encoder's output"));
-  if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16);
+  if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16, height);
 }
 
 // The memory goes to the cross-attention of every decoder layer.

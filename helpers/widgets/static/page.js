@@ -76,6 +76,14 @@ export function shieldKeys(root) {
   return () => window.removeEventListener("keydown", shield, true);
 }
 
+// A cell that was just run leaves the next one active, and JupyterLab has scrolled to that: what it
+// shows is more worth seeing.
+export function intoView(root) {
+  const cell = root.closest(".jp-Cell");
+  const next = cell?.nextElementSibling;
+  if ([cell, next].some((one) => one?.classList.contains("jp-mod-active"))) root.scrollIntoView({ block: "nearest" });
+}
+
 export const prefersStillness = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // Run `work` in the next frame, however often it is asked for before.
