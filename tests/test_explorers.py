@@ -19,6 +19,7 @@ from helpers.widgets.loss_explorer import WORDS, LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.patches import PatchCutter
+from helpers.widgets.patching import PatchingGrid
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.six_steps import W_K, W_Q, W_V, SixSteps
 from helpers.widgets.softmax_scale import (
@@ -49,6 +50,8 @@ CHANGES = {
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
                         "causal": False},
     PatchCutter: {"picture": 3, "side": 2},
+    PatchingGrid: {"source": "The capital of Italy is", "target": "The capital of Japan is",
+                   "layer": 25, "position": 4},
 }  # fmt: skip
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 

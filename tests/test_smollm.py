@@ -1,5 +1,6 @@
 """SmolLM in our decoder: equal to Hugging Face's, read from its file, mapped; what goes wrong."""
 
+import importlib
 import os
 import struct
 
@@ -8,6 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from helpers import exercises
+from helpers.exercises import lessons
 from helpers.models.gpt import GPTCache
 from helpers.models.llama import build_llama, llama_state
 from helpers.pretrained import gguf, smollm
@@ -234,3 +237,22 @@ def test_nothing_is_copied(smol):
     mapped = {tensor.data_ptr() for tensor in weights.values()}
     assert {p.data_ptr() for p in model.parameters()} == mapped
     assert not any(p.requires_grad for p in model.parameters())
+
+
+def test_the_learners_file_reads_and_answers_on_the_command_line(tmp_path, monkeypatch, smol):
+    monkeypatch.chdir(tmp_path)
+
+    def rms_norm(x, gain, eps=1e-5):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain  # as I like it
+
+    exercises.check("rms_norm", rms_norm)
+    at_work = lessons.module(19, "at_work")
+    folder = at_work.write(smollm.weights_file())
+    assert "# as I like it" in (folder / "my_language_model.py").read_text(encoding="utf-8")
+    assert "Paris" in at_work.ask(folder, "What is the capital of France?")
+    monkeypatch.syspath_prepend(folder)
+    file = importlib.import_module("my_language_model")
+    model = file.LanguageModel(smollm.weights_file())
+    with torch.no_grad():
+        logits = model.read(smol.encode(TEXTS[1])[None])
+    torch.testing.assert_close(logits, smol.logits(TEXTS[1])[-1], rtol=0, atol=1e-3)

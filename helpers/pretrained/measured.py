@@ -1,6 +1,8 @@
 """What a recipe measured over several seeds or sizes and stored, so that a lesson can show it."""
 
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from helpers.machine.atomic_writes import atomic_write
@@ -19,7 +21,66 @@ def measured(name) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def store(name, results):
+def store(name, results, indent=1):
     """Write a recipe's `results`, a dict of plain data, under a `name`, for `measured`."""
     with atomic_write(RESULTS / f"{name}.json") as partial:
-        partial.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
+        partial.write_text(json.dumps(results, indent=indent, ensure_ascii=False), encoding="utf-8")
+
+
+class LiveOrStored:
+    """Measure a model where it's installed, and elsewhere show what was measured before.
+
+    With the variable ``COURSE_STORE`` set, everything that is measured is stored as well.
+
+    Parameters
+    ----------
+    name : str
+        Of the stored results.
+    load : function () -> model
+        Raises ImportError, with a sentence on what to install, where the model is missing.
+
+    Attributes
+    ----------
+    model : object or None
+    """
+
+    def __init__(self, name, load):
+        self.name, self.model, self.stored = name, None, {}
+        with suppress(FileNotFoundError):
+            self.stored = measured(name)
+        try:
+            self.model = load()
+        except ImportError as error:
+            print(f"{error}\nUntil then, this page shows what was measured when it was written.")
+
+    def __call__(self, key, measure):
+        """Return what `measure` returns, or what it returned before.
+
+        Parameters
+        ----------
+        key : str
+            Unique within the results.
+        measure : function () -> tensors, numbers, texts, or lists and dicts of them
+
+        Returns
+        -------
+        value : plain data, with lists for tensors
+        """
+        if self.model is None:
+            return self.stored[key]
+        value = _plain(measure())
+        if os.environ.get("COURSE_STORE"):
+            self.stored[key] = value
+            store(self.name, self.stored)
+        return value
+
+
+def _plain(value):
+    """Turn tensors into lists, floats rounded to what a figure can show."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value

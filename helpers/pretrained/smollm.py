@@ -227,6 +227,12 @@ def published_weights():
     return _published(torch.float32)[1]
 
 
+def weights_file(dtype=torch.float32):
+    """Say where the converted weights are, for a program that reads them without the course."""
+    shared = _shared_file(dtype)
+    return shared if shared is not None and shared.exists() else _cached_file(dtype)
+
+
 def _published(dtype, path=None):
     """Return facts, weights and tokenizer, converted first if need be."""
     if dtype not in (torch.float32, torch.bfloat16):

@@ -264,7 +264,7 @@ exercises.my_parts()
 #
 # ## The course
 #
-# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95, 18 and 19. Lessons 15
+# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95, 18, 19 and 20. Lessons 15
 # (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time, and 96 when a model of your own
 # writes rubbish.
 #
@@ -291,6 +291,7 @@ exercises.my_parts()
 # | 17 | Hear the genre (assignment, 2 hours) | Has your model learned the music, or just the recordings? |
 # | 18 | From GPT to assistant | What does it take to turn a story model into a chat assistant? |
 # | 19 | A real model | Can your own code run a language model that people use? |
+# | 20 | Look inside | Which change inside a model changes what it says? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |
 # | 92 | Widget gallery | Where was that widget I liked? |

@@ -441,7 +441,7 @@ torch.testing.assert_close(parts.sum(1), by_split, atol=1e-4, rtol=1e-4)
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
 # You'll read both that heads are concatenated and that heads are added. It's one calculation, written in two
-# ways. Here it is for one word, in whole numbers.
+# ways, and lesson 20 uses the second to read what a single head writes. Here it is for one word, in whole numbers.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_added")

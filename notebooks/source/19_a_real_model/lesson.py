@@ -29,13 +29,15 @@ from torch import nn
 
 from helpers import exercises, plots
 from helpers.clinic import examine
+from helpers.exercises import lessons
 from helpers.models.efficient import cache_size
 from helpers.models.eight_bits import n_bytes
 from helpers.models.gpt import GPTCache
 from helpers.pretrained.gguf import GGUF
-from helpers.pretrained.smollm import gguf_path, load_smollm, published_weights
+from helpers.pretrained.smollm import gguf_path, load_smollm, published_weights, weights_file
 from helpers.widgets.attention_view import attention_view
 
+at_work = lessons.module(19, "at_work")  # a file that answers on the command line
 smol, weights = load_smollm(), published_weights()
 file = GGUF(gguf_path())
 layers = [
@@ -596,6 +598,21 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 
 # %% [markdown]
 # ## Practice
+#
+# ### Take it home
+#
+# The next cell writes *my_language_model.py* beside your *my_transformer.py*. Attention comes from the one, the four
+# parts of today and the conversation's marks are in the other. Then it asks a question as you would in a terminal, in
+# a process that knows nothing of this course.
+
+# %% tags=["nbval-ignore-output"]
+folder = at_work.write(weights_file())
+print('python my_language_model.py "What is the capital of Italy?"')
+print(at_work.ask(folder, "What is the capital of Italy?"))
+
+# %% [markdown]
+# It reads the whole conversation again for every token, because it has no cache. Lesson 16's cache is what it takes
+# to make it several times faster, and the file is yours.
 #
 # ### Where is it wrong, and how sure is it?
 #

@@ -638,6 +638,16 @@ for way in ("windows", "performances", "drummers"):
 # is in the prompt.
 
 # %% [markdown]
+# ## Lesson 20: Look inside
+#
+# **51 · "Heavy attention to the first token means that it's important."** It means that the head has to put its
+# weight somewhere. Hide the first token, and the second one takes the part; [lesson
+# 20](20_look_inside.ipynb#2.-Why-does-everybody-look-at-the-first-word?) shows both.
+#
+# **52 · "Silence a head, and what gets worse is what the head is for."** Silence as many others for comparison, and
+# then several at once: heads cover for each other.
+
+# %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),
 # arXiv:1706.03762; Bahdanau et al. (2015), arXiv:1409.0473; Xu et al. (2015), arXiv:1502.03044; Jain and
 # Wallace (2019), arXiv:1902.10186; Wiegreffe and Pinter (2019), arXiv:1908.04626; Lan et al. (2020),

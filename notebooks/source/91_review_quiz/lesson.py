@@ -235,6 +235,30 @@ exercises.quiz("review_masked_prompt")
 exercises.quiz("review_dpo_reference")
 
 # %% [markdown]
+# ## 19 A real model
+
+# %%
+exercises.quiz("review_grouped_cache")
+
+# %%
+exercises.quiz("review_low_loss_wrong_part")
+
+# %%
+exercises.quiz("review_wrong_examples_help")
+
+# %% [markdown]
+# ## 20 Look inside
+
+# %%
+exercises.quiz("review_head_off_control")
+
+# %%
+exercises.quiz("review_patch_place")
+
+# %%
+exercises.quiz("review_sink_moves")
+
+# %% [markdown]
 # ## How far you are
 
 # %% tags=["nbval-ignore-output"]

@@ -739,4 +739,92 @@ QUESTIONS = [
             "Both answers' log-probabilities cancel against the reference's.",
         ),
     ),
+    _count(
+        "grouped_cache",
+        "A model has 12 heads of queries and 4 of keys and values. How many times smaller is its cache than with 12 of each?",
+        3,
+        "Only keys and values are cached, and there are a third as many of them.",
+        ("12", "That would be one head of keys for all of them."),
+        ("1", "Queries aren't cached, but fewer heads of keys are."),
+    ),
+    _ask(
+        "low_loss_wrong_part",
+        "You rebuild a published model with one wrong part. Which of these tells you for certain?",
+        (
+            "Its logits, compared with the published ones number by number.",
+            "Yes. With a LayerNorm in place of an RMSNorm, loss and text looked fine.",
+        ),
+        (
+            "Its loss on a page, which would be near that of guessing.",
+            "Some wrong parts cost a tenth of a nat. You wouldn't notice.",
+        ),
+        (
+            "An error message, because the shapes can't fit.",
+            "All shapes fitted in every wrong model of lesson 19.",
+        ),
+    ),
+    _ask(
+        "wrong_examples_help",
+        "Four examples with mixed-up answers stand in the input, and a model still does well. What did it take from them?",
+        (
+            "What the list is about, and the form of an answer.",
+            "Yes. For countries and capitals that's enough; for opposites it wasn't.",
+        ),
+        (
+            "The right answers, which it reordered.",
+            "The right answers to *other* questions don't help with this one.",
+        ),
+        (
+            "New weights for this task.",
+            "No weight changes while a model reads.",
+        ),
+    ),
+    _ask(
+        "head_off_control",
+        "You silence five heads that a score has picked, and the loss doubles. What do you do next?",
+        (
+            "Silence five others and compare.",
+            "Yes. Otherwise you've shown that a model suffers when heads are missing.",
+        ),
+        (
+            "Report that the score finds the heads responsible.",
+            "Any five heads might have done it.",
+        ),
+        (
+            "Silence the five again, to be sure of the number.",
+            "The same change gives the same number.",
+        ),
+    ),
+    _ask(
+        "patch_place",
+        "Vectors are exchanged between two runs, one at a time. At layer 15 only the country's vector changes the answer. What does that show?",
+        (
+            "At that depth, the difference between the two runs is still at the country's position.",
+            "Yes. Attention in a later layer has to bring it to the last word.",
+        ),
+        (
+            "Layer 15 knows the capitals.",
+            "The vector only passes through it. Any earlier layer may have made it what it is.",
+        ),
+        (
+            "The last word's vector is empty at layer 15.",
+            "It holds all that both runs have in common. Patching can't see that.",
+        ),
+    ),
+    _ask(
+        "sink_moves",
+        "Most heads give much weight to the first token. You hide it from all others, and nothing much happens. Why?",
+        (
+            "The second token now sees only itself, and takes over.",
+            "Yes. Hide the first one from later tokens alone, and the loss rises by nats.",
+        ),
+        (
+            "The first token's weight was an artefact and did nothing.",
+            "It did a lot, which shows once no other token can do the same.",
+        ),
+        (
+            "The model has learned to ignore hidden tokens.",
+            "It was never trained with hidden tokens.",
+        ),
+    ),
 ]

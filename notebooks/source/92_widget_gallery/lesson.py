@@ -40,6 +40,7 @@ from helpers.widgets.mask_builder import MaskBuilder
 from helpers.widgets.merge_stepper import MergeStepper
 from helpers.widgets.model_map import model_map
 from helpers.widgets.patches import PatchAttention, PatchCutter
+from helpers.widgets.patching import PatchingGrid
 from helpers.widgets.positions_explorer import PositionExplorer
 from helpers.widgets.rnn_stepper import RNNStepper
 from helpers.widgets.shape_tracer import ShapeTracer
@@ -253,3 +254,12 @@ def writer(model):
 
 writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
 ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
+
+# %% [markdown]
+# ## One vector exchanged between two sentences (lesson 20)
+#
+# Choose two sentences and press a cell. These grids are stored; with SmolLM installed, `PatchingGrid(load_smollm(),
+# own=(…, …))` measures two sentences of your own.
+
+# %% tags=["nbval-ignore-output"]
+PatchingGrid()

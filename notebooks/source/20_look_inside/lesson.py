@@ -1,0 +1,903 @@
+# %% [markdown]
+# # Look inside
+#
+# *The capital of France is* **Berlin**.
+#
+# SmolLM knows better. Left alone, it puts *Paris* there. While it read this sentence we exchanged 64 numbers, what one
+# of its 270 heads puts out at the last word, for those from a sentence about Germany.
+#
+# A map of attention shows where weight went. It can't show whether that mattered. To find out, you change something
+# and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
+#
+# You come from lesson 19. From lesson 06 you need heads, and from 14 the induction score.
+
+# %% tags=["set-up"]
+from helpers import notebook  # the build puts the whole set-up cell in this place
+
+notebook.set_up()
+
+# %% tags=["hide-input"]
+import copy
+import random
+import statistics
+from contextlib import nullcontext
+
+from IPython.display import display
+import torch
+import torch.nn.functional as F
+from matplotlib import pyplot
+
+from helpers import exercises, plots
+from helpers.models.interventions import (
+    heads_kept,
+    heads_replaced,
+    keys_hidden,
+    read_out,
+    residual_stream,
+    run_on,
+)
+from helpers.models.score_parts import split_scores, weights_without
+from helpers.pretrained.measured import LiveOrStored
+from helpers.pretrained.smollm import load_smollm
+from helpers.pretrained.translator import load_translator
+from helpers.transformer.masks import causal_mask
+from helpers.widgets.patching import PatchingGrid
+
+live = LiveOrStored("look_inside", load_smollm)  # live(name, measure): measured now, or stored
+smol = live.model
+model = smol and smol.model
+
+# %% [markdown] tags=["notes"]
+# **50 minutes.** Hook and warm-up 4 · 1 who copies 11 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why
+# did it look there 6 · summary 2. Section 3 begins at minute 21. You come from lesson 19; lesson 06 has maps and
+# silenced heads, lesson 14 the induction score.
+#
+# **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
+# else, that happens", and next to it stands what happens if you change something else.
+#
+# **Show**: the widget of section 4 on the projector. Let the class call out cells before you press them.
+#
+# **Ask**
+#
+# - After section 1: "What would you say if eight random heads had done the same damage?" (That heads matter, not that
+#   these copy.)
+# - After section 2: "Why didn't hiding the first token from the start hurt?" (The second one took its place.)
+# - After section 4: "Head 4 of layer 23 knows capitals. True?" (It carries what was already in the country's vector.
+#   With it silenced, eight of ten answers are still right in one of the forms.)
+#
+# **Mistakes to expect**: the lens without the model's last norm, a patch after the layer, zero for the mean.
+#
+# **If you're running late** at minute 40, leave out section 5. It uses another model and nothing depends on it.
+#
+# The page runs with stored figures where SmolLM isn't installed.
+
+# %% tags=["hide-input"]
+CAPITALS = dict(
+    France="Paris", Germany="Berlin", Italy="Rome", Japan="Tokyo", Spain="Madrid", Russia="Moscow",
+    China="Beijing", Greece="Athens", Austria="Vienna", Portugal="Lisbon",
+)  # fmt: skip
+OTHERS = dict(  # kept for a test in section 4
+    Norway="Oslo", Sweden="Stockholm", Hungary="Budapest", Ireland="Dublin", Kenya="Nairobi",
+    Cuba="Havana", Denmark="Copenhagen", Chile="Santiago", Bulgaria="Sofia", Scotland="Edinburgh",
+)  # fmt: skip
+
+
+def about(countries, form="The capital of {} is"):
+    """One sentence per country, (countries, T)."""
+    return torch.stack([smol.encode(form.format(country)) for country in countries])
+
+
+def first_token(country):
+    return smol.encode(" " + (CAPITALS | OTHERS)[country])[0].item()
+
+
+def hook():
+    """Exchange what head 4 of layer 23 puts out at the last word."""
+    ids = about(["France", "Germany"])
+    with heads_kept(model) as outputs, torch.no_grad():
+        model(ids)
+    exchanged = outputs[23][0, 4].clone()
+    exchanged[-1] = outputs[23][1, 4, -1]  # 64 numbers
+    with heads_replaced(model, {(23, 4): exchanged}):
+        changed = smol.next_tokens("The capital of France is", 1)[0]
+    return [smol.next_tokens("The capital of France is", 1)[0], changed]
+
+
+for who, (word, probability) in zip(("left alone", "64 numbers exchanged"), live("hook", hook)):
+    print(f"{who:>20}: The capital of France is{word} ({probability:.0%})")
+
+# %%
+exercises.warm_up(20)
+
+# %% [markdown]
+# ## 1. Who copies?
+#
+# Here are 25 random tokens, followed by the same 25 once more. Nothing can predict the first copy. The second one
+# could be recited, by a model that looks back.
+
+
+# %%
+def twice(seed, n=25, texts=4):
+    """Random tokens and then the same ones again, (texts, 2 n)."""
+    draw = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(200, 49_000, (texts, n), generator=draw)
+    return torch.cat([tokens, tokens], dim=1)
+
+
+def loss_of_copies(ids):
+    """Nats per token in the first copy and in the second."""
+    with torch.no_grad():
+        nats = F.cross_entropy(model(ids)[:, :-1].mT, ids[:, 1:], reduction="none")
+    n = ids.shape[1] // 2
+    return nats[:, : n - 1].mean(), nats[:, n:].mean()
+
+
+# %% tags=["nbval-ignore-output"]
+first, second = live("copies", lambda: loss_of_copies(twice(seed=0)))
+print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second")
+
+# %% [markdown]
+# Somewhere in the model, the second copy looks at the first. In lesson 14 you scored heads for that: an **induction
+# head** attends from a token to the one *after* its earlier copy, because that is what should come next. Your score
+# goes through all 30 layers of SmolLM.
+
+
+# %%
+def induction_scores(seed, n=25):
+    maps = model.attention_maps(twice(seed))  # (texts, 30, 9, 2 n, 2 n)
+    score = exercises.mine("induction_score")
+    return torch.stack([torch.stack([score(layer, n) for layer in text]) for text in maps]).mean(0)
+
+
+scores = torch.tensor(live("scores", lambda: induction_scores(seed=0)))  # (30, 9)
+copiers = [divmod(i, 9) for i in scores.flatten().topk(8).indices.tolist()]  # (layer, head)
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+figure, axes = pyplot.subplots(figsize=(8.4, 3.2))
+image = axes.imshow(scores.T, cmap=plots.WEIGHTS, vmin=0, vmax=1, aspect="auto")
+for layer, head in copiers:
+    axes.plot(layer, head, "o", mfc="none", mec=plots.ORANGE, mew=2, ms=13)
+axes.set(xlabel="layer", ylabel="head", yticks=range(9), xticks=range(0, 30, 5))
+figure.colorbar(image, label="induction score")
+display(
+    notebook.figure(
+        axes,
+        alt="Induction scores of 270 heads as a map of layers by heads. Eight heads between layers 17 and 23 are "
+        "circled; nearly all others are close to zero.",
+        width=680,
+    )
+)
+print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copiers))
+print(exercises.whose("induction_score", did="scored"))
+
+# %% [markdown]
+# Eight heads stand out, in layers 17 to 23. (Layers and heads count from 0 here, so 18.6 is head 6 of layer 18.) So far this is only looking. A head could attend to the right place and
+# pass on nothing that anybody uses. To test it we take what it puts out away.
+#
+# ### Your turn (3 min)
+#
+# Lesson 06 set silenced heads to zero. But a head may never put out zero, and later layers would get something they
+# have never seen. A gentler way is to let it always say its average.
+
+# %% tags=["hide-input"]
+exercises.heading("mean_ablate")
+
+
+# %%
+def mean_ablate(outputs, head):
+    """(B, T, H, K) -> (B, T, H, K)"""
+    changed = outputs.clone()
+    changed[:, :, head] = ...  # ← fill the gap
+    return changed
+
+
+# %% tags=["hide-input"]
+exercises.check("mean_ablate", mean_ablate)
+
+# %%
+exercises.predict("without_eight_heads")
+
+# %%
+mean_ablate = exercises.mine("mean_ablate")
+
+
+def copies_without(heads, silence=mean_ablate):
+    """Loss of the second copy in fresh texts, with some heads silenced."""
+    with heads_replaced(model, dict.fromkeys(heads, silence)):
+        return [loss_of_copies(twice(seed))[1] for seed in (10, 11)]
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def as_many_others(seed):
+    """Eight heads of layers 17 to 24 that don't copy."""
+    others = [(i, h) for i in range(17, 25) for h in range(9) if (i, h) not in copiers]
+    return random.Random(seed).sample(others, 8)
+
+
+copying = live(
+    "silenced",
+    lambda: {
+        "all heads": copies_without([]),
+        "8 others": [x for seed in range(3) for x in copies_without(as_many_others(seed))],
+        "8 copiers": copies_without(copiers),
+        "8 copiers, zero": copies_without(copiers, 0.0),
+    },
+)
+mean = {name: statistics.mean(values) for name, values in copying.items()}
+exercises.reveal(
+    "without_eight_heads",
+    measured="four" if mean["8 copiers"] < 5 else "seven" if mean["8 copiers"] < 9 else "eleven",
+)
+_, axes = pyplot.subplots(figsize=(7, 2.8))
+for i, (name, colour) in enumerate(
+    [("all heads", plots.GREY), ("8 others", plots.BLUE), ("8 copiers", plots.ORANGE)]
+):
+    axes.barh(i, mean[name], color=plots.tint(colour, 0.35))
+    axes.plot(copying[name], [i] * len(copying[name]), "o", color=colour, alpha=0.7)
+    axes.text(max(copying[name]) + 0.3, i, f"{mean[name]:.1f}", va="center")
+axes.set_yticks(range(3), ["nothing silenced", "8 other heads silenced", "8 copiers silenced"])
+axes.set(xlabel="nats per token in the second copy", xlim=(0, 15))
+axes.invert_yaxis()
+display(
+    notebook.figure(
+        axes,
+        alt="Loss of the second copy: about 3 nats with nothing silenced, about 4 with eight other heads "
+        "silenced, about 11 with the eight copiers silenced. Dots are single measurements.",
+        width=620,
+    )
+)
+notebook.tell(
+    f"""Eight heads of 270, and the recitation is gone: {mean["8 copiers"]:.1f} nats instead of
+    {mean["all heads"]:.1f}. Eight others from the same layers, three draws of them, make {mean["8 others"]:.1f}. That
+    comparison is the experiment. Without it you'd have shown that a model gets worse when one breaks it. (With zero
+    in place of the mean: {mean["8 copiers, zero"]:.1f}.)"""
+)
+assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
+
+# %% [markdown]
+# Random tokens aren't language, so here is another patient: ordinary English, read twice.
+
+# %% tags=["hide-input"]
+TEXTS = [
+    "The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second to "
+    "travel that far, and it took the first astronauts three days. They landed on the moon in July 1969.",
+    "Tea is made from the leaves of a plant that grows in Asia. The leaves are dried, and hot water draws out their "
+    "taste. In Britain, people drink it with milk, and in Morocco with mint.",
+    "My grandmother kept bees behind her house. Every summer she put on a white coat, lit a small fire in a tin can "
+    "and took the honey out of the boxes. She was stung only twice in forty years.",
+]
+
+# %% tags=["nbval-ignore-output"]
+
+
+def read_twice(heads):
+    """Nats per token at the first reading and at the second, per text."""
+    with heads_replaced(model, dict.fromkeys(heads, mean_ablate)):
+        return [loss_of_copies(smol.encode(text).repeat(1, 2)) for text in TEXTS]
+
+
+english = live("english", lambda: [read_twice([]), read_twice(copiers)])
+for name, pairs in zip(("all heads", "8 copiers silenced"), english):
+    print(f"{name:>18}: {' · '.join(f'{a:.1f} then {b:.1f}' for a, b in pairs)}")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+once = [statistics.mean(a for a, _ in pairs) for pairs in english]
+again = [statistics.mean(b for _, b in pairs) for pairs in english]
+notebook.tell(
+    f"""The first reading doesn't suffer ({once[0]:.1f} and {once[1]:.1f} nats on average), and the second goes from
+    {again[0]:.1f} to {again[1]:.1f}. These heads are for repeating. They aren't the only ones, or the second reading
+    would be as hard as the first."""
+)
+assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
+
+# %% [markdown]
+# ## 2. Why does everybody look at the first word?
+#
+# Lesson 19 ended with a view of all heads. Most of them look at the first token, whatever it is.
+
+# %% tags=["nbval-ignore-output"]
+
+
+def weight_on_first(text):
+    """Weight that tokens from the tenth on give to the first, (30,), mean over heads."""
+    return model.attention_maps(smol.encode(text)[None])[0, :, :, 10:, 0].mean((1, 2))
+
+
+first = torch.tensor(live("first", lambda: weight_on_first(TEXTS[0])))
+print(f"{first.mean():.0%} of all weight, and {first.max():.0%} in layer {first.argmax()}")
+
+# %% [markdown]
+# A token that gets this much surely holds something important. Let's hide it from all other tokens, in every head of
+# every layer, and measure the loss from the tenth token on.
+
+# %%
+exercises.predict("the_first_token_hidden")
+
+
+# %%
+def loss_from_10(text, queries=None, key=0):
+    """Nats per token from position 10 on, with one key hidden from some queries."""
+    ids = smol.encode(text)[None]
+    hidden = nullcontext() if queries is None else keys_hidden(model, queries, key)
+    with hidden, torch.no_grad():
+        return F.cross_entropy(model(ids)[0, 10:-1], ids[0, 11:])
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def hidden_from(start, key=0):
+    return [loss_from_10(text, slice(start, None), key) for text in TEXTS]
+
+
+def size_of_values():
+    """Length of the first token's values as a share of the others', from layer 12 on, median."""
+    stream, shares = residual_stream(model, smol.encode(TEXTS[0])[None]), []
+    for block, x in list(zip(model.layers, stream))[12:]:
+        h = block.residual_1.norm(x)
+        lengths = block.self_attention.project_key_value(h, h)[1][0].norm(dim=-1).mean(0)  # (T,)
+        shares.append((lengths[0] / lengths[1:].mean()).item())
+    return statistics.median(shares)
+
+
+def where_it_went():
+    """Weight that tokens from the tenth on give to the first three, before and after."""
+    ids = smol.encode(TEXTS[0])[None]
+    before = model.attention_maps(ids)[0, :, :, 10:, :3].mean((0, 1, 2))
+    with keys_hidden(model, slice(1, None), 0):
+        return before, model.attention_maps(ids)[0, :, :, 10:, :3].mean((0, 1, 2))
+
+
+sink = live(
+    "sink",
+    lambda: {
+        "whole": [loss_from_10(text) for text in TEXTS],
+        "from the second token on": hidden_from(1),
+        "from the tenth on": hidden_from(10),
+        "another, from the tenth on": [x for key in (1, 2, 5) for x in hidden_from(10, key)],
+        "weights": where_it_went(),
+        "values": size_of_values(),
+    },
+)
+whole = statistics.mean(sink["whole"])
+rise = {k: statistics.mean(v) - whole for k, v in sink.items() if k not in ("whole", "weights", "values")}
+early, late = rise["from the second token on"], rise["from the tenth on"]
+exercises.reveal(
+    "the_first_token_hidden",
+    measured="much" if early > 1 else "hardly" if early < 0.4 else "some",
+)
+(before, _, _), (_, after, _) = sink["weights"]
+print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
+print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
+notebook.tell(
+    f"""Nearly nothing happens, because the second token has taken over. It now sees nobody but itself, as the first
+    one did before, and so it becomes what the first one was: {after:.0%} of all weight lies on it."""
+)
+assert early < 0.5 and after > 0.25
+
+# %% [markdown]
+# A place was hidden, and its role moved next door. To take the role away, the second token has to see the first as
+# usual, and only the later ones mustn't. So we hide the first token from the tenth on, and as a control the second,
+# third or sixth.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+other = rise["another, from the tenth on"]
+print(f"first token hidden from the tenth on:   {late:+.2f} nats per token")
+print(f"another token hidden from the tenth on: {other:+.2f}")
+notebook.tell(
+    f"""Now it breaks, by {late:.1f} nats. The weights of a head sum to 1, so a head that finds nothing has to put its
+    weight somewhere. The first token is such a place, an **attention sink** (Xiao et al. 2023). From layer 12 on,
+    its values are {sink["values"]:.0%} as long as those of other tokens, so attending to it adds little. Without it,
+    every idle head speaks. That's why servers that throw away old keys keep the first few."""
+)
+assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
+
+# %% [markdown]
+# ## 3. When does it know?
+#
+# Back to France. The stream at the last word, *is*, goes through 30 layers, and each adds something. After which of
+# them has the model decided? One can ask an unfinished vector what it would say by sending it straight through the
+# model's own last two steps. That's called the **logit lens**.
+#
+# ### Your turn (3 min)
+
+# %% tags=["hide-input"]
+exercises.heading("lens")
+
+
+# %%
+def lens(stream, gain, embedding):
+    """(L, D), (D,), (V, D) -> (L, V)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("lens", lens)
+
+# %%
+exercises.predict("when_it_knows")
+
+# %%
+lens = exercises.mine("lens")
+
+
+def ranks_by_layer(country, read=lens):
+    """How many tokens come before the capital, after each layer."""
+    stream = residual_stream(model, about([country]))[:, 0, -1]  # (31, 576), at "is"
+    logits = read(stream, model.norm.weight, model.embedding.weight)
+    return (logits > logits[:, [first_token(country)]]).sum(-1)
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+SIX = ["France", "Germany", "Japan", "Spain", "Greece", "Austria"]
+ranks = live("lens", lambda: {country: ranks_by_layer(country) for country in SIX})
+bare = live("bare lens", lambda: ranks_by_layer("France", lambda x, gain, e: x @ e.T))
+known = {country: max(i for i, r in enumerate(row) if r > 0) + 1 for country, row in ranks.items()}
+middle = statistics.median(known.values())
+exercises.reveal(
+    "when_it_knows", measured="ten" if middle < 15 else "twenty" if middle < 25 else "end"
+)
+_, axes = pyplot.subplots(figsize=(7.4, 3.6))
+for i, (country, row) in enumerate(ranks.items()):
+    axes.plot([r + 1 for r in row], color=plots.PURPLE, alpha=0.45, label="six capitals" if not i else None)
+axes.plot([r + 1 for r in bare], color=plots.GREY, linestyle="--", label="France, without the norm")
+axes.set(yscale="log", xlabel="layers gone through", ylabel="rank of the capital")
+axes.set_yticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1,000", "10,000"])
+axes.invert_yaxis()
+axes.legend(frameon=False, loc="upper left")
+display(
+    notebook.figure(
+        axes,
+        alt="Rank of the capital among 49,152 tokens by layer, six countries. It stays in the thousands up to layer "
+        "23 and climbs to first place in the last layers. Without the norm, France's stays far down.",
+        width=640,
+    )
+)
+notebook.tell(
+    f"""In the thousands for 23 layers, then a climb, and first only when {min(known.values())} layers have run. So up
+    to then, little at the last word looks like *Paris*. Two readings are left. Either the model doesn't
+    know yet, or it knows and keeps it elsewhere. A lens can't tell, because it reads one place in one language. The
+    dashed line skips the final norm, and shows how wrong a lens can be and still draw a curve."""
+)
+assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.values()) > 1000
+
+# %% [markdown]
+# ## 4. Where is Paris until then?
+#
+# The model reads "The capital of France is" and, in a second run, "The capital of Germany is". We stop the second one
+# in front of a layer, exchange the vector at one position for the one from the first run, and let it go on. If it
+# then says *Paris*, that vector carried what made the difference. This is **patching**.
+#
+# ### Your turn (4 min)
+
+# %% tags=["hide-input"]
+exercises.heading("patch")
+
+
+# %%
+def patch(layers, x, source, layer, position):
+    """Run x (T, D) through all layers, with x[position] taken from source[layer] -> (T, D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("patch", patch)
+
+# %%
+patch = exercises.mine("patch")
+
+
+def says(layer, position):
+    """What SmolLM says about Germany with one vector of France."""
+    layers = [lambda x, b=block: b(x[None], causal_mask(len(x)))[0] for block in model.layers]
+    france, germany = residual_stream(model, about(["France", "Germany"])).unbind(1)
+    with torch.no_grad():
+        x = patch(layers, germany[0], france, layer, position)
+    return smol.decode([read_out(model, x[-1]).argmax()])
+
+
+# %% tags=["nbval-ignore-output"]
+places = [(10, 3, "France"), (20, 3, "France"), (26, 3, "France"), (20, 4, "is"), (26, 4, "is")]
+said = live("patched", lambda: [says(layer, position) for layer, position, _ in places])
+for (layer, _, word), answer in zip(places, said):
+    print(f"“{word}” exchanged before layer {layer}: The capital of Germany is{answer}")
+print(exercises.whose("patch", did="patched"))
+
+# %% [markdown]
+# There it is. Up to layer 20 the country's own vector decides, and from 26 on the vector at *is*. Press cells to find
+# where it changes hands, and try the other sentences: who gets the drink, and what follows *the keys*? With SmolLM
+# installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own, if they have equally many tokens.
+
+# %% tags=["nbval-ignore-output"]
+PatchingGrid(smol)
+
+# %% [markdown]
+# Between two layers, the answer moves from one position to another. Only attention does that. So some heads in layers
+# 20 to 28 carry it. We patch one head at a time, at the last word, and look how much of the difference each carries.
+
+# %%
+exercises.predict("how_many_carry")
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def carried_by_heads(source, target, layers):
+    """Share of the difference that each head carries alone at the last word, (layers, 9)."""
+    ids, shares = about([source, target]), []
+    answer, rival = first_token(source), first_token(target)
+    stream = residual_stream(model, ids)
+    with heads_kept(model) as outputs, torch.no_grad():
+        model.decode(ids)
+
+    def lead(x):
+        logits = read_out(model, x[:, -1])
+        return (logits[:, answer] - logits[:, rival]).flatten()
+
+    there, here = lead(stream[-1])
+    for layer in layers:
+        for head in range(9):
+            new = outputs[layer][1, head].clone()
+            new[-1] = outputs[layer][0, head, -1]
+            with heads_replaced(model, {(layer, head): new}):
+                shares.append((lead(run_on(model, stream[layer][1:], layer))[0] - here) / (there - here))
+    return torch.stack(shares).view(-1, 9)
+
+
+PAIRS = [("France", "Germany"), ("Italy", "Japan"), ("Spain", "Greece"), ("Russia", "China")]
+SPAN = range(20, 30)
+carried = torch.tensor(live("heads", lambda: [carried_by_heads(*pair, SPAN) for pair in PAIRS]))
+share = carried.mean(0)  # (10, 9)
+half = (share > 0.5).sum().item()
+carrier = divmod(share.argmax().item(), 9)
+carrier = (carrier[0] + SPAN.start, carrier[1])
+exercises.reveal(
+    "how_many_carry", measured="one" if half == 1 else "none" if half == 0 else "several"
+)
+plots.signed_heatmap(share.T, x_label="layer", y_label="head")
+axes = pyplot.gca()
+axes.set_xticks(range(10), SPAN)
+display(
+    notebook.figure(
+        axes,
+        alt="Share of the difference that each head of layers 20 to 29 carries alone, mean of four pairs. One cell, "
+        "layer 23 head 4, is dark; a few have a tenth or two, and some are negative.",
+        width=620,
+    )
+)
+notebook.tell(
+    f"""One. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference, and in the four pairs
+    {carried.flatten(1).amax(1).min():.0%} to {carried.flatten(1).amax(1).max():.0%}. The next one carries
+    {share.flatten().topk(2).values[1]:.0%}. A few are negative and push the other way, which is how one head can
+    carry more than all of it."""
+)
+assert carrier == (23, 4) and half == 1
+
+# %% [markdown]
+# Is it *the* head for capitals? That claim says what should happen without it. We silence it for ten countries that
+# had no part in finding it, in the same sentence and in two others.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+FORMS = {
+    "The capital of … is": "The capital of {} is",
+    "The capital city of … is called": "The capital city of {} is called",
+    "Q: …? A: The capital is": "Q: What is the capital of {}?\nA: The capital is",
+}
+HELPERS = [(23, 0), (23, 1), (23, 5)]
+SILENCED = {
+    "nothing": [],
+    "23.4": [(23, 4)],
+    "23.0, 23.1, 23.5": HELPERS,
+    "all four": [(23, 4), *HELPERS],
+    "four others": random.Random(0).sample(
+        [(i, h) for i in (22, 23, 24) for h in range(9) if (i, h) not in {(23, 4), *HELPERS}], 4
+    ),
+}
+
+
+def capitals_without(heads, form):
+    """The capital's lead over the other nine, in logits, and how many of ten are said."""
+    ids, answers = about(OTHERS, form), torch.tensor([first_token(c) for c in OTHERS])
+    with heads_replaced(model, dict.fromkeys(heads, 0.0)):
+        logits = read_out(model, residual_stream(model, ids)[-1, :, -1])
+    among = logits[:, answers]
+    own = among.diagonal()
+    return (own - (among.sum(1) - own) / 9).mean(), (logits.argmax(-1) == answers).sum()
+
+
+without = live(
+    "capitals",
+    lambda: {
+        name: [capitals_without(heads, form) for form in FORMS.values()]
+        for name, heads in SILENCED.items()
+    },
+)
+print(f"{'silenced':>17}   " + "   ".join(f"{form:>31}" for form in FORMS))
+for name, found in without.items():
+    cells = (f"lead {lead:5.1f}, {right:2} of 10 right" for lead, right in found)
+    print(f"{name:>17}   " + "   ".join(f"{cell:>31}" for cell in cells))
+lead = {name: found[0][0] for name, found in without.items()}
+alone, then = lead["nothing"] - lead["23.0, 23.1, 23.5"], lead["23.4"] - lead["all four"]
+notebook.tell(
+    f"""Without it the lead of the right capital shrinks from {lead["nothing"]:.1f} to {lead["23.4"]:.1f} logits, and
+    {without["23.4"][0][1]} of 10 are still right. Three others of its layer seemed to matter little: silenced by
+    themselves they cost {alone:.1f}. Once head 4 is gone they cost {then:.1f}, and no answer is left. So the heads
+    cover for each other, and an ablation of one at a time misses that. Four others cost next to nothing, and all of
+    this holds in sentences of another form."""
+)
+assert lead["23.4"] < 0.6 * lead["nothing"] and then > 2 * alone > 0
+assert all(found[1] <= 1 for found in without["all four"])
+assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["nothing"]))
+
+# %%
+exercises.quiz("what_patching_showed")
+
+# %% [markdown]
+# ## 5. Why did it look there?
+#
+# One question is left from lesson 06, which showed where words look and couldn't say why. In the third layer of the
+# course's translator, the first head has *femme* attend to *noire*. A score is a query times a key. Both are made of a vector in the residual stream, and this is a *sum*: the token, its position,
+# and what every earlier head and network has added. So a score is a sum as well, over all pairs of a part on the
+# query's side with a part on the key's.
+#
+# The translator is small enough to write all of it down. In front of its third encoder layer there are 14 parts,
+# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on, and what the norm and the projections add by themselves is a fifteenth. That makes 225 pairs.
+
+# %%
+exercises.predict("largest_pair")
+
+# %%
+translator = load_translator()
+double = copy.deepcopy(translator.model).double()
+sentence = "une femme noire promène un chien noir."
+ids = translator.encode([sentence])
+names, parts = split_scores(double, ids, layer=2, head=0)  # (15, 15, T, T)
+theirs = double.attention_maps(ids, ids[:, :1]).encoder[0, 2, 0]
+print(f"off by {(parts.sum((0, 1)).softmax(-1) - theirs).abs().max():.0e}")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+query, key = 1, 2  # femme looks at noire
+# What is added to the scores of all keys alike changes no weight, so compare with the mean key.
+pairs = parts[:, :, query, key] - parts[:, :, query].mean(-1)
+total, largest = pairs.sum().item(), pairs.abs().max().item()
+exercises.reveal(
+    "largest_pair",
+    measured="half" if largest > 0.4 * total else "sixth" if largest > 0.08 * total else "tiny",
+)
+plots.signed_heatmap(pairs, x_label="the key's part", y_label="the query's part")
+axes = pyplot.gca()
+axes.set_xticks(range(15), names, rotation=90)
+axes.set_yticks(range(15), names)
+display(
+    notebook.figure(
+        axes,
+        alt="What each pair of parts adds to the score of femme for noire. The four cells of the two feed-forward "
+        "networks are the largest, and the rest is spread over many small cells of both signs.",
+        width=560,
+    )
+)
+n_needed = (pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()).sum() + 1
+notebook.tell(
+    f"""*femme* gives *noire* {theirs[query, key]:.0%} of its weight. Its score is {total:.1f} above that of an average
+    key, and the largest of 225 pairs adds {largest:.1f} of that. It takes {n_needed} pairs to reach four fifths of all
+    that is added and taken away. "Because it's an adjective" would be a nicer answer. The true one is a long sum."""
+)
+assert 0.08 * total < largest < 0.4 * total
+
+# %% [markdown]
+# A sum can still be grouped. The two feed-forward networks together stand out, so let's take them at their word and
+# remove what they wrote, for real this time: the norm is computed anew.
+
+# %% tags=["hide-input"]
+GROUPS = {
+    "both networks": ["1.ff", "2.ff"],
+    "all heads": [f"{i}.{h}" for i in (1, 2) for h in "1234"],
+    "positions": ["position"],
+    "tokens": ["token"],
+}
+print(f"{'removed from the query':>23}   added to the score   weight on noire without it")
+dropped = {}
+for name, group in GROUPS.items():
+    added = pairs[[names.index(one) for one in group]].sum().item()
+    now = weights_without(double, ids, 2, 0, {"query": group})[query, key].item()
+    dropped[name] = added, now
+    print(f"{name:>23}   {added:18.1f}   {now:25.0%}")
+assert max(dropped, key=lambda name: dropped[name][0]) == min(dropped, key=lambda name: dropped[name][1])
+assert dropped["both networks"][1] < 0.5
+
+# %% [markdown]
+# The group with the largest share is also the one that's missed most. That's as much of a *why* as this model has to
+# offer for this score: mostly what the networks made of *femme* met what they made of *noire*.
+#
+# ## What you can take with you
+#
+# - A score finds a head, and only a change tells what it does. Next to every effect belongs the same change somewhere
+#   else.
+# - Eight of 270 heads do most of SmolLM's reciting. The first token is a place for idle weight, and if you hide it,
+#   the next one takes over.
+# - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
+#   last word.
+# - Most of it isn't all of it. Others cover for that head, so removing one at a time underrates each.
+# - An attention score is a long sum, exactly. A single cause is the exception.
+#
+# This was the last lesson. You began with a dot product, and have now changed single numbers inside a language model
+# and predicted what it would say. What's left is to find out something that nobody has told you.
+#
+# <details><summary>Fine print</summary>
+#
+# Which head carries the capital was found on four pairs of countries and tested on ten others, in three forms. All of
+# them were chosen because SmolLM answers them rightly. A head that carries the
+# difference between two capitals needn't carry that a capital is wanted at all: both runs have that in common, and
+# patching can only see differences. Induction scores are from random tokens; the eight were chosen on one draw, and
+# silenced on others. Decomposed scores keep each norm's divisor as it was, so they say how the score was added up, not
+# what would happen without a part. That's why the last table removes parts for real.
+#
+# </details>
+#
+# ## Practice
+#
+# ### What does head 4 of layer 23 write?
+#
+# Silencing says that a head matters. What it contributes can be read. Its 64 numbers go through its own columns of
+# $W_O$ into the residual stream, and there the lens can read them.
+
+# %% tags=["hide-input"]
+exercises.heading("head_share")
+
+
+# %%
+def head_share(heads, w_o, head):
+    """(H, T, K), (D, H * K) -> (T, D)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("head_share", head_share)
+
+# %% tags=["nbval-ignore-output"]
+head_share = exercises.mine("head_share")
+
+
+def written(country, layer, head, n=3):
+    """Tokens that a head's share at the last word points to."""
+    with heads_kept(model) as outputs, torch.no_grad():
+        model.decode(about([country]))
+    share = head_share(outputs[layer][0], model.layers[layer].self_attention.out_proj.weight, head)
+    return smol.tokens(read_out(model, share[-1]).topk(n).indices)
+
+
+wrote = live("written", lambda: {country: written(country, 23, 4) for country in CAPITALS})
+for country, tokens in wrote.items():
+    print(f"{country:>9}: head 4 writes {' ·'.join(tokens)}")
+n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wrote.items())
+print(f"{n_capitals} of 10 begin with the capital")
+
+# %% [markdown]
+# It hardly writes capitals. It writes the *country*, its people, sometimes a city. So it doesn't answer the question:
+# it brings what the country's vector holds to the place where an answer is due, and later layers make *Paris* of it.
+# Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look did.
+#
+# Compare with lesson 06, where a head was its map. The map is only half of it: $W_Q W_K^T$ decides where to look
+# (the **QK circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). They are two matrices of
+# width D by D and rank K each, and they can be studied without any text (Elhage et al. 2021).
+#
+# ### Do examples in the input need the copiers?
+#
+# Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. SmolLM learnt
+# opposites from four examples in lesson 19. Does it still, without the eight?
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
+    early late  strong weak  full empty  wet dry""".split()
+
+
+def opposites_without(heads, seed):
+    """Of 12 words, those whose opposite is said after four examples."""
+    pairs, draw, n_right = list(zip(OPPOSITES[::2], OPPOSITES[1::2])), random.Random(seed), 0
+    with heads_replaced(model, dict.fromkeys(heads, 0.0)):
+        for i, (word, opposite) in enumerate(pairs):
+            examples = draw.sample(pairs[:i] + pairs[i + 1 :], 4)
+            lines = "".join(f"{a} -> {b}\n" for a, b in examples)
+            n_right += smol.next_tokens(f"{lines}{word} ->", 1)[0][0] == " " + opposite
+    return n_right
+
+
+examples = live(
+    "examples",
+    lambda: [
+        [opposites_without(heads, seed) for seed in range(2)]
+        for heads in ([], copiers, as_many_others(0))
+    ],
+)
+for name, counts in zip(("all heads", "without the 8", "without 8 others"), examples):
+    print(f"{name:>17}: {' and '.join(map(str, counts))} of 12 right, in two draws of the examples")
+assert abs(sum(examples[1]) - sum(examples[0])) <= 6
+
+# %% [markdown]
+# Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. A score
+# on random tokens named them, and the name *induction head* doesn't say what else they do, or who else does it.
+
+# %%
+exercises.quiz("why_as_many_others")
+
+# %%
+exercises.quiz("what_the_lens_missed")
+
+# %%
+exercises.quiz("zero_or_mean")
+
+# %% [markdown]
+# ## Going deeper
+#
+# ### What is a feature?
+#
+# Heads and positions are places. What people would like to find are meanings: a direction in the residual stream that
+# stands for "is a capital". A stream of 576 numbers seems to hold far more meanings than it has dimensions, by giving
+# them directions that nearly don't disturb each other, as long as few are active at once (**superposition**, Elhage et
+# al. 2022). A **sparse autoencoder** tries to undo that: it writes each vector as a sum of few directions from a large
+# dictionary, which is learned. Here is one where the truth is known, because we made it: 24 features in 12 dimensions.
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(0)
+truth = F.normalize(torch.randn(24, 12), dim=-1)  # each feature's direction
+
+
+def vectors(n, share_active=0.05):
+    sizes = (torch.rand(n, 24) < share_active) * (0.5 + 0.5 * torch.rand(n, 24))
+    return sizes @ truth  # (n, 12)
+
+
+# %% tags=["nbval-ignore-output"]
+encoder = torch.nn.Linear(12, 48)
+dictionary = torch.nn.Parameter(F.normalize(torch.randn(48, 12), dim=-1))
+encoder.weight.data = dictionary.data.clone()  # each begins by reading what it writes
+optimiser = torch.optim.Adam([*encoder.parameters(), dictionary], lr=3e-3)
+for _ in range(1500):
+    x = vectors(512)
+    codes = encoder(x).relu()  # (512, 48), most of them zero in the end
+    rebuilt = codes @ F.normalize(dictionary, dim=-1)
+    loss = (rebuilt - x).square().sum(-1).mean() + 0.3 * codes.sum(-1).mean()
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+
+
+def n_found(directions):
+    """Of 24 features, those that one of the directions points along (cosine above 0.95)."""
+    return (truth @ F.normalize(directions, dim=-1).T).amax(1).gt(0.95).sum().item()
+
+
+sample = vectors(4000)
+components = torch.linalg.svd(sample - sample.mean(0), full_matrices=False)[2]
+sparse, chance = n_found(dictionary.detach()), n_found(torch.randn(48, 12))
+principal = n_found(torch.cat([components, -components]))
+print(f"found by the sparse autoencoder:   {sparse} of 24")
+print(f"by the 12 principal components:    {principal}")
+print(f"by 48 random directions:           {chance}")
+assert sparse >= 12 and max(principal, chance) <= 4
+
+# %% [markdown]
+# With language models nobody has the true list, so one judges a dictionary by what it rebuilds and by whether changing
+# a direction changes what the model says. Dictionaries of Claude 3 Sonnet with up to 34 million directions held some
+# that did (Templeton et al. 2024). How many of a model's features such a dictionary finds is open, and two
+# dictionaries trained on one model share only part of their directions (Paulo and Belrose 2025).
+#
+# ### What such evidence doesn't show
+#
+# - *That a component is for something.* Head 4 of layer 23 brings the difference between two capitals to the last
+#   word. We haven't asked what it does in the other million sentences.
+# - *That nothing else is needed.* The heads beside it took over a good part. In larger models later layers have been
+#   seen to make up for a silenced one (McGrath et al. 2023), and a change of the norm explains some of it (Rushing and
+#   Nanda 2024).
+# - *That the model can't work another way.* Patching compares two sentences. A third can use another path.
+# - *That a picture is a reason.* The sum of section 5 is exact and doesn't fit into a sentence.
+#
+# **Read on**: Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits"; Olsson et al. (2022),
+# "In-context Learning and Induction Heads", arXiv:2209.11895; Xiao et al. (2023), "Efficient Streaming Language Models
+# with Attention Sinks", arXiv:2309.17453; nostalgebraist (2020), "interpreting GPT: the logit lens"; Meng et al.
+# (2022), "Locating and Editing Factual Associations in GPT", arXiv:2202.05262; Wang et al. (2022), "Interpretability in
+# the Wild", arXiv:2211.00593; Zhang and Nanda (2023), "Towards Best Practices of Activation Patching",
+# arXiv:2309.16042; McGrath et al. (2023), "The Hydra Effect", arXiv:2307.15771; Rushing and Nanda (2024), "Explorations
+# of Self-Repair in Language Models", arXiv:2402.15390; Elhage et al. (2022), "Toy Models of Superposition",
+# arXiv:2209.10652; Templeton et al. (2024), "Scaling Monosemanticity"; Paulo and Belrose (2025), "Sparse Autoencoders
+# Trained on the Same Data Learn Different Features", arXiv:2501.16615.
+#
+# To go on with exercises at a larger scale, take ARENA's chapter on interpretability. You'll know most of its tools.
