@@ -26,13 +26,13 @@ CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berli
     Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana
     Poland Warsaw  Norway Oslo  Sweden Stockholm  Finland Helsinki  Ireland Dublin  Peru Lima
     Kenya Nairobi  Iran Tehran  Turkey Ankara  Hungary Budapest  India Delhi  Canada Ottawa"""
-N_EXAMPLES = (0, 1, 2, 4, 8)
+N_EXAMPLES = (0, 2, 4, 8)
 DRAWS = 3
 FORMS = (
     "Review: {}\nSentiment (positive or negative):",
     "{}\nDid the reviewer like the film? The review is",
 )
-N_REVIEWS = 200
+N_REVIEWS = 150
 
 
 @torch.no_grad()
@@ -72,7 +72,7 @@ def measure_examples(smol):
 
 
 def measure_benchmark(smol):
-    """Return which of 200 film reviews are judged rightly, with two ways to ask."""
+    """Return which of 150 film reviews are judged rightly, with two ways to ask."""
     reviews = film_reviews("test")[:N_REVIEWS]
     words = torch.tensor([smol.encode(word)[0] for word in (" negative", " positive")])
     found = {"labels": [review.label for review in reviews]}
