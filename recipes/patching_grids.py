@@ -12,10 +12,7 @@ from helpers.widgets.patching import measure_grid
 # Sentences of equally many tokens, with what they're about exchanged.
 FAMILIES = (
     [f"The capital of {country} is" for country in ("France", "Germany", "Italy", "Japan")],
-    [
-        f"When Mary and John went to the store, {name} gave a drink to"
-        for name in ("John", "Mary")
-    ],
+    [f"When Mary and John went to the store, {name} gave a drink to" for name in ("John", "Mary")],
     [f"My {who} is tired, so I told" for who in ("uncle", "aunt")],
     [f"The {what} to the old wooden cabinet" for what in ("key", "keys")],
     ["Monday, Tuesday, Wednesday,", "Friday, Saturday, Sunday,"],

@@ -4,6 +4,7 @@ import copy
 import functools
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import nbformat
 import pytest
@@ -232,3 +233,13 @@ def test_a_live_run_is_claimed_and_not_asserted(name):
         c.source for c in read(name).cells if "nbval-ignore-output" in c.metadata.get("tags", [])
     ]
     assert not [source for source in live if re.search(r"^\s*assert ", source, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_is_one_main_heading_and_no_level_is_skipped(name):
+    texts = [c.source for c in read(name).cells if c.cell_type == "markdown"]
+    shown = (re.sub(r"```.*?```", "", t, flags=re.S) for t in texts if "<details" not in t)
+    levels = [len(marks) for text in shown for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))

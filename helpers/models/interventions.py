@@ -211,8 +211,8 @@ def patched_logits(model, source, target):
 
     Source
     ------
-    Meng et al. (2022), "Locating and Editing Factual Associations in GPT", arXiv:2202.05262, section
-    2; there, the run that is mended is one with noise.
+    Meng et al. (2022), "Locating and Editing Factual Associations in GPT", arXiv:2202.05262,
+    section 2; there, the run that is mended is one with noise.
     """
     if source.shape != target.shape or torch.equal(source, target):
         raise ValueError(

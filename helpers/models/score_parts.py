@@ -10,7 +10,6 @@ import math
 import torch
 
 
-
 @torch.no_grad()
 def stream_parts(model, ids, layer):
     """Split what goes into an encoder layer into everything that was added up to there.
@@ -26,7 +25,7 @@ def stream_parts(model, ids, layer):
     Returns
     -------
     names : list of str
-        "token", "position", then for each earlier layer "1.1" … (layer and head from 1), and "1.ff".
+        "token", "position", then for every layer "1.1" … (layer and head from 1), and "1.ff".
     parts : Tensor of shape (P, T, D)
         They sum to the residual stream.
 

@@ -6,8 +6,8 @@ import traitlets
 from matplotlib.colors import to_hex
 
 from helpers.models.interventions import patched_logits, share_carried
-from helpers.pretrained.measured import measured
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS, tint
+from helpers.pretrained.measured import measured
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet
 

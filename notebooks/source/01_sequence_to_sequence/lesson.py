@@ -50,7 +50,7 @@ test = splits.test
 # | 4 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then `rnn_step` and the pencil. |
 # | 13 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
 # | 20 | 3, training | `teacher_forcing` is the *find the bug* of this lesson. Ask for more rows for the table ("What are the tokens of a chess game?"). |
-# | 30 | 4, problem 1 | Ask: "What would a thousand cores change?" |
+# | 30 | 4, problem 1 | Ask: "What would a thousand cores change?" (for one sentence nothing: each step waits for the one before) |
 # | 34 | 4, problem 2 | The most important figure of the lesson: come back to it in lesson 02. |
 # | 38 | 4, problem 3 | Do $0.5^{25}$ with a calculator. Then the summary and the map. |
 #

@@ -470,7 +470,7 @@ exercises.my_parts()
 # </details>
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About half an hour, the easiest first.
 
@@ -518,11 +518,11 @@ exercises.quiz("alignment_or_attention")
 exercises.quiz("beyond_text")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## The course's version of the whole layer
+# ### The course's version of the whole layer
 #
 # `projected_keys` is $U h$, which doesn't change from step to step of a sentence: it's computed once and passed in.
 
@@ -532,7 +532,7 @@ notebook.show_source(attention.AdditiveAttention.forward)
 # %% [markdown]
 # To train the model yourself, run `toy_models.train_toy("additive", splits)`, which takes a few minutes.
 #
-# ## Luong's three scores
+# ### Luong's three scores
 #
 # Bahdanau's decoder looks and then steps. Luong et al. (2015) turned that round: step first, then attend with the new
 # state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their
@@ -589,7 +589,7 @@ for name, (beside, settled) in shares.items():
 assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shares["dot"][1]
 
 # %% [markdown]
-# ## Hard attention
+# ### Hard attention
 #
 # Picking the single best state sounds simpler than mixing all of them. But nudge a score a little, and the pick stays
 # what it was: no change, no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al.
@@ -608,7 +608,7 @@ print("context", tuple(context.shape), "weights", tuple(weights.shape))
 assert weights.shape == (1, 196) and context.shape == (1, 512)
 
 # %% [markdown]
-# ## Try it yourself
+# ### Try it yourself
 #
 # Luong et al. also tried a *window* of source words ("local attention"). Keep only the five positions around
 # the largest weight, set the others to zero and renormalise. Does the model get fewer sentences exactly

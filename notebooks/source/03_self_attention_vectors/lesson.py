@@ -680,7 +680,7 @@ exercises.my_parts()
 # </details>
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About forty minutes, the easiest first.
 
@@ -753,11 +753,11 @@ exercises.quiz("where_embeddings_come_from")
 exercises.quiz("does_a_map_explain")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## Does every ambiguous noun split like *bank*?
+# ### Does every ambiguous noun split like *bank*?
 #
 # One example proves little. Here are fourteen sentences with *bank*, half of them about rivers and half about money.
 # Whose vector lies nearest to each *bank*, one of its own sense? Six other nouns with two senses follow, and for those
@@ -823,7 +823,7 @@ assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 # *Bank* passes, and *seal* splits as clearly. The other five hardly split at all. MiniLM was trained to represent
 # whole *sentences*, and a sentence can be told apart by its other words.
 #
-# ## Without matrices, a word looks at itself
+# ### Without matrices, a word looks at itself
 #
 # In section 2 *car* favoured itself, on five vectors that we had made up. Is it so with real embeddings? Here are those
 # of a small Transformer that was trained on lesson 01's toy corpus, in a thousand sentences, and then MiniLM's, which
@@ -858,7 +858,7 @@ assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 # matrices the diagonal wins. With them, in MiniLM, half of a word's weight goes to the special token [CLS] (lesson 06
 # explains why), and a word gets no more of its own weight than any other token does.
 #
-# ## A soft dictionary, and a hard one
+# ### A soft dictionary, and a hard one
 #
 # A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with all keys
 # and mixes all values. Divide the scores by a **temperature** before the softmax, and you can turn the one into the
@@ -887,7 +887,7 @@ SoftmaxTemperature()
 exercises.quiz("temperature_to_zero")
 
 # %% [markdown]
-# ## The same idea in 1964
+# ### The same idea in 1964
 #
 # In 1964 Nadaraya and Watson each found a way to estimate the height of a curve at a new point $x$: average the
 # heights $y_j$ at the known points, and let those near $x$ count more. Read $x$ as a query and the known points as
@@ -915,7 +915,7 @@ def kernel_regression(x, known_x, known_y, width):
 exercises.check("kernel_regression", kernel_regression)
 
 # %% [markdown]
-# ## Why three projections, and why small ones?
+# ### Why three projections, and why small ones?
 #
 # A single matrix for queries and keys would make the scores symmetric: if *car* matched *red*, *red* would match *car*
 # just as well. Two matrices let a noun look for its adjectives without the adjectives looking back, and the third

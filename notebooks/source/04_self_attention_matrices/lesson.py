@@ -46,9 +46,9 @@ torch.set_num_threads(1)  # tensors this small gain nothing from a second one
 # **If you're running late**: write `causal_mask` on the board together (two minutes). Keep nine minutes for
 # `scaled_dot_product_attention`, because everything before it leads up to it.
 #
-# **Ask**: "What's in the denominator of a softmax?" (after the vote on which outputs change) · "Why not divide by $d_k$
-# itself?" (at the three curves that end section 2) · "A text twice as long: how much more time, how much more
-# memory?"
+# **Ask**: "What's in the denominator of a softmax?" (every allowed word, so a word that is only zeroed afterwards has already changed all weights; ask after the vote on which outputs change) · "Why not divide by $d_k$
+# itself?" (that divides the standard deviation too far, to $1/\sqrt{d_k}$, and all weights start nearly equal; ask at the three curves that end section 2) · "A text twice as long: how much more time, how much more
+# memory?" (four times each, as far as scores and weights go)
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
 # right shape, so there's no error message, but the checks point it out) · $\sqrt{d_{model}}$ for $\sqrt{d_k}$
@@ -615,7 +615,7 @@ exercises.my_parts()
 # changes. **Lesson 05** adds the order.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 25 minutes, the easiest first.
 
@@ -704,11 +704,11 @@ exercises.quiz("who_may_see_padding")
 exercises.quiz("why_not_zero_afterwards")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## Two interfaces in PyTorch
+# ### Two interfaces in PyTorch
 #
 # PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second
 # one our causal mask, and then its opposite.
@@ -730,7 +730,7 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 # `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention` and of this
 # course. Our mask then leaves every word only the words after it, and the last word, which has none, gets `nan`.
 #
-# ## A word that isn't allowed to attend to anything
+# ### A word that isn't allowed to attend to anything
 #
 # No bug is needed for that: a sentence of nothing but padding will do. Every score in its rows is $-\infty$, and the
 # softmax divides 0 by 0. Three ways of dealing with it:
@@ -762,7 +762,7 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 # values, and rescale the two sums whenever the largest score changes (Milakov and Gimelshein 2018). That's the core of
 # FlashAttention (Dao et al. 2022).
 #
-# ## Attention against recurrence
+# ### Attention against recurrence
 #
 # Which of the two needs fewer multiplications? Per step, a plain recurrent layer multiplies its input and its state by
 # a matrix of $d \times d$. A GRU does so three times and an LSTM four times, once per gate. Attention multiplies $X$
@@ -789,7 +789,7 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 # projections.) What attention has on its side is lesson 01's measurement: a few large products, and no step that
 # waits for another.
 #
-# ## Which part saturates?
+# ### Which part saturates?
 #
 # Gradients reach a layer of attention on two paths. One leads through the scores and the softmax, and it is the one
 # that dries up. The other leads to the values. The output is *linear* in them, and the gradient of each value is

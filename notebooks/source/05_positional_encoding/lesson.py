@@ -535,7 +535,7 @@ exercises.my_parts()
 # one word it takes from another. **Lesson 06** has a sentence in which that isn't enough.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About half an hour, the easiest first.
 
@@ -612,11 +612,11 @@ exercises.quiz("when_order_does_not_matter")
 exercises.quiz("add_or_concatenate")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about 25 minutes. Nothing later depends on it.
 #
-# ## Bits and waves
+# ### Bits and waves
 #
 # The comparison with binary numbers can be taken literally. Below, the bits of each position stand next to four sines,
 # each reduced to which *half* of its wave it's in. For this comparison every sine is half as fast as the next; the
@@ -633,7 +633,7 @@ assert bits == halves == [0, 1, 1, 1]
 notebook.picture("sinusoids")
 
 # %% [markdown]
-# ## Is it added or concatenated?
+# ### Is it added or concatenated?
 #
 # Suppose half of the width were reserved for the word and half for the position. Would a linear map read them more
 # easily?
@@ -649,7 +649,7 @@ for width, (a, b, c, d) in accuracy.items():
 # It would, at every width. The Transformer of 2017, BERT and GPT-2 add all the same. Adding reserves no columns, and
 # training can decide how many directions words and positions need.
 #
-# ## A figure that contradicts its formula
+# ### A figure that contradicts its formula
 #
 # One of the most copied figures of positional encoding (Alammar 2018) shows four columns with the rows 0, 0, 1, 1 and
 # 0.84, 0.0001, 0.54, 1. Here is what the formula beside it says for $D = 4$:
@@ -673,7 +673,7 @@ torch.testing.assert_close(halves @ halves.T, interleaved @ interleaved.T)
 # the same dot products, and the choice of frequencies is free. But don't debug your table against that picture.
 
 # %% [markdown]
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"BERT uses sinusoids."** All rows of a sinusoidal table have one length. The position vectors of MiniLM, a small
 # BERT, don't:
@@ -688,7 +688,7 @@ assert (sinusoid_lengths - sinusoid_lengths[0]).abs().max() < 1e-3
 assert lengths.max() > 1.2 * lengths.min()
 
 # %% [markdown]
-# ## Try it yourself
+# ### Try it yourself
 #
 # Train the reverser on eight letters and test it on twelve, once with sinusoids and once with rotary
 # positions in every layer. Does either of them generalise to twelve letters? Why, or why not?

@@ -738,7 +738,7 @@ exercises.my_parts()
 # feed-forward network and the decoder.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 30 minutes, the easiest first.
 
@@ -864,11 +864,11 @@ exercises.quiz("is_attention_explanation")
 exercises.quiz("how_many_heads")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## The same with `einsum`
+# ### The same with `einsum`
 #
 # `einsum` needs one letter per dimension: b for the batch, t for the queries' words, s for the keys' words, d
 # for $D$, h for the heads, k for $K$. It sums over every letter that is missing after the arrow, and no
@@ -881,7 +881,7 @@ einsum_output = torch.einsum("bhts,bhsk,hkd->btd", a, v, w_o.unflatten(0, (H, K)
 print(torch.allclose(einsum_output, by_list, atol=1e-4))
 
 # %% [markdown]
-# ## Do the heads overwrite each other?
+# ### Do the heads overwrite each other?
 #
 # Each of MiniLM's heads writes into 32 of 384 dimensions. Those 32 directions span a **subspace**. If two heads
 # share theirs, what one adds can blur what the other added. Take a random vector from one head's subspace. How
@@ -924,7 +924,7 @@ assert all(0.77 < rest < 0.84 for _, rest in of_translator)
 # directions would do about as well. The heads don't divide the space among themselves, and whatever reads the sum has
 # to tell them apart.
 #
-# ## Antecedents, counted
+# ### Antecedents, counted
 #
 # The noun that a pronoun refers to is its **antecedent**. One pair of sentences proves little, which is why we make
 # 288 of that form, with other animals, places and reasons. The reason decides which noun is meant, because an animal
@@ -1004,7 +1004,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# ## A head for singular and plural
+# ### A head for singular and plural
 #
 # *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, and
 # another noun stands closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does
@@ -1047,7 +1047,7 @@ assert new_written[number_head] > 0.95 and 0.6 < new_swapped[number_head] < 0.8
 # Layer 2, head 4 goes back to the noun that agrees, practically always in correct sentences. Swap the verb, and most of
 # the time it turns to the other noun: in this model, at least, there is a head that cares about number.
 #
-# ## Jobs that can be scored
+# ### Jobs that can be scored
 #
 # Three simple jobs can be scored on any text: attending to the **previous** word, to the **next** one, or to a
 # **special token**, [CLS] or [SEP], where a head can park its weight when it has nothing else to attend to (Clark et
@@ -1075,7 +1075,7 @@ assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12
 # The head for the previous word sits in the first layer. And the last line settles a question from lesson 03: a word
 # keeps only a small share of its weight for itself.
 #
-# ## Eighteen heads at once
+# ### Eighteen heads at once
 
 # %%
 exercises.predict("eighteen_heads")
@@ -1109,7 +1109,7 @@ notebook.tell(
 # **To try**: silence heads *greedily*, always choosing the head whose absence raises the loss least, and plot
 # the loss against the number of silent heads. Voita et al. (2019) learn which ones to prune.
 #
-# ## Is attention explanation?
+# ### Is attention explanation?
 #
 # Two papers are often quoted on this: "Attention is not Explanation" (Jain and Wallace 2019) and "Attention is not not
 # Explanation" (Wiegreffe and Pinter 2019). Both studied *recurrent* encoders with a single attention layer on top,

@@ -622,7 +622,7 @@ model_map(
 exercises.my_parts()
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 30 minutes, the easiest first.
 
@@ -819,11 +819,11 @@ notebook.tell(
 exercises.quiz("why_residual")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about twenty minutes. Nothing later depends on it.
 #
-# ## What a norm forgives
+# ### What a norm forgives
 #
 # Layer norm is often said to make training *faster*. Section 4 says otherwise: step for step, the careful models
 # without norms were ahead. Now make the steps twenty times as large.
@@ -846,7 +846,7 @@ if complete(large_steps, 4):
 # step has made them large. A norm doesn't make a step worth more. It lets you take larger ones, and be careless about
 # the start, which for many people is what *faster* means.
 #
-# ## The gradient, layer by layer
+# ### The gradient, layer by layer
 #
 # How much of the loss's gradient reaches the early layers? Twelve fresh layers, one batch, one backward pass: we
 # measure the gradient's length at the first feed-forward matrix of every layer.
@@ -948,7 +948,7 @@ for name, (stack, outputs) in fresh.items():
 # own in pre-norm, and a twentieth in post-norm. Because both versions are called *the Transformer*, `norm_first` has no
 # default in our code.
 #
-# ## Dropout
+# ### Dropout
 #
 # **Activations** are the numbers that flow through the model, as opposed to its weights. In training, dropout sets a
 # random share $p$ of them to zero and divides the rest by $1 - p$, which keeps the expected sum where it was. After

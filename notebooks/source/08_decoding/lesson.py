@@ -47,8 +47,8 @@ batch = translator.encode(french)
 # **Show**: after the pencil task, have somebody draw the tree with A and B on the board, and leave it there for
 # the beam.
 #
-# **Ask**: "With the mask in place, why shift?" (two minutes in pairs, before the dice) · "Which settings
-# would you choose for a chatbot, and which for a contract?" (after section 4) · "Why does the cache keep
+# **Ask**: "With the mask in place, why shift?" (a position may look at itself, and unshifted its own word is the answer; two minutes in pairs, before the dice) · "Which settings
+# would you choose for a chatbot, and which for a contract?" (some randomness for the one; greedy or a beam for the other, where one wording is wanted; after section 4) · "Why does the cache keep
 # keys and values, but no queries?" (a query is used once, by its own position).
 #
 # **If you're running late**: show the cache's figure without the vote.
@@ -604,7 +604,7 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 exercises.my_parts()
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 40 minutes, the easiest first.
 
@@ -772,17 +772,17 @@ exercises.quiz("likelier_is_not_better")
 exercises.quiz("when_to_sample")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about five minutes. Nothing later depends on it.
 #
-# ## A filter of your own
+# ### A filter of your own
 #
 # *Min-p* keeps every token whose probability is at least a given fraction of the likeliest one's. Write it as a
 # filter, and follow it through the caption above: how many tokens does it keep at the full stop, and how many does
 # top-p?
 #
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"A model writes one word for each input word."** It writes until `<eos>`, one token per
 # *output* position:

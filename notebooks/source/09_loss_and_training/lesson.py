@@ -88,7 +88,7 @@ def train_briefly(measure, steps=20, seed=0, rate=lambda step: 3e-3, norm_first=
 #
 # **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
 # while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What would be in
-# your training log on the first line?"
+# your training log on the first line?" (a loss near the logarithm of the vocabulary's size, and what the loss counts: padding must not)
 #
 # **Mistakes to expect**: softmax before `F.cross_entropy` · averages of batch averages · "warm-up is a trick
 # for Adam only" · for the predictions, see the reveals.
@@ -629,7 +629,7 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 exercises.my_parts()
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 40 minutes, the easiest first.
 
@@ -811,11 +811,11 @@ exercises.quiz("when_to_stop")
 exercises.quiz("which_number_to_trust")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ## What an untrained Transformer predicts
+# ### What an untrained Transformer predicts
 #
 # Section 2 claimed that an untrained Transformer repeats the word it has just read. How often?
 
@@ -834,7 +834,7 @@ print(
 notebook.claim(share > 0.9)
 
 # %% [markdown]
-# ## A loss is a file size
+# ### A loss is a file size
 #
 # With logarithms to base 2, the loss is measured in **bits**. Shannon showed that a word with probability $p$ can be
 # stored in about $-\log_2 p$ bits, if sender and receiver share a model. A language model is therefore a compressor,
@@ -866,7 +866,7 @@ assert (
 # sentence, and its file is half a bit larger per word. `zip` never sees the French and has to learn about words from
 # their letters, so even plain word frequencies beat it.
 #
-# ## Entropy and KL
+# ### Entropy and KL
 #
 # In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. Its lowest value is the
 # entropy of $q$ itself. What lies above is the **KL divergence** from $q$ to $p$. A target that puts everything on one
@@ -885,7 +885,7 @@ torch.testing.assert_close(cross - own, kl)
 torch.testing.assert_close(cross, F.cross_entropy(after.log(), wanted_ids, label_smoothing=0.1))
 
 # %% [markdown]
-# ## Train it yourself
+# ### Train it yourself
 #
 # As it stands, the cell below trains for one **epoch** (one pass through the data) on a twentieth of the data. For a better
 # model, set `epochs_here` to 5 and wait a few minutes. If you press *Stop*, the model keeps what it has learned.

@@ -571,7 +571,7 @@ exercises.quiz("letters_of_a_token")
 # **Lesson 12** gives these ids to BERT.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 25 minutes, easiest first.
 
@@ -674,11 +674,11 @@ exercises.quiz("the_wrong_tokenizer")
 exercises.quiz("a_fair_price")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about a quarter of an hour. Nothing later depends on it.
 #
-# ## A space at the end
+# ### A space at the end
 #
 # You may have read the advice never to end a prompt with a space. Compare *once upon a* with *once upon a␣*,
 # and you'll see the reason in the tokens.
@@ -700,7 +700,7 @@ assert lone == 0 and n_tokens > 50_000
 # model trained on them doesn't know it. What's more, the model can no longer continue with `Ġtime`, because the
 # space has already been used up.
 #
-# ## WordPiece learns differently, too
+# ### WordPiece learns differently, too
 #
 # Schuster and Nakajima (2012), who invented WordPiece, merged the pair that most raises the likelihood of the training
 # text. The code that made BERT's list was never published, so everybody else has had to guess. The guess that is told
@@ -727,7 +727,7 @@ assert ("q", "u") in by_score
 # followed by a *u*. The `tokenizers` library, by the way, trains WordPiece with plain counts, in spite of the
 # name.
 #
-# ## Unigram, and cutting at random
+# ### Unigram, and cutting at random
 #
 # Unigram works from the other end. It starts with a list of pieces that is far too long, and gives each piece a
 # probability. Then it drops pieces until the list is short enough, always choosing those whose removal lowers the
@@ -765,7 +765,7 @@ for cut, times in drawn.most_common(4):
 assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for cut in drawn)
 
 # %% [markdown]
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"Byte-pair encoding starts from 256 ASCII characters."** A myth: ASCII has only 128 characters, and no accents.
 # Byte-level BPE starts from the 256 *bytes*, which is why it can write every script. The BPE of 2016 still started

@@ -570,7 +570,7 @@ model_map(minilm.trace("never dull"))
 # points at it.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 30 minutes, easiest first. The first exercise joins two texts, as lesson 13 will.
 #
@@ -662,11 +662,11 @@ exercises.quiz("why_some_masked_tokens_stay")
 exercises.quiz("mean_or_cls")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about a quarter of an hour. Nothing later depends on it.
 #
-# ## Can it judge anything but films?
+# ### Can it judge anything but films?
 #
 # The course's adapter has been trained on all 7,720 film reviews and on nothing else. How well does it judge reviews
 # of mobile phones?
@@ -687,7 +687,7 @@ assert transfer > 0.75
 # that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at once. Ask
 # how a test set was chosen before you admire a number.
 #
-# ## One word
+# ### One word
 #
 # The sentences of each pair differ in one word. In which pairs should the label change, and in which does it?
 
@@ -712,7 +712,7 @@ assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
 # Three of the four labels change. *Never dull* stays negative, if only just. The adapter has learned that a small word
 # can reverse the meaning of a sentence, but it hasn't learned this for every such word.
 #
-# ## Three common mistakes
+# ### Three common mistakes
 #
 # Many first notebooks on BERT share three mistakes, and all of them run without an error.
 #
@@ -785,7 +785,7 @@ assert gradients[0] == 0 and gradients[1] == 1
 # At a logit of 20 the sigmoid is rounded to 1 and its gradient to 0, so the model learns nothing from its worst
 # mistakes.
 #
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"BERT uses sinusoids."** A myth. BERT learns a table of 512 position vectors, so it has none for a 513th token.
 # The sinusoids belong to the model of 2017.

@@ -45,8 +45,8 @@ reader = load_reader()
 #
 # **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) ·
 # before section 2: "How many classes does this classification have?" (as many as there are tokens, twice) ·
-# before section 3: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" · at the
-# end: "Which of the two steps would you improve first, and how do you know?"
+# before section 3: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" (wrong by exact match, two thirds right by F1, and most readers would accept it) · at the
+# end: "Which of the two steps would you improve first, and how do you know?" (the one with whose errors the most is lost: give the reader the right passage and measure again)
 #
 # **Answers to expect**: people suppose that the model writes its answer, that the two ends are chosen
 # together (in training they aren't), and that the score of an answer says whether it's true.
@@ -521,7 +521,7 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 # **Lesson 14** turns to the other half of the Transformer, the decoder, and lets it write.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 25 minutes, easiest first.
 
@@ -644,11 +644,11 @@ exercises.check("windows", windows)
 exercises.quiz("a_reader_for_contracts")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about ten minutes. Nothing later depends on it.
 #
-# ## What if the text doesn't say?
+# ### What if the text doesn't say?
 #
 # SQuAD's second version (2018) adds questions that the paragraph only seems to answer. For these, the reader
 # is trained to point at [CLS], a position that is in every input and in no answer. Afterwards it can compare
@@ -726,7 +726,7 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 # less often, both where it was wrong and where it was right, so the best choice depends on what a wrong answer
 # costs.
 #
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"Take the argmax of start and of end, and cut."** This is a myth, because the two needn't form a valid
 # span, and section 2 counts how often they don't. Four pairs of logits are enough to show it, without any

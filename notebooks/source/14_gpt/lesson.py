@@ -581,7 +581,7 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # text behind and asks whether a picture is a sentence.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 35 minutes, easiest first.
 
@@ -672,11 +672,11 @@ exercises.check("count_gpt_parameters", count_gpt_parameters)
 exercises.quiz("did_it_copy")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about 20 minutes. Lesson 20 finds the copying heads again, in a model that people use.
 #
-# ## How can a model copy what it has just read?
+# ### How can a model copy what it has just read?
 #
 # *Mr Utterson met Mr Hyde, and then Mr* … To continue this sentence, you can look back for the previous *Mr* and
 # copy what came after it. A head that does this is called an **induction head** (Olsson et al. 2022). It can't work
@@ -792,7 +792,7 @@ notebook.tell(
 assert again < first
 
 # %% [markdown]
-# ## Can you know a model's loss before you train it?
+# ### Can you know a model's loss before you train it?
 #
 # Training the largest models costs millions, and nobody wants to find out afterwards that the money was badly spent.
 # Kaplan et al. (2020) noticed that the loss falls with a model's size as a power law, regularly enough to read a large
@@ -860,7 +860,7 @@ assert chinchilla < gopher - 0.03
 # runs, read off the paper's figure, and found 1.82 instead of 1.69 for the floor, with far wider error bars. A power law
 # is a summary of the runs that it was fitted to, and the next size is a test of it.
 #
-# ## Can the story model become a detective?
+# ### Can the story model become a detective?
 #
 # *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To
 # teach our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
@@ -901,7 +901,7 @@ assert gain > 0.08 and 0 < cost < gain
 assert card["after"]["holmes"] < card["before"]["holmes"] - 0.1
 
 # %% [markdown]
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"GPT is the right half of the figure in *Attention Is All You Need*."** Half true. A layer in the right half has
 # three sublayers, and one of them is the cross-attention, which a GPT doesn't have. What remains is the layer of the

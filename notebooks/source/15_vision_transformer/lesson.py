@@ -65,7 +65,7 @@ def show(rows, titles, size=1.35, columns=6, colours=None):
 #
 # **Ask**: "Which parts of this model know that a picture has two dimensions?" (Only the cutting. After
 # that it's a list.) · "What would you have to change for colour?" (The width of a patch, C·P·P.) ·
-# before section 4: "What does a convolution assume?"
+# before section 4: "What does a convolution assume?" (that neighbours belong together, and that a pattern means the same wherever it is)
 #
 # **Answers to expect**: people reshape the picture straight into patches, which tears it into strips. They read
 # the class token's vector before it has been through the layers, and they take a map as proof. The myth of
@@ -615,7 +615,7 @@ model_map(wardrobe.trace(test.images[0]), tour="15")
 # asks what all this attention costs once a sequence is longer than 50 tokens.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 40 minutes, easiest first. Begin by cutting a picture: what do smaller patches gain you, and what do they cost?
 
@@ -744,11 +744,11 @@ exercises.quiz("why_not_pixels")
 exercises.quiz("which_assumptions")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about 15 minutes. Nothing later depends on it.
 #
-# ## Is this the model that everybody calls ViT?
+# ### Is this the model that everybody calls ViT?
 #
 # We copy our model's random weights into Hugging Face's `ViTModel` and give both the same pictures.
 
@@ -809,7 +809,7 @@ print("largest difference below 1e-10:", difference.abs().max().item() < 1e-10)
 assert difference.abs().max() < 1e-10
 
 # %% [markdown]
-# ## A picture and a sentence in one space
+# ### A picture and a sentence in one space
 #
 # Ten classes were fixed before the training began. **CLIP** (Radford et al. 2021) has none. It has two encoders, one for
 # pictures and one for texts, and both end in vectors of the same width. In a batch of pictures with their captions,

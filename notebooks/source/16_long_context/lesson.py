@@ -77,9 +77,9 @@ def largest_tensor(function, *inputs):
 # **If you're running late**: show the pencil task and the loop below it in section 3 on the board, and set the
 # find-the-bug exercise as homework (six minutes for both).
 #
-# **Ask**: "Which of the three changes what the model computes?" · "Who pays: the one who trains, the one who serves,
-# or the one who asks?" · "You have a cheaper model read a 300-page contract. What would you expect it to miss
-# first?"
+# **Ask**: "Which of the three changes what the model computes?" (windows and linear attention do, tiling doesn't) · "Who pays: the one who trains, the one who serves,
+# or the one who asks?" (all three: training grows with the square, serving with the cache, and the bill is by the token) · "You have a cheaper model read a 300-page contract. What would you expect it to miss
+# first?" (what joins two places that are far apart, a definition and its use, for instance)
 #
 # **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an approximation ·
 # linear attention is the same thing with the brackets moved (it isn't: the softmax goes). For the predictions see the
@@ -717,7 +717,7 @@ assert 0.16 < mixed / all_full < 0.19
 # your second assignment, in which you design the tokens yourself, for drumming.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 30 minutes, easiest first.
 
@@ -753,7 +753,7 @@ exercises.check("global_mask", global_mask)
 exercises.quiz("a_causal_global_token")
 
 # %% [markdown]
-# ## What can reach what?
+# ### What can reach what?
 #
 # To find the reach of *any* pattern, follow the paths: if $t$ attends to $u$, then everything that has
 # reached $u$ so far now reaches $t$.
@@ -807,11 +807,11 @@ exercises.quiz("which_for_which")
 exercises.quiz("what_linear_gives_up")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about 15 minutes. Nothing later depends on it.
 #
-# ## Does a rotary model read on beyond its training?
+# ### Does a rotary model read on beyond its training?
 #
 # A table of positions ends where its rows end. Rotary positions (lesson 05) have no rows: each pair of features turns
 # by its own angle per position, so the formula goes on for ever. Does the model? Count the turns. During training on
@@ -841,7 +841,7 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3 instead of 10,000, slows all pairs down from the
 # beginning. Each of them needs some further training on long texts. Lesson 19 reads beyond a real model's window.
 #
-# ## Myth or fact: all language models are Transformers
+# ### Myth or fact: all language models are Transformers
 #
 # That's a myth, and so is the related claim that Transformers win everywhere. Careful comparisons (Kaplan et al. 2020,
 # figure 7) show that LSTMs keep up on the first hundred tokens or so of a text, while the Transformer goes on
@@ -849,7 +849,7 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # have to wait for the previous step. Recurrent models that can be trained in parallel, such as Mamba and RWKV, have
 # since come close, and Merity (2019) came close with an LSTM and a single head of attention, at home, on one card.
 #
-# ## More parameters for the same work: a mixture of experts
+# ### More parameters for the same work: a mixture of experts
 #
 # Long texts aren't the only thing that makes a model expensive. Most parameters of a large model are in its
 # feed-forward layers, and each token passes through all of them. A **mixture of experts** has many feed-forward layers
@@ -879,7 +879,7 @@ assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 # add a term to the loss that penalises uneven use, `efficient.importance_loss`. Page 95 trains two small mixtures, with
 # that term and without it.
 #
-# ## Is the weight of a distant token small anyway?
+# ### Is the weight of a distant token small anyway?
 #
 # A window would lose nothing if no head ever attended further back than the window reaches. The bundled
 # translator's sentences are too short to tell. In large models the answer is mixed, because most heads attend to

@@ -664,7 +664,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # [Lesson 19](19_a_real_model.ipynb) puts a language model that people use into your own code.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 45 minutes, easiest first.
 
@@ -690,7 +690,7 @@ exercises.quiz("steps_to_an_assistant")
 exercises.quiz("stuck_at_log_two")
 
 # %% [markdown]
-# ## From rewards to a loss
+# ### From rewards to a loss
 
 # %% tags=["hide-input"]
 exercises.heading("policy_loss")
@@ -722,7 +722,7 @@ def clipped_gain(log_probs, old_log_probs, advantages, clip):
 exercises.check("clipped_gain", clipped_gain)
 
 # %% [markdown]
-# ## Let the samples vote
+# ### Let the samples vote
 
 # %% tags=["hide-input"]
 exercises.heading("majority")
@@ -747,7 +747,7 @@ exercises.quiz("votes_by_pencil")
 exercises.quiz("when_voting_hurts")
 
 # %% [markdown]
-# ## Train SmolLM yourself
+# ### Train SmolLM yourself
 #
 # This is section 2's second patient, live, in about a minute. Without the package that holds SmolLM's weights, the cell
 # says what is missing. Try 24 pairs, or other kinds of instructions.
@@ -775,7 +775,7 @@ if LIVE:
         )
 
 # %% [markdown]
-# ## What did the comparisons cost?
+# ### What did the comparisons cost?
 #
 # The bundled adapter *preferred* was trained in the same way, but for longer. We give the same unseen requests to the
 # assistant with this adapter and to the one that we started from, and count how often the rule prefers the new
@@ -806,7 +806,7 @@ notebook.tell(
 notebook.claim(dpo["win_rate"] > 0.6 and after < before)
 
 # %% [markdown]
-# ## How far has a model moved?
+# ### How far has a model moved?
 
 # %% tags=["hide-input"]
 exercises.heading("drift")
@@ -837,11 +837,11 @@ exercises.quiz("paid_by_length")
 exercises.quiz("your_own_reward")
 
 # %% [markdown]
-# # Going deeper
+# ## Going deeper
 #
 # Optional, about 25 minutes. Nothing later depends on it.
 #
-# ## How far is this from the real thing?
+# ### How far is this from the real thing?
 #
 # The losses and the steps that you've seen are the real ones. Almost everything else is smaller or simpler.
 
@@ -868,7 +868,7 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # or truthful, which is what most of the comparisons of real assistants are for.
 
 # %% [markdown]
-# ## What is the right text worth?
+# ### What is the right text worth?
 #
 # We have 100 short texts about 100 villages, with a question about
 # each, and let BM25 find the text. The villages and all the names are new to the assistant.
@@ -914,7 +914,7 @@ notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["r
 #
 
 # %% [markdown]
-# ## Why write down the steps?
+# ### Why write down the steps?
 #
 # The assistant with the tool has also learned to add numbers up to 49 without it. If you write *Add 37+48+25.*, it
 # replies with each step, `37+48 is 85;85+25 is 110`, and the last number is its answer. If you write *Add 37+48+25 at
@@ -941,7 +941,7 @@ notebook.claim(all(one["greedy"] > one["at_once"] for one in by_terms.values()))
 notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.values()))
 
 # %% [markdown]
-# ## What is DPO aiming at?
+# ### What is DPO aiming at?
 #
 # The older way of learning from preferences is to give each answer a reward $r$ and to maximise its mean minus a price
 # for drifting away, $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in
@@ -969,7 +969,7 @@ print("closed form:       ", (reference + reward / beta).softmax(-1))
 assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1), atol=1e-3)
 
 # %% [markdown]
-# ## Does it still tell stories?
+# ### Does it still tell stories?
 #
 # Fine-tuning can affect what the model was already able to do. We measure bits per byte, as in lesson 14, on fairy tales
 # that none of the models was trained on.
@@ -999,7 +999,7 @@ notebook.claim(
 )
 
 # %% [markdown]
-# ## Tokens that had never been trained
+# ### Tokens that had never been trained
 #
 # The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories
 # contain none of them. Let's see what pretraining has done to their embeddings, and which other tokens have a
@@ -1030,7 +1030,7 @@ assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() 
 # use one, and they can be found in the same way as here (Land and Bartolo 2024).
 
 # %% [markdown]
-# ## Myth or fact?
+# ### Myth or fact?
 #
 # **"Instruction tuning teaches a model facts."** Mostly a myth. It teaches the model which of the things that it
 # could write are wanted. It's a poor way to add new facts, and training on facts that the model doesn't know makes it

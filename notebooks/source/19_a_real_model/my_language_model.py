@@ -62,16 +62,16 @@ class LanguageModel:
         for i in range(30):
             x = x + self.attention(rms_norm(x, weights[f"blk.{i}.attn_norm.weight"]), i)
             h = rms_norm(x, weights[f"blk.{i}.ffn_norm.weight"])
-            gate, up, down = (weights[f"blk.{i}.ffn_{name}.weight"] for name in ("gate", "up", "down"))
+            gate, up, down = (
+                weights[f"blk.{i}.ffn_{name}.weight"] for name in ("gate", "up", "down")
+            )
             x = x + swiglu(h, gate, up, down)
         return rms_norm(x[0, -1], weights["output_norm.weight"]) @ weights["token_embd.weight"].T
 
     @torch.no_grad()
     def answer(self, question, most=100):
         """Yield the answer piece by piece, always the likeliest token."""
-        chat = (
-            f"{START}system\n{SYSTEM}{END}\n{START}user\n{question}{END}\n{START}assistant\n"
-        )
+        chat = f"{START}system\n{SYSTEM}{END}\n{START}user\n{question}{END}\n{START}assistant\n"
         ids, said = self.tokenizer.encode(chat).ids, []
         for _ in range(most):
             said.append(int(self.read(torch.tensor([ids + said])).argmax()))

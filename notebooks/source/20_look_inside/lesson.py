@@ -358,7 +358,11 @@ sink = live(
     },
 )
 whole = statistics.mean(sink["whole"])
-rise = {k: statistics.mean(v) - whole for k, v in sink.items() if k not in ("whole", "weights", "values")}
+rise = {
+    k: statistics.mean(v) - whole
+    for k, v in sink.items()
+    if k not in ("whole", "weights", "values")
+}
 early, late = rise["from the second token on"], rise["from the tenth on"]
 exercises.reveal(
     "the_first_token_hidden",
@@ -436,8 +440,13 @@ exercises.reveal(
     "when_it_knows", measured="ten" if middle < 15 else "twenty" if middle < 25 else "end"
 )
 _, axes = pyplot.subplots(figsize=(7.4, 3.6))
-for i, (country, row) in enumerate(ranks.items()):
-    axes.plot([r + 1 for r in row], color=plots.PURPLE, alpha=0.45, label="six capitals" if not i else None)
+for i, row in enumerate(ranks.values()):
+    axes.plot(
+        [r + 1 for r in row],
+        color=plots.PURPLE,
+        alpha=0.45,
+        label="six capitals" if not i else None,
+    )
 axes.plot([r + 1 for r in bare], color=plots.GREY, linestyle="--", label="France, without the norm")
 axes.set(yscale="log", xlabel="layers gone through", ylabel="rank of the capital")
 axes.set_yticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1,000", "10,000"])
@@ -536,7 +545,9 @@ def carried_by_heads(source, target, layers):
             new = outputs[layer][1, head].clone()
             new[-1] = outputs[layer][0, head, -1]
             with heads_replaced(model, {(layer, head): new}):
-                shares.append((lead(run_on(model, stream[layer][1:], layer))[0] - here) / (there - here))
+                shares.append(
+                    (lead(run_on(model, stream[layer][1:], layer))[0] - here) / (there - here)
+                )
     return torch.stack(shares).view(-1, 9)
 
 
@@ -672,7 +683,9 @@ display(
         width=560,
     )
 )
-n_needed = (pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()).sum() + 1
+n_needed = (
+    pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()
+).sum() + 1
 notebook.tell(
     f"""*femme* gives *noire* {theirs[query, key]:.0%} of its weight. Its score is {total:.1f} above that of an average
     key, and the largest of 225 pairs adds {largest:.1f} of that. It takes {n_needed} pairs to reach four fifths of all
@@ -698,7 +711,9 @@ for name, group in GROUPS.items():
     now = weights_without(double, ids, 2, 0, {"query": group})[query, key].item()
     dropped[name] = added, now
     print(f"{name:>23}   {added:18.1f}   {now:25.0%}")
-assert max(dropped, key=lambda name: dropped[name][0]) == min(dropped, key=lambda name: dropped[name][1])
+assert max(dropped, key=lambda name: dropped[name][0]) == min(
+    dropped, key=lambda name: dropped[name][1]
+)
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
@@ -783,8 +798,32 @@ print(f"{n_capitals} of 10 begin with the capital")
 # opposites from four examples in lesson 19. Does it still, without the eight?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
-    early late  strong weak  full empty  wet dry""".split()
+OPPOSITES = [
+    "hot",
+    "cold",
+    "big",
+    "small",
+    "fast",
+    "slow",
+    "up",
+    "down",
+    "open",
+    "closed",
+    "rich",
+    "poor",
+    "happy",
+    "sad",
+    "dark",
+    "light",
+    "early",
+    "late",
+    "strong",
+    "weak",
+    "full",
+    "empty",
+    "wet",
+    "dry",
+]
 
 
 def opposites_without(heads, seed):

@@ -479,11 +479,11 @@ tell(
 # After that, lesson 19 puts your four parts into a model that people use.
 
 # %% [markdown]
-# # Practice
+# ## Practice
 #
 # About 20 minutes: two more ways to make a model cheaper.
 #
-# ## How many bits does a weight need?
+# ### How many bits does a weight need?
 #
 # Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
 # weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
@@ -535,7 +535,7 @@ tell(
 # 8 bits are fetched four times as fast as 32. That takes an operator that turns them into floats only inside the
 # processor. Ours writes a whole matrix of floats to memory first, so it saves room and no time.
 #
-# ## Can the same text be written in fewer steps?
+# ### Can the same text be written in fewer steps?
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
 # takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
