@@ -20,7 +20,8 @@ from helpers.pretrained.smollm import load_smollm
 from helpers.transformer.layers import inference
 
 OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad
-    dark light  early late  strong weak  full empty  wet dry  new old  high low  long short  hard soft
+    dark light  early late  strong weak  full empty  wet dry
+    new old  high low  long short  hard soft
     good bad  near far  young old  thick thin  left right  true false  win lose  buy sell"""
 CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berlin  Egypt Cairo
     Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana

@@ -19,6 +19,9 @@ from .watching import (
 )  # fmt: skip
 
 
+POOLS = ("mean", "sum", "max", "amax", "__getitem__")  # how many vectors become one
+
+
 def probe_sentences(e):
     """Change one sentence, and no other sentence of the batch may move."""
     for side in e.ids:
@@ -92,11 +95,11 @@ def blame_future(e, call, moved, drawn):
     around = [c for c in e.calls.values() if c is not call and call.inside(c)]
     shaped = ("tril", "triu", "tril_", "triu_")
     made = dict.fromkeys(op.line for c in around for op in c.ops if op.name in shaped)
-    names = ("masked_fill", "masked_fill_", "where", "add", *ATTENDS)
+    bad = forbidden_by(e.may("target"))
     e.find("sees the future", call.path, "An output changes when a later token changes.", drawn,
            (cause, *(f"the mask may be made here: {line}" for line in made),
             "something else mixes positions: a mean, a norm, a reshape"),
-           e.line(call, *names))  # fmt: skip
+           e.masking_line(call) or e.guilty_line(call, "target", bad))  # fmt: skip
 
 
 def mixing_norm(e, call):
@@ -222,9 +225,9 @@ def probe_padding(e):
     try:
         if leak:
             blame_padding(e, e.first_guilty(effect, bad), real, root)
-        elif e.out.shape[1] > 1 and not e.explained:
+        elif not e.explained:
             short = {side: x[:2, :n_real] if side == "source" else x[:2] for side, x in ids.items()}
-            compare_lengths(e, base.output, short, n_real)
+            compare_lengths(e, three(base.output), short, n_real)
     finally:
         e.calls = before
 
@@ -255,6 +258,7 @@ def blame_padding(e, call, real, root):
                                                "other.", evidence,
                    ("the mask's True means the opposite here: ~mask",),
                    e.line(call, "masked_fill", "masked_fill_", "where", *ATTENDS))  # fmt: skip
+            e.report.findings.sort(key=lambda f: f.name == "source ignored")  # a consequence
             return
     if e.line(call, "softmax") and padded_after(e, call, real):
         blame_after(e, call, evidence)
@@ -266,7 +270,8 @@ def blame_padding(e, call, real, root):
             "the mask is laid out for other rows: with heads folded into the batch, "
             "repeat_interleave it",
             "something sums or averages over all positions"),
-           e.line(call, *ATTENDS))  # fmt: skip
+           e.masking_line(call)
+           or next((op.line for op in call.ops if op.name in POOLS), ""))  # fmt: skip
 
 
 def padded_after(e, call, real):
@@ -291,7 +296,7 @@ def compare_lengths(e, padded, short, n_real):
         alone = e.output(short)
     except Exception:  # models of one batch size or length
         return
-    rows = n_real if e.kind == "encoder" else alone.shape[1]
+    rows = min(n_real, alone.shape[1]) if e.kind == "encoder" else alone.shape[1]
     apart = ((padded[:2, :rows] - alone[:, :rows]).abs().max() / padded.abs().max()).item()
     if apart > DIFFERS:
         e.find("padding counts", "", "The same sentence comes out differently with and without "
@@ -341,21 +346,22 @@ def embeds(e, call, side):
 
 
 def zero_tables(e, side, swapped):
-    """Tell whether order would count if tables that start at zero, as DeiT's do, were learned."""
-    tables = [p for p in e.model.parameters() if p.dim() > 1 and not p.any()]
-    if not tables:
-        return False
+    """Tell whether order would count with larger weights: DeiT's table of positions starts at 0."""
+    weights = [p for p in e.model.parameters() if p.dim() > 1]
     if side == "target" and e.causal:
+        if all(p.any() for p in weights):
+            return False
         e.unsure("the order of tokens: some tables are all zero before training")
         return True
-    before = e.out
+    before, small = e.out, [p for p in weights if p.std() < p.shape[-1] ** -0.5]
+    kept = [p.detach().clone() for p in small]
     with torch.no_grad():
-        for table in tables:
-            table.normal_()
+        for p in small:
+            p.normal_(std=p.shape[-1] ** -0.5)
         e.out = e.output()
         blind = blind_both_ways(e, side, swapped)
-        for table in tables:
-            table.zero_()
+        for p, value in zip(small, kept, strict=True):
+            p.copy_(value)
     e.out = before
     return not blind
 

@@ -262,8 +262,8 @@ class Examination:
 
     def is_fresh(self):
         """Tell whether the weights are untrained: True, False, or None if nothing tells it."""
-        gains = [p for m in self.model.modules() if "norm" in type(m).__name__.lower()
-                 for p in m.parameters(False) if p.dim() == 1 and p.numel() > 1]  # fmt: skip
+        norms = [m for m in self.model.modules() if all(p.dim() == 1 for p in m.parameters(False))]
+        gains = [p for m in norms for p in m.parameters(False) if p.numel() > 1]
         if gains:
             return all(bool((p == p[0]).all()) for p in gains)
         shifts = [
@@ -366,9 +366,23 @@ class Examination:
         lines = [op.line for op in self.ops_of(call) if op.name in names]
         return lines[-1 if last else 0] if lines else ""
 
+    def masking_line(self, call):
+        """Return the line where an attention's scores are masked, else of its softmax, else ""."""
+        ops = next((ops for outer, ops in self.attentions if call.inside(outer)), None)
+        if ops is None:
+            return ""
+        line = ops[-1].line
+        for op in self.ops_of(call):
+            if op is ops[-1]:
+                break
+            scores = getattr(op.result, "shape", 0) == getattr(ops[-1].result, "shape", None)
+            if scores and op.name in ("masked_fill", "masked_fill_", "where", "add", "sub"):
+                line = op.line
+        return line
+
     def guilty_line(self, call, side, bad):
         """Return the line of a call's first function whose result moves as `bad` says, or ""."""
-        number = next(n for n, c in enumerate(self.whole[side][1]) if bad([c]))
+        number = next((n for n, c in enumerate(self.whole[side][1]) if bad([0] * n + [c])), 0)
         other = self.run(self.change_tokens(side)[1][number], trace=True)
         key = next(key for key, c in self.calls.items() if c is call)
         pairs = zip(call.ops, other.calls[key].ops if key in other.calls else [], strict=False)
@@ -376,7 +390,7 @@ class Examination:
             a, b = op.result, moved.result
             if isinstance(a, torch.Tensor) and a.is_floating_point() and a.dim() > 2:
                 change = change_between(a, b, self.lengths)
-                if change is not None and bad([change]):
+                if change is not None and bad([0] * number + [change]):
                     return op.line
         return ""
 

@@ -8,6 +8,8 @@ from torch import nn
 from .report import MOVED, picture
 from .watching import LEAVES, RESHAPES, along, axes_of, editing, is_attention, tensors
 
+PRODUCTS = ("matmul", "bmm", "einsum", "baddbmm")
+
 
 def probe_norms(e):
     """A norm works on each vector alone: change one position, and no other may move."""
@@ -42,6 +44,9 @@ def probe_norms(e):
 
 def averaged(e, call):
     """Return the line of a call's own that takes a mean over positions, keeping them, or None."""
+    names = {op.name for op in call.ops}
+    if not names & {"var", "std", "rsqrt", "sqrt", "layer_norm", "norm"}:
+        return None  # an average that nothing is divided by is no norm
     for op in call.ops:
         if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(
             op.args[0], torch.Tensor
@@ -104,6 +109,9 @@ def probe_heads(e):
         op = ops[-1]
         if op.name == "multi_head_attention_forward" or call.path in e.explained:
             continue
+        if scores_scrambled(e, call, ops):
+            e.explained.add(call.path)
+            return
         axes = axes_of(op.result.shape, {e.t, e.s, *e.lengths_()})
         sizes = weights_shape(op, axes)
         if sizes is None:
@@ -133,6 +141,45 @@ def probe_heads(e):
             f"the heads of {odd[0]}" + (f" and {len(odd) - 1} more" if odd[1:] else "") + ": they "
             "can't be run alone, or are laid out in a way that the clinic doesn't know"
         )
+
+
+def scores_scrambled(e, call, ops):
+    """Change one position: scores may change in its row and its column only. Report it if not."""
+    at = next(i for i, op in enumerate(e.ops_of(call)) if op is ops[-1])
+    if ops[-1].name != "softmax" or ops[-1].result.shape[-1] != ops[-1].result.shape[-2]:
+        return False
+    if any("conv" in op.name or "roll" in op.name for op in e.ops_of(call)[:at]):
+        return False
+    kept, last, n = [], [], ops[-1].result.shape[-1]
+
+    def keep(name, function, args, kwargs):  # the product before each softmax
+        result = function(*args, **kwargs)
+        if name in PRODUCTS and result.shape == ops[-1].result.shape:
+            last[:] = [result.detach()]
+        elif name == "softmax" and last:
+            kept.append(last.pop())
+        return result
+
+    if n not in e.lengths or e.local(call, n, change=keep) is None or len(kept) != n + 1:
+        return False
+    moved = torch.zeros(n, n, dtype=torch.bool)  # scores elsewhere, changed by position j
+    for j, scores in enumerate(kept[1:]):
+        cells = ((scores - kept[0]).abs() > MOVED * kept[0].abs().max()).flatten(0, -3).any(0)
+        cells[j], cells[:, j] = False, False
+        moved[:, j] = cells.any(1).cpu()
+    if not moved.any():
+        return False
+    e.find(
+        "heads scrambled", call.path,
+        "The scores of two positions depend on a third: queries or keys are laid out wrongly.",
+        f"change one position (column), scores of other queries (rows) move:\n"
+        f"{picture(moved.float(), torch.eye(n).bool())}",
+        ("turn the keys with k.transpose(-2, -1), not with view or reshape",
+         "split heads with x.view(B, T, H, K).transpose(1, 2)"),
+        next((op.line for op in reversed(e.ops_of(call)[:at]) if is_product(op, ops[-1].result)),
+             ops[-1].line),
+    )  # fmt: skip
+    return True
 
 
 def weights_shape(op, axes):
@@ -224,10 +271,16 @@ def probe_scale(e):
                 abs(factor * width - 1) < 0.01 and width > 1,
                 "divide by math.sqrt(K), not by K",
             ),
+            "the number of tokens": (
+                any(abs(factor * n**0.5 - 1) < 0.01 for n in (e.t, e.s)),
+                "K is the width of one head, not the length of the sentence",
+            ),
             "multiplied": (abs(factor * right - 1) < 0.01, "divide by √K instead of multiplying"),
         }
         cause = next((name for name, (is_so, _) in causes.items() if is_so), None)
-        if abs(factor / right - 1) < 0.01 or cause is None or width == 1 or compensated:
+        if abs(factor / right - 1) < 0.01 or cause is None or width == 1:
+            continue
+        if cause == "no factor" and compensated:
             continue
         if cause == "no factor" and e.is_fresh() is False:
             e.unsure(
@@ -285,9 +338,7 @@ def scale_of(e, call, op):
 
 def is_product(op, scores):
     """Tell whether a function multiplied queries with keys into these scores."""
-    known = op.name in ("matmul", "bmm", "einsum", "baddbmm") and isinstance(
-        op.result, torch.Tensor
-    )
+    known = op.name in PRODUCTS and isinstance(op.result, torch.Tensor)
     operands = [x for x in tensors(op.args) if x.dim() > 1]
     return known and op.result.numel() == scores.numel() and len(operands) == 2
 

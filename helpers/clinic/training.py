@@ -148,7 +148,9 @@ def probe_sharing(e):
     for call in e.calls.values():
         parent = call.parent
         linear = any(isinstance(m, nn.Linear) for m in call.module.modules())
-        if parent is None or not linear or e.attends(call) or not e.attends(parent):
+        if parent is None or not linear or not e.is_whole(call):
+            continue
+        if e.attends(call) or not e.attends(parent):
             continue
         if fed.setdefault(id(call.module), parent.module) is not parent.module:
             e.find("layers shared", call.path, "The same feed-forward weights are used in more "
@@ -213,7 +215,28 @@ def probe_loss(e):
     if e.loss is None:
         return
     ids = e.draw(3)
-    made = []
+    picked, used = wanted_tokens(e, ids)
+    if picked is not None:
+        target, length = ids["target"], picked.shape[1]
+        gaps = {gap: agreement(picked, used, target, gap, length) for gap in (-1, 0, 1, 2)}
+        gap = max(gaps, key=gaps.get)
+        fits = e.kind == "decoder" or length == target.shape[1] - 1
+        if fits and gap != 1 and gaps[gap] > 0.9:
+            told = {-1: "the token before", 0: "the token it has just been given"}
+            e.find("targets not shifted", "training function", "At each position the loss asks for "
+                   f"{told.get(gap, f'the token {gap} places on')}.",
+                   f"{100 * gaps[gap]:.0f}% of the targets are the input {gap} places on, "
+                   f"{100 * gaps[1]:.0f}% the next token",
+                   ("model(ids[:, :-1]) is compared with ids[:, 1:]",
+                    "a library that shifts inside wants labels that aren't shifted yet"))  # fmt: skip
+            return
+    if not any(finding.name == "sees the future" for finding in e.report.findings):
+        probe_noise(e)
+
+
+def wanted_tokens(e, ids):
+    """Return which token a training function wants at each position (B, T), and where it cares."""
+    made, asked = [], []
 
     def replace(module, args, output):
         logits = first_float(output)
@@ -222,32 +245,71 @@ def probe_loss(e):
         made.append(torch.zeros_like(logits, requires_grad=True))
         return made[-1] if output is logits else swap(output, logits, made[-1])
 
+    def watch(name, function, args, kwargs):
+        if name in ("cross_entropy", "nll_loss"):  # inside the model, where no gradient shows it
+            asked.append(args[1] if len(args) > 1 else kwargs["target"])
+        return function(*args, **kwargs)
+
     handle = every_module.register_module_forward_hook(replace)
     try:
-        with torch.enable_grad():
-            given = [ids[side] for side in ("source", "target") if side in ids]
-            alone = len(inspect.signature(e.loss).parameters) == len(given)
-            loss = e.loss(*given) if alone else e.loss(e.model, *given)
-            wanted = torch.autograd.grad(loss, made[-1])[0] if made and loss.requires_grad else None
+        with Watch(watch):
+            loss = training_loss(e, ids)
+            wanted = None
+            if made and loss.requires_grad:
+                (wanted,) = torch.autograd.grad(loss, made[-1], allow_unused=True)
     finally:
         handle.remove()
-    if wanted is None:
-        e.unsure("the training function: it doesn't call the model, or its loss has no gradient")
+    if wanted is not None:
+        return wanted.argmin(-1), wanted.abs().sum(-1) > 0
+    if asked and asked[-1].dtype == torch.long and asked[-1].numel() % BATCH == 0:
+        picked = asked[-1].reshape(BATCH, -1)
+        return picked, (picked >= 0) & (picked != e.pad_id)
+    return None, None
+
+
+def training_loss(e, ids):
+    """Call the training function on ids by side."""
+    given = [ids[side] for side in ("source", "target") if side in ids]
+    alone = len(inspect.signature(e.loss).parameters) == len(given)
+    return e.loss(*given) if alone else e.loss(e.model, *given)
+
+
+N_NOISE, STEPS = 8, 60  # different tokens, updates
+
+
+def probe_noise(e):
+    """Train on fresh random tokens: nothing predicts them but a look at the answer."""
+    weights = [p for p in e.model.parameters() if p.requires_grad]
+    if not weights or sum(p.numel() for p in weights) > 5e6 or e.vocab_size < N_NOISE + 2:
         return
-    target, length = ids["target"], wanted.shape[1]
-    picked = wanted.argmin(-1)
-    used = wanted.abs().sum(-1) > 0
-    gaps = {gap: agreement(picked, used, target, gap, length) for gap in (0, 1, 2)}
-    fits = e.kind == "decoder" or length == target.shape[1] - 1
-    if fits and max(gaps, key=gaps.get) != 1 and max(gaps.values()) > 0.9:
-        gap = max(gaps, key=gaps.get)
-        told = "the token it has just been given" if gap == 0 else f"the token {gap} places on"
-        e.find("targets not shifted", "training function", f"At each position the loss asks for "
-                                                           f"{told}.",
-               f"{100 * gaps[gap]:.0f}% of the targets are the input {gap} places on, "
-               f"{100 * gaps[1]:.0f}% the next token",
-               ("model(ids[:, :-1]) is compared with ids[:, 1:]",
-                "a library that shifts inside wants labels that aren't shifted yet"))  # fmt: skip
+    kept, losses = [(p, p.detach().clone(), p.grad) for p in weights], []
+    tokens = torch.tensor([i for i in range(N_NOISE + 1) if i != e.pad_id][:N_NOISE])
+    optimizer, generator = torch.optim.Adam(weights, 3e-3), torch.Generator().manual_seed(0)
+    try:
+        for _ in range(STEPS):
+            ids = {side: tokens[torch.randint(N_NOISE, (16, x.shape[1]), generator=generator)]
+                   .to(e.device) for side, x in e.ids.items()}  # fmt: skip
+            loss = training_loss(e, ids)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    except Exception as error:  # whatever a stranger's training function raises
+        e.unsure(f"the training function: it raised {type(error).__name__}: {error}")
+        return
+    finally:
+        with torch.no_grad():
+            for p, value, grad in kept:
+                p.copy_(value)
+                p.grad = grad
+    least = sum(losses[-5:]) / 5
+    if least < 0.85 * math.log(N_NOISE):
+        e.find("targets not shifted", "training function", "It learns to predict random tokens, so "
+               "the model is shown what it is asked for.",
+               f"after {STEPS} steps on fresh random tokens the loss is {least:.2f} nats; their "
+               f"entropy is ln {N_NOISE} = {math.log(N_NOISE):.2f}",
+               ("the targets, or something made of them, are among the model's inputs",
+                "model(ids[:, :-1]) is compared with ids[:, 1:]"))  # fmt: skip
 
 
 def swap(output, old, new):
@@ -263,9 +325,10 @@ def swap(output, old, new):
 
 def agreement(picked, used, ids, gap, length):
     """Return at what share of the places the target is the input `gap` places on."""
-    n = min(length, ids.shape[1] - gap)
-    right = (picked[:, :n] == ids[:, gap : gap + n]) & used[:, :n]
-    return (right.sum() / used[:, :n].sum().clamp(min=1)).item()
+    first, n = max(0, -gap), min(length, ids.shape[1] - gap)
+    cared = used[:, first:n]
+    right = (picked[:, first:n] == ids[:, first + gap : n + gap]) & cared
+    return (right.sum() / cared.sum().clamp(min=1)).item()
 
 
 def probe_cache(e):

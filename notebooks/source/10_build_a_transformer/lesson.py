@@ -295,7 +295,7 @@ print(
 )
 
 # %% [markdown]
-# 1,000 batches of 32 sentences take about a minute. Every hundred steps, the picture below shows where
+# 1,200 batches of 32 sentences take a minute or two. Every hundred steps, the picture below shows where
 # the last decoder layer looks while it writes one of the unseen sentences.
 
 # %%
@@ -347,7 +347,7 @@ def show(step, loss):
         picture.update(drawn(model, step))
 
 
-losses = own.train(model, own.batches_of(pairs, 1000), show=show)
+losses = own.train(model, own.batches_of(pairs, 1200), show=show)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # the measurement: click to see it

@@ -240,7 +240,7 @@ if __name__ == "__main__":  # python my_transformer.py "un chien noir"  or  --tr
         pieces = ["<pad>", "<bos>", "<eos>", *sorted(words)]
         sizes = len(pieces), 128, 4, 2, 256
         pairs = [(to_ids(a, pieces), [BOS, *to_ids(b, pieces)]) for a, b in lines]
-        train(model := Transformer(*sizes), batches_of(pairs, 1000))
+        train(model := Transformer(*sizes), batches_of(pairs, 1200))
         torch.save({"sizes": sizes, "pieces": pieces, "weights": model.state_dict()}, "trained.pt")
     else:
         saved = torch.load(rest[0] if rest else f"{sys.path[0]}/translator.pt")
