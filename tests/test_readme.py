@@ -43,7 +43,7 @@ def test_every_topic_file_named_without_its_folder_is_in_helpers():
 def test_every_command_that_the_readme_names_is_a_target_or_a_module():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split())
-    commands = set(re.findall(r"`make (\w+)", README))
+    commands = set(re.findall(r"`make ([\w-]+)", README))
     assert {"quick", "test", "notebooks"} <= commands <= targets
     modules = re.findall(r"`python -m ((?:helpers|recipes)[\w.]+)", README)
     assert modules

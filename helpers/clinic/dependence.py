@@ -18,7 +18,6 @@ from .watching import (
     three,
 )  # fmt: skip
 
-
 POOLS = ("mean", "sum", "max", "amax", "__getitem__")  # how many vectors become one
 
 

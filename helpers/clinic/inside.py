@@ -283,10 +283,7 @@ def probe_scale(e):
         if cause == "no factor" and compensated:
             continue
         if cause == "no factor" and e.is_fresh() is False:
-            e.unsure(
-                f"{call.path}: no 1/√K before the softmax; trained weights may make up for it, "
-                f"as T5's do"
-            )
+            e.unsure(f"{call.path}: no 1/√K before the softmax; trained weights may make up for it")
             continue
         e.find(
             "not scaled", call.path, f"The scores aren't divided by √K ({cause}).",

@@ -228,7 +228,7 @@ def probe_loss(e):
                    f"{100 * gaps[gap]:.0f}% of the targets are the input {gap} places on, "
                    f"{100 * gaps[1]:.0f}% the next token",
                    ("model(ids[:, :-1]) is compared with ids[:, 1:]",
-                    "a library that shifts inside wants labels that aren't shifted yet"))  # fmt: skip
+                    "a library that shifts inside wants labels as they are"))  # fmt: skip
             return
     if not any(finding.name == "sees the future" for finding in e.report.findings):
         probe_noise(e)

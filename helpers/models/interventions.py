@@ -66,6 +66,11 @@ def read_out(model, x):
 
     After the last layer this is what the model says. After an earlier one it is the logit lens.
 
+    Parameters
+    ----------
+    model : GPT
+    x : Tensor of shape (..., D)
+
     Source
     ------
     nostalgebraist (2020), "interpreting GPT: the logit lens".

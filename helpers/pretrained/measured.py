@@ -21,8 +21,8 @@ def measured(name) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def store(name, results, indent=1):
-    """Write a recipe's `results`, a dict of plain data, under a `name`, for `measured`."""
+def store(name: str, results: dict, indent: int | None = 1):
+    """Write a recipe's `results`, plain data, under a `name`, for `measured`."""
     with atomic_write(RESULTS / f"{name}.json") as partial:
         partial.write_text(json.dumps(results, indent=indent, ensure_ascii=False), encoding="utf-8")
 

@@ -227,7 +227,7 @@ def published_weights():
     return _published(torch.float32)[1]
 
 
-def weights_file(dtype=torch.float32):
+def weights_file(dtype: torch.dtype = torch.float32):
     """Say where the converted weights are, for a program that reads them without the course."""
     shared = _shared_file(dtype)
     return shared if shared is not None and shared.exists() else _cached_file(dtype)

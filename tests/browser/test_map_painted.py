@@ -761,7 +761,7 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
         IN_LAB,
     )
     page.wait_for_selector(".mm-stage[data-painted]")
-    page.wait_for_function(
+    in_view = page.wait_for_function(
         """() => {
           const map = document.querySelector('.mm').getBoundingClientRect();
           const panel = document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook');
@@ -769,3 +769,4 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
           return map.top >= top - 1 && map.bottom <= bottom + 1;
         }"""
     )
+    assert in_view.json_value() is True

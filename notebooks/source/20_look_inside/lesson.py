@@ -861,6 +861,12 @@ exercises.quiz("what_the_lens_missed")
 # %%
 exercises.quiz("zero_or_mean")
 
+# %%
+exercises.quiz("what_a_sink_is_for")
+
+# %%
+exercises.quiz("what_qk_and_ov_say")
+
 # %% [markdown]
 # ## Going deeper
 #
