@@ -17,8 +17,8 @@ from helpers.widgets.readable import xml_text
 from helpers.widgets.svg import FONT
 
 COLOURS = {**LIGHT, "none": "none"}
-STRIP = 440  # pixels: the width of a key frame on the page, two in a row
-LINE, LETTERS = 24, 50  # of a caption in the stage's pixels: from line to line, and how many fit
+STRIP = 400  # pixels: the width of a key frame on the page, two in a row
+LINE, LETTERS = 24, 42  # of a caption in the stage's pixels: from line to line, and how many fit
 
 
 @dataclass(frozen=True)

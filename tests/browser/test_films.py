@@ -3,6 +3,7 @@
 import pytest
 
 from helpers import notebook
+from helpers.widgets.film import frame_svg
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -123,6 +124,13 @@ def test_without_scripts_and_in_print_the_key_frames_stand(film):
     assert frames.count() == len(keys)
     assert frames.first.get_attribute("alt") == keys[0]["caption"]
     assert page.get_by_role("button").count() == 0
+    for frame in frames.all():  # no caption is cut off, and two stand side by side
+        assert frame.bounding_box()["width"] <= 410
+    wide = """() => Math.max(...[...document.querySelectorAll('text')].map(
+        (text) => text.getBBox().x + text.getBBox().width))"""
+    for scene in keys:
+        page.set_content(frame_svg(notebook.picture(NAME).data, scene))
+        assert page.evaluate(wide) <= 480
     printed = film()
     printed.emulate_media(media="print")
     assert printed.locator(".film-strip").first.is_visible()
