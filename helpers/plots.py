@@ -11,6 +11,7 @@ from matplotlib import pyplot
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.patheffects import withStroke
 
+from helpers.widgets.apart import spread
 from helpers.widgets.colours import LIGHT
 
 # One meaning for each colour through the whole course; told apart by the colour-blind, and in
@@ -445,27 +446,6 @@ def _part_ends(ax):
     wanted = [ax.transData.transform(name.xy)[1] for name in names]
     gap = 1.25 * SMALLEST_TEXT / pixel
     low = ax.get_window_extent().y0 + gap / 2  # no name lies on the axis
-    parted = [max(p, low + i * gap) for i, p in enumerate(_spread(wanted, gap))]
+    parted = [max(p, low + i * gap) for i, p in enumerate(spread(wanted, gap))]
     for name, height, place in zip(names, wanted, parted, strict=True):
         name.set_position((8, (place - height) * pixel))
-
-
-def _spread(wanted, gap):
-    """Move ascending places apart until neighbours keep the gap, as little as possible."""
-    groups = []
-    for place in wanted:
-        groups.append([[place], place])
-        # Groups that touch become one, centred on the mean of what its members wanted.
-        while len(groups) > 1 and _touch(groups[-2], groups[-1], gap):
-            members = groups.pop()[0]
-            groups[-1][0].extend(members)
-            groups[-1][1] = sum(groups[-1][0]) / len(groups[-1][0])
-    return [
-        centre + (index - (len(members) - 1) / 2) * gap
-        for members, centre in groups
-        for index in range(len(members))
-    ]
-
-
-def _touch(lower, upper, gap):
-    return upper[1] - lower[1] < gap * (len(lower[0]) + len(upper[0])) / 2

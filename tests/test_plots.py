@@ -7,6 +7,7 @@ import torch
 from matplotlib import pyplot
 
 from helpers import plots
+from helpers.widgets.apart import spread
 
 
 @pytest.fixture(autouse=True)
@@ -184,9 +185,9 @@ def test_a_curve_that_stops_early_is_named_where_it_stops():
 
 
 def test_places_are_spread_only_where_they_touch():
-    assert plots._spread([0, 100], gap=10) == [0, 100]
-    assert plots._spread([50, 50], gap=10) == [45, 55]
-    assert plots._spread([0, 4, 50], gap=10) == [-3, 7, 50]
+    assert spread([0, 100], gap=10) == [0, 100]
+    assert spread([50, 50], gap=10) == [45, 55]
+    assert spread([0, 4, 50], gap=10) == [-3, 7, 50]
 
 
 def test_bars_say_their_numbers():

@@ -247,6 +247,29 @@ def one_each(sums):
     return bool(((sums - 1).abs() < 1e-3).logical_or(sums.abs() < 1e-3).all())
 
 
+def causes_of_scale(e, factor, width, whole):
+    """List what may have been done in place of 1/√K: whether it was, and what mends it."""
+    return {
+        "no factor": (
+            abs(factor - 1) < 1e-3,
+            "divide the scores by math.sqrt(K), K the width of one head",
+        ),
+        "the width of the model": (
+            abs(factor * whole**0.5 - 1) < 0.01,
+            "K is the width of one head, D // H, not D",
+        ),
+        "K instead of √K": (
+            abs(factor * width - 1) < 0.01 and width > 1,
+            "divide by math.sqrt(K), not by K",
+        ),
+        "the number of tokens": (
+            any(abs(factor * n**0.5 - 1) < 0.01 for n in (e.t, e.s)),
+            "K is the width of one head, not the length of the sentence",
+        ),
+        "multiplied": (abs(factor * width**-0.5 - 1) < 0.01, "divide by √K instead of multiplying"),
+    }
+
+
 def probe_scale(e):
     """Scores have to be divided by √K before the softmax, unless the weights were made for it."""
     if not e.scaled:
@@ -257,26 +280,7 @@ def probe_scale(e):
             continue
         factor, width, compensated, line = found
         right = width**-0.5
-        wide = call.output.shape[-1] ** -0.5
-        causes = {
-            "no factor": (
-                abs(factor - 1) < 1e-3,
-                "divide the scores by math.sqrt(K), K the width of one head",
-            ),
-            "the width of the model": (
-                abs(factor / wide - 1) < 0.01,
-                "K is the width of one head, D // H, not D",
-            ),
-            "K instead of √K": (
-                abs(factor * width - 1) < 0.01 and width > 1,
-                "divide by math.sqrt(K), not by K",
-            ),
-            "the number of tokens": (
-                any(abs(factor * n**0.5 - 1) < 0.01 for n in (e.t, e.s)),
-                "K is the width of one head, not the length of the sentence",
-            ),
-            "multiplied": (abs(factor * right - 1) < 0.01, "divide by √K instead of multiplying"),
-        }
+        causes = causes_of_scale(e, factor, width, call.output.shape[-1])
         cause = next((name for name, (is_so, _) in causes.items() if is_so), None)
         if abs(factor / right - 1) < 0.01 or cause is None or width == 1:
             continue
