@@ -18,6 +18,7 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 import random
+from collections import Counter
 
 from IPython.display import display
 import torch
