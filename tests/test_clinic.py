@@ -233,6 +233,97 @@ def test_an_attention_layer_with_a_mistake(old, new, finding):
     assert report.findings[0].name == finding
 
 
+# ---- mistakes that no patient has
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "old", "new", "finding", "line"),
+    [
+        ("Reader", "encoder", "k.transpose(-2, -1)", "k.reshape(*k.shape[:2], -1, k.shape[2])",
+         "heads scrambled", "scores = q @"),
+        ("Writer", "decoder", 'float("-inf")', "-1e-9", "sees the future", "masked_fill"),
+        ("Writer", "decoder", "math.sqrt(q.shape[-1])", "q.shape[-1]", "not scaled", "scores /"),
+        ("Writer", "decoder", "math.sqrt(q.shape[-1])", "math.sqrt(q.shape[2])", "not scaled",
+         "scores /"),
+        ("Writer", "decoder", "        return logits\n", "        return logits.softmax(1)\n",
+         "sees the future", "softmax(1)"),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_no_patient_has(model, kind, old, new, finding, line):
+    text = patients.WARD.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    ill = patients.run_source(text.replace(old, new), "another.py")[model]()
+    first = examine(ill, kind, **healthy.TEXT).findings[0]
+    assert first.name == finding
+    assert line in first.line
+
+
+class Scored(ward.Writer):
+    """A decoder that works out its own loss, as nanoGPT does, or is shown what it's asked for."""
+
+    shown = False
+
+    def forward(self, ids, targets=None):
+        logits = super().forward(ids)
+        if targets is None:
+            return logits
+        if self.shown:
+            logits = logits + 3 * nn.functional.one_hot(targets, logits.shape[-1])
+            return logits, -logits.log_softmax(-1).gather(-1, targets[..., None]).mean()
+        return logits, nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "shown", "found"),
+    [(0, 1, False, False), (0, 0, False, True), (1, 0, False, True), (0, 2, False, True),
+     (0, 1, True, True)],
+)  # fmt: skip
+def test_targets_of_a_loss_inside_the_model(first, last, shown, found):
+    """`first` and `last` say how far the inputs and the targets are moved on."""
+    model = Scored()
+    model.shown = shown
+
+    def loss(model, ids):
+        n = ids.shape[1] - max(first, last)
+        return model(ids[:, first : first + n], ids[:, last : last + n])[1]
+
+    before = copy.deepcopy(model.state_dict())
+    names = [f.name for f in examine(model, "decoder", loss=loss, **healthy.TEXT).findings]
+    assert names == ["targets not shifted"] * found
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+class OnePiece(nn.Module):
+    """A decoder whose attention is no module of its own: rotated, or blind to order."""
+
+    def __init__(self, rotates):
+        super().__init__()
+        self.table, self.rotates = nn.Parameter(torch.randn(50, 16)), rotates
+        self.w = nn.Parameter(torch.randn(4, 16, 16) / 4)
+
+    def forward(self, ids):
+        x = self.table[ids]
+        q, k, v = (x @ w for w in self.w[:3])
+        if self.rotates:
+            angle = torch.arange(ids.shape[1])[:, None] / 10.0 ** torch.arange(8)
+            q, k = (
+                torch.cat([y[..., :8] * angle.cos() - y[..., 8:] * angle.sin(),
+                           y[..., :8] * angle.sin() + y[..., 8:] * angle.cos()], -1)
+                for y in (q, k)
+            )  # fmt: skip
+        scores = q @ k.transpose(-2, -1) / 4
+        mask = torch.ones(ids.shape[1], ids.shape[1]).tril().bool()
+        return x + scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v @ self.w[3]
+
+
+def test_order_is_looked_for_in_a_model_of_one_piece():
+    found = [
+        [f.name for f in examine(OnePiece(rotates), "decoder", **healthy.TEXT).findings]
+        for rotates in (True, False)
+    ]
+    assert found == [[], ["order unseen"]]
+
+
 # ---- what ends in NaN
 
 
