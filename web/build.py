@@ -87,7 +87,7 @@ def _first_map(notebook):
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.get("data", {}).get("text/plain") == LIVE_MAP:
-                return output["data"]["text/html"].replace(pages.STILL, "")
+                return output["data"]["text/html"].replace(pages.TO_PLAY, "")
     return None
 
 
