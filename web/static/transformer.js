@@ -38,7 +38,7 @@ export class Transformer {
     const layers = [];
     let x = entered;
     for (let i = 0; i < this.config.n_layers; i++) {
-      const parts = this.layer(`${name}_layers.${i}`, x, memory, cache && cache.layers[i], start);
+      const parts = this.layer(`${name}_layers.${i}`, x, memory, cache?.layers[i], start);
       layers.push(parts);
       x = parts[parts.length - 1].after;
     }
@@ -98,7 +98,7 @@ export class Transformer {
       const place = `${memory ? "cross" : "own"} ${name}`;
       if (memory && cache && cache[place]) return cache[place];
       const made = this.linear(`${at}.${name}_proj`, memory || read);
-      const all = cache && cache[place] ? joined(cache[place], made) : made;
+      const all = cache?.[place] ? joined(cache[place], made) : made;
       if (cache) cache[place] = all;
       return all;
     });

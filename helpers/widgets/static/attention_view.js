@@ -236,9 +236,9 @@ class AttentionView {
   }
 
   onFocus(target) {
-    const option = target && target.closest(".av-option");
+    const option = target?.closest(".av-option");
     const before = this.shown;
-    this.focused = option && option.matches(":focus-visible") ? tokenOf(option) : null;
+    this.focused = option?.matches(":focus-visible") ? tokenOf(option) : null;
     if (option) setRoving(this.options[option.dataset.side], option);
     this.refresh(before);
   }

@@ -65,7 +65,7 @@ class Player {
     this.button.onclick = () => this.toggle();
     this.on.onclick = () => this.step(1);
     this.slider = made("input", { type: "range", min: 0, max: this.end.toFixed(2), step: 0.05, "aria-label": "Moment of the film" });
-    this.slider.oninput = () => ((this.playing = false), this.show(Number(this.slider.value)));
+    this.slider.oninput = () => this.pause(Number(this.slider.value));
     this.count = made("span", { class: "film-count", "aria-hidden": "true" });
     this.speed = made("select", { "aria-label": "Speed" });
     for (const speed of [0.5, 1, 2]) this.speed.append(made("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
@@ -96,9 +96,9 @@ class Player {
     this.show(this.time);
   }
 
-  pause() {
+  pause(at = this.time) {
     this.playing = false;
-    this.show(this.time);
+    this.show(at);
   }
 
   toggle() {
@@ -136,8 +136,8 @@ class Player {
       " ": tagName === "BUTTON" ? null : () => this.toggle(),
       ArrowLeft: () => this.step(-1),
       ArrowRight: () => this.step(1),
-      Home: () => ((this.playing = false), this.show(0)),
-      End: () => ((this.playing = false), this.show(this.end)),
+      Home: () => this.pause(0),
+      End: () => this.pause(this.end),
     }[event.key];
     if (!act || tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();

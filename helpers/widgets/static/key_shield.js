@@ -17,6 +17,9 @@ export default {
     };
     const waiting = setTimeout(nameGroups, 0);
     const end = shieldKeys({ contains: (node) => box().contains(node) });
-    return () => (clearTimeout(waiting), end());
+    return () => {
+      clearTimeout(waiting);
+      end();
+    };
   },
 };

@@ -143,7 +143,6 @@ export class Bars {
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
     const { beat, scene, stop, tour, follow, place } = this.view;
-    const { kind } = this.view.trace;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
     if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;

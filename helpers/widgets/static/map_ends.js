@@ -22,7 +22,7 @@ export function embeddingScene(model, where, width, room) {
     ["positions", "position", "Position", `one vector per position, in every ${model.image ? "picture" : "sentence"}`],
     ["entered", "what enters the first layer", model.normalised ? "Sum, then norm" : "Sum", "what enters the first layer"],
   ];
-  stack.tokens.forEach((token, row) => {
+  stack.tokens.forEach((_token, row) => {
     const y = top + (row + 0.5) * pitch;
     if (stack.image) (row ? patchRow : classRow)(scene, stack, row, label - 34, y, pitch);
     if (row % Math.ceil(14 / pitch)) return;

@@ -92,7 +92,7 @@ function decoderLayers(scene, { encoder, decoder, given }) {
   });
 }
 
-function encoderDone(scene, { encoder, decoder, kind, candidates }) {
+function encoderDone(scene, { encoder, decoder, candidates }) {
   const { measures: m } = scene;
   if (encoder.answers) return void scene.beat(`Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`, ...rowOfStack(scene, encoder, 0).flat(), scene.output);
   const [x, y, w, h] = encoder.memory;

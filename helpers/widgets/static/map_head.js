@@ -25,7 +25,7 @@ export function headScene(where, place, width, room) {
   const keysUp = turned(head.k);
   draw(head.q, left, top, wide, tall);
   draw(keysUp, x1, g.head, broad, g.up);
-  scores(scene, head, x1, top, g, queries, keys);
+  scores(scene, head, x1, top, g);
   draw(head.weights, x2, g.top2, broad, tall);
   headSeams(scene, head.weights, x2, g.top2, g);
   draw(head.v, x3, g.head2, wide, g.up);
@@ -96,7 +96,7 @@ function transposed(one) {
 }
 
 // Scores with what the mask takes away hatched out, and numbers where they fit.
-function scores(scene, head, x, y, g, queries, keys) {
+function scores(scene, head, x, y, g) {
   const one = head.scores;
   const { cell, high } = g;
   scene.paint((p) => {
@@ -196,7 +196,7 @@ function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
 const markKey = (p, { x1, cell, head, up }, key) => p.box(x1 + key * cell - 1, head - 1, cell + 2, up + 2, { edge: p.theme.key, line: 2, radius: 2 });
 const markValue = (p, { x3, head2, up, rows }, key, wide) => p.box(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, { edge: p.theme.value, line: 2, radius: 2 });
 
-const tellScore = (head, queries, keys) => (one, row, col) => {
+const tellScore = (head, queries, keys) => (_one, row, col) => {
   const pair = `“${queries[row]}” to “${keys[col]}”`;
   if (!head.allowed(row, col)) return [pair, head.causal ? "masked out: a later token" : "masked out", "score −∞, weight 0"];
   const [dot, score, weight] = [head.dots, head.scores, head.weights].map((each) => valueAt(each, row, col));

@@ -27,7 +27,7 @@ export function layerScene(model, where, place, width, room) {
   const name = `${stack.title} layer ${layer + 1}`;
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
   const g = layerSizes(model, width, room, stack, sublayers);
-  scene.sources = model.encoder && model.encoder.tokens;
+  scene.sources = model.encoder?.tokens;
   if (stack.image) stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
   else nameRows(scene, stack.tokens, { right: g.label - 8, top: g.top, pitch: g.pitch, room: g.label - 9 });
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;

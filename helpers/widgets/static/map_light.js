@@ -71,5 +71,5 @@ function revealed(scene, beat, progress) {
     left -= w;
   }
   const [x, , w] = now[now.length - 1] || [0, 0, 0];
-  return { lit: [...before, ...now], reach: scene.measures && scene.measures.narrow ? 0 : x + w };
+  return { lit: [...before, ...now], reach: scene.measures?.narrow ? 0 : x + w };
 }

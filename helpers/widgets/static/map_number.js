@@ -13,7 +13,8 @@ export function numberScene(where, place, width, room) {
   if (say.name) names[0] = say.name;
   const [q, k] = [rowOf(head.q, head.q.rows > 1 ? query : 0), rowOf(head.k, key)];
   const products = Array.from(q, (value, i) => value * k[i]);
-  const sums = products.reduce((all, one) => [...all, (all[all.length - 1] || 0) + one], []);
+  let sum = 0;
+  const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
   const g = layout(width, room, q.length);
   vectors(scene, head, query, key, names, g, say);
@@ -77,7 +78,7 @@ function productBars(scene, products, g, q, k) {
   });
   scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
   const one = { data: Float32Array.from(products), rows: 1, cols: products.length };
-  const tell = (_, row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
+  const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
   scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], one, "Query, key and their products, entry by entry", tell);
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
     p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, { edge: p.theme.ink, line: 1.5, radius: 2 });
@@ -103,7 +104,7 @@ function running(scene, sums, g) {
   });
   scene.label("running sum", g.left - 10, g.sum + g.sumHigh / 2, { size: 13, align: "right" });
   const one = { data: Float32Array.from(sums), rows: 1, cols: sums.length };
-  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, row, i) => [`after ${i + 1} products: ${number(sums[i])}`]);
+  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, _row, i) => [`after ${i + 1} products: ${number(sums[i])}`]);
 }
 
 // Sum, scaling, and the softmax over all keys of this query.
@@ -137,6 +138,6 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
     scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : 13), { ...style, weight: s === key ? 650 : 400, color: s === key ? "ink" : "muted" });
   });
   const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
-  const tell = (_, row, s) => [say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
+  const tell = (_, _row, s) => [say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
   scene.grid([g.left, g.out, g.w, base - g.out], one, "Weights of all keys for this query", tell, (_, s) => place.replace(/\d+$/, s));
 }

@@ -168,7 +168,7 @@ function chain(scene, model, g) {
 function recurrentBeats(scene, model, g) {
   const all = [0, 0, g.width, g.room];
   scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", [0, 0, g.x[0] + g.part + 4, g.top + g.high + 4]);
-  model.tokens.forEach((token, t) => {
+  model.tokens.forEach((_token, t) => {
     scene.beat(`Step ${t + 1}: the decoder’s state is compared with each encoder state, the context is mixed, and “${model.written[t]}” is written.`, all);
   });
 }

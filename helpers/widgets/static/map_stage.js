@@ -158,7 +158,7 @@ export class Stage {
     this.pointed = next;
     this.paintPointed();
     this.drawTip();
-    if (next && next.cell && !next.quiet) this.acts.say(this.words().join(", "));
+    if (next?.cell && !next.quiet) this.acts.say(this.words().join(", "));
   }
 
   words() {

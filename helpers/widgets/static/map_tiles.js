@@ -47,7 +47,7 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
 }
 
 // Words for a cell of a head's square: who attends to whom, and how much.
-export const tellCell = (name, queries, keys, head, does, go) => (one, row, key) => {
+export const tellCell = (name, queries, keys, head, does, go) => (_one, row, key) => {
   const share = head.allowed(row, key) ? percent(valueAt(head.weights, row, key)) : "masked out";
   return [`“${queries[row]}” to “${keys[key]}”: ${share}`, name, `on average a row ${does()}`, go];
 };

@@ -14,7 +14,7 @@ export function cellText(value) {
 // Counted in characters, not in halves of them: an emoji is never cut in two.
 export function shorten(text, longest = 18) {
   const letters = [...text];
-  return letters.length > longest ? letters.slice(0, longest - 1).join("") + "…" : text;
+  return letters.length > longest ? `${letters.slice(0, longest - 1).join("")}…` : text;
 }
 
 // <eos>, [CLS]: a token that stands for no word.
