@@ -396,6 +396,8 @@ def test_a_model_is_given_back_as_it_was(raises):
 def test_a_report_can_be_read_and_used_in_a_test():
     report = said_of(patients, patients.PATIENTS["no mask"])
     assert "■ × ×" in repr(report)
+    assert "× moves and mustn't" in repr(report)
+    assert "grid" not in repr(said_of(patients, patients.PATIENTS["output"]))
     assert "layers.0.self_attention" in repr(report)
     assert report._repr_html_().count("<svg") == 2
     with pytest.raises(AssertionError, match="sees the future"):
@@ -416,28 +418,46 @@ def test_errors_say_what_to_do(arguments, message):
         examine(ward.Writer(), **arguments)
 
 
-def test_the_clinic_needs_torch_alone_and_can_be_copied(tmp_path):
+IN_A_PROJECT = """
+import sys
+import pytest
+import torch
+from clinic import examine
+from torch import nn
+
+class Mine(nn.Module):
+    def __init__(self, hides):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(40, 16), nn.Embedding(20, 16)
+        self.body, self.out = nn.Transformer(16, 2, 1, 1, 32, batch_first=True), nn.Linear(16, 40)
+        self.hides = hides
+
+    def forward(self, source, target):
+        x, y = (self.tokens(ids) + self.places.weight[: ids.shape[1]] for ids in (source, target))
+        mask = torch.ones(y.shape[1], y.shape[1]).triu(1).bool() if self.hides else None
+        return self.out(self.body(x, y, tgt_mask=mask))
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_mine(hides):
+    assert "helpers" not in sys.modules
+    examine(Mine(hides), "encoder-decoder", vocab_size=40, max_len=20).assert_healthy()
+"""
+
+
+def test_the_clinic_needs_torch_alone_and_works_in_another_project(tmp_path):
     folder = Path(clinic.__file__).parent
     shutil.copytree(folder, tmp_path / "clinic", ignore=shutil.ignore_patterns("__pycache__"))
-    script = (
-        "import sys, torch, clinic; layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)\n"
-        "call = lambda m, q, k, v, mask: m(q, k, v)[0]\n"
-        "print(clinic.examine(layer, 'attention', d_model=8, n_heads=2, "
-        "call=call).findings[0].name)\n"
-        "assert 'helpers' not in sys.modules"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "sees the future", done.stderr
+    (tmp_path / "test_mine.py").write_text(IN_A_PROJECT, encoding="utf-8")
+    command = [sys.executable, "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "1 failed, 1 passed" in told
+    assert "sees the future: body.decoder.layers.0.self_attn" in told
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
-                names = (
-                    [node.module]
-                    if isinstance(node, ast.ImportFrom)
-                    else [a.name for a in node.names]
-                )
+                names = [getattr(node, "module", None)] if hasattr(node, "module") else [
+                    a.name for a in node.names
+                ]  # fmt: skip
                 assert {name.split(".")[0] for name in names} <= {"torch", *sys.stdlib_module_names}
 
 

@@ -13,6 +13,9 @@ FINDINGS = (
     "not scaled", "targets not shifted", "cache disagrees", "training differs from inference",
 )  # fmt: skip
 
+LEGEND = """how to read a grid: change what a column stands for, and see which rows move
+    ■ moves   · doesn't   × moves and mustn't   ○ doesn't and should"""
+
 MOVED = 1e-5  # a change, relative to the largest output; what may not move, moves by exactly 0
 
 
@@ -50,7 +53,7 @@ class Finding:
         place = self.where or "the model's own forward"
         parts = [f"{self.name}: {place}", self.what, self.evidence]
         parts += [f"look at   {self.line}"] if self.line else []
-        parts += [f"called at {line}" for line in self.trail]
+        parts += [f"called at {line}" for line in self.trail if line != self.line]
         parts += [f"likely    {cause}" for cause in self.likely]
         return "\n    ".join("\n    ".join(part.splitlines()) for part in parts)
 
@@ -94,6 +97,7 @@ class Report:
         n = len(self.findings)
         head = "Nothing found" if not n else f"{n} finding{'s' * (n > 1)}"
         told = [str(finding) for finding in self.findings]
+        told += [LEGEND] if any("\n" in finding.evidence for finding in self.findings) else []
         told += [f"not decided: {sentence}" for sentence in self.undecided]
         return "\n".join([head, *told])
 
