@@ -147,7 +147,7 @@ class BahdanauStepper(SentenceStepper):
         sheet, found = Sheet(400, HEIGHT), self.numbers
         middle = TOP + PITCH * len(found["source"]) / 2
         for x, words in ((0, "1 energy"), (168, "2 weight"), (318, "3 context")):
-            sheet.text(x if x else 142, 48, words, GREY, 14, "start" if x else "end")
+            sheet.text(x if x else 142, 48, words, GREY, anchor="start" if x else "end")
         sheet.text(0, 18, f"Where to look before token {self.output_step}", BLUE, bold=True)
         for i, word in enumerate(found["source"]):
             y, weight = TOP + PITCH * i + 10, found["alpha"][i].item()
@@ -165,7 +165,7 @@ class BahdanauStepper(SentenceStepper):
             sheet.path(points, BLUE, max(1, 20 * weight))
         draw_cells(sheet, 318, middle - 22, _ends(found["context"], 8), PURPLE, (18, 22), 4)
         y = TOP + PITCH * MOST + 34
-        sheet.text(0, y - 10, "4 next token", GREY, 14)
+        sheet.text(0, y - 10, "4 next token", GREY)
         for i, (word, chance) in enumerate(found["candidates"]):
             at = y + 26 * i
             sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)

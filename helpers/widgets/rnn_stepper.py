@@ -290,7 +290,7 @@ class RNNStepper(SentenceStepper):
         sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
         sheet.text(130, 48, "probability", GREY)
         changed = found["target"] != whole
-        sheet.text(292, 48, "all numbers" if changed else "", GREY, 14)
+        sheet.text(292, 48, "all numbers" if changed else "", GREY)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
             there, was = t < done, whole[t] if t < len(whole) else ""
