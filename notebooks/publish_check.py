@@ -4,6 +4,7 @@ Nothing is changed here. What is asked of the network is asked as anybody could:
 repository, the learner's branch, the site and Colab's notebook can be had without logging in.
 """
 
+import argparse
 import os
 import subprocess
 import urllib.error
@@ -110,8 +111,9 @@ def _can_open(address):
         return None
 
 
-def main() -> int:
+def main(argv=None) -> int:
     """Print the steps; the exit status says whether one is left."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args(argv)
     found = steps()
     for step in found:
         print(f"{step.state:>4}  {step.what}" + ("" if step.state == DONE else f": {step.advice}"))

@@ -73,10 +73,10 @@ def mixture(pairs, sources, targets, seed, share_of_sources=0.3, share_of_target
     draw = random.Random(seed)
     mixed = []
     for (source, target), other_source, other_target in zip(pairs, sources, targets, strict=True):
-        lot = draw.random()
-        if lot < share_of_sources:
+        chance = draw.random()
+        if chance < share_of_sources:
             source = other_source
-        elif lot < share_of_sources + share_of_targets:
+        elif chance < share_of_sources + share_of_targets:
             target = other_target
         mixed.append((source, target))
     return mixed

@@ -45,10 +45,10 @@ from teaching.sandbox import (
 )
 
 CHECK = re.compile(r"""exercises\.check\(\s*["'](\w+)["']\s*,\s*(\w+)\s*\)""")
-STEPS_IN = re.compile(r"""\bown_or_tested\(\s*["'](\w+)["']""")
+STEPS_IN = re.compile(r"""^(\w+) = exercises\.mine\(["']\1["']\)""", re.MULTILINE)
 # The course's own solutions, by whatever name they are fetched.
 REFERENCE = re.compile(
-    r"\b(reference|solution|mine|own_or_tested)\s*\(|helpers\.exercises\b|\bimportlib\b|__import__"
+    r"\b(reference|solution|mine)\s*\(|helpers\.exercises\b|\bimportlib\b|__import__"
     r"|\bnotebooks\.source\b|^\s*(?:from|import) helpers\.(?:transformer|models)\b",
     re.MULTILINE,
 )
@@ -171,7 +171,7 @@ def _defines(source):
     """Say whether a cell only imports and defines, or puts a tested part in its place."""
     if "set_up()" in source:
         return False
-    if "own_or_tested(" in source or "exercises.reference(" in source:
+    if STEPS_IN.search(source) or "exercises.reference(" in source:
         return True
     try:
         body = ast.parse(source).body

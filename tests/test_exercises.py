@@ -600,11 +600,11 @@ def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():
     assert f"Your last attempt: {told[1]}" in str(exercises.hint("lstm_step"))
 
 
-def _wrong_way_round(x, memory, attend, look_across, think):
+def _wrong_way_round(x, memory, self_attention, cross_attention, feed_forward):
     causal = torch.ones(x.shape[1], x.shape[1]).tril().bool()
-    x = x + attend(x, x, x, causal)
-    x = x + look_across(memory, x, x, None)
-    return x + think(x)
+    x = x + self_attention(x, x, x, causal)
+    x = x + cross_attention(memory, x, x, None)
+    return x + feed_forward(x)
 
 
 def _not_transposed(query, key):
@@ -614,7 +614,7 @@ def _not_transposed(query, key):
 @pytest.mark.parametrize(
     ("name", "answer", "mended"),
     [
-        ("leaky_decoder", _wrong_way_round, "`look_across(x, memory, memory, None)` in place of"),
+        ("leaky_decoder", _wrong_way_round, "`cross_attention(x, memory, memory, None)` in place of"),
         ("scaled_scores", _not_transposed, "key.transpose(-2, -1)` in place of"),
     ],
 )

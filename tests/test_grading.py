@@ -217,7 +217,7 @@ def test_of_the_lesson_s_cells_only_what_is_used_runs():
         lesson_s_cell("assert words\n@cached\ndef half(x):\n    words = x\n    return twice(x)"),
         lesson_s_cell("def twice(x):\n    return math.floor(x) * 2\nmodel.eval()\ntwice(4)"),
         {"source": "%time\ndef mine(model):\n    return half(words[0])", "check": {}, "own": True},
-        lesson_s_cell("mine = own_or_tested('mine', mine)\nother = mine(1)"),
+        lesson_s_cell("mine = exercises.mine('mine')\nother = mine(1)"),
         {"source": "", "check": {"mine": "mine"}, "own": False},
     ]
     assert [cell["source"] for cell in needed(cells)] == [
@@ -226,7 +226,7 @@ def test_of_the_lesson_s_cells_only_what_is_used_runs():
         "@cached\ndef half(x):\n    words = x\n    return twice(x)",
         "def twice(x):\n    return math.floor(x) * 2",
         cells[4]["source"],
-        "mine = own_or_tested('mine', mine)",
+        "mine = exercises.mine('mine')",
         "",
     ]
 

@@ -54,7 +54,7 @@ def test_without_a_network_nothing_is_claimed(ours, capsys, monkeypatch):
     assert states(lambda _: None, git(unknown))[3:] == ["?"] * 5
     found = publish_check.steps(lambda _: None, git(unknown))
     monkeypatch.setattr(publish_check, "steps", lambda: found)
-    assert publish_check.main() == 1
+    assert publish_check.main([]) == 1
     assert "no network" in capsys.readouterr().out
 
 

@@ -2,7 +2,7 @@
 
 What the solutions cannot change ran untouched already and is left out: of each lesson, only the
 cells with a check run, those that use what they define, and whatever these need. What a lesson
-itself takes from the tested functions, by `exercises.reference` or by `own_or_tested` in place of a
+itself takes from the tested functions, by `exercises.reference` or by `exercises.mine` in place of a
 stub, is the same in both runs, so nothing that follows from it runs again.
 
 All lessons share a kernel, emptied before each: what they import is loaded once.
@@ -21,14 +21,11 @@ import pytest
 from nbclient import NotebookClient
 
 from helpers import exercises
-from helpers.exercises.checking import own_or_tested
 from notebooks import build
 
 CHECK = re.compile(r'^exercises\.check\("(\w+)"', flags=re.MULTILINE)
 # At the start of a cell: whatever stands above it there would still be the learner's.
-SAME_IN_BOTH = re.compile(
-    r'\A(\w+) = (?:own_or_tested\("(\w+)", \1\)|exercises\.reference\("\w+"\))'
-)
+SAME_IN_BOTH = re.compile(r'\A(\w+) = exercises\.(mine\("\1"\)|reference\("\w+"\))')
 LESSONS = sorted(
     build.name_of(path) for path in build.lessons() if CHECK.search(path.read_text("utf-8"))
 )
@@ -191,9 +188,9 @@ def test_a_solved_lesson_is_green(name, kernel):
         (["check", "print(f(1))", "print(2)"], [0, 1]),  # who prints doesn't change printing
         (["x = 1", "def g():\n    x = 2", "check", "y = [x for x in f(2)]", "x"], [2, 3]),
         (["x = []", "g(x)", "check", "f(x)"], [0, 1, 2, 3]),  # a call may change what it gets
-        (["check", 'f = own_or_tested("f", f)\ny = f(1)', "f(y)"], [0]),
+        (["check", 'f = exercises.mine("f")\ny = f(1)', "f(y)"], [0]),
         (["check", 'f = exercises.reference("f")', "f(1)"], [0]),
-        (["check", "y = f(1)", 'f = own_or_tested("f", f)', "f(y)"], [0, 1, 2, 3]),
+        (["check", "y = f(1)", 'f = exercises.mine("f")', "f(y)"], [0, 1, 2, 3]),
     ],
 )
 def test_only_what_solutions_can_change_runs_again(cells, kept):
@@ -204,11 +201,11 @@ def test_only_what_solutions_can_change_runs_again(cells, kept):
 
 def test_what_steps_in_for_a_stub_is_the_solution():
     sources = [cell.source for name in LESSONS for cell in lesson(name).cells]
-    stubs = [name for source in sources for _, name in SAME_IN_BOTH.findall(source) if name]
-    assert len(stubs) == sum(source.count("= own_or_tested(") for source in sources) > 0
+    found = [match for source in sources for match in SAME_IN_BOTH.findall(source)]
+    stubs = [name for name, call in found if call.startswith("mine")]
+    assert stubs
     for name in stubs:
-        solution = exercises.reference(name)
-        assert own_or_tested(name, None) is own_or_tested(name, solution) is solution
+        assert exercises.mine(name) is exercises.reference(name)
 
 
 def test_every_stub_is_checked_in_its_own_cell():

@@ -53,20 +53,6 @@ def _what_mends(name, answer):
     return f" {found.stages[-1]}" if found else ""
 
 
-def own_or_tested(name, mine):
-    """Return the learner's part if it passes its check, else the tested one, and say which.
-
-    Parameters
-    ----------
-    name : str
-        The exercise.
-    mine : function
-    """
-    verdict = check(name, mine)
-    print(f"{name}: {'yours' if verdict.passed else 'the tested one steps in'}")
-    return mine if verdict.passed else find(name, "exercise").reference
-
-
 def judge(name, answer):
     """Do what `check` does with a `name` and an `answer`, but record nothing and print nothing."""
     try:

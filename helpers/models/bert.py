@@ -155,7 +155,7 @@ class MaskedLanguageModel(nn.Module):
         return F.linear(hidden, self.encoder.embedding.weight, self.bias)
 
 
-def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
+def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
     """Hide the tokens that are to be guessed: 80% become [MASK], 10% a random token, 10% stay.
 
     Parameters
@@ -163,7 +163,7 @@ def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
     token_ids : integer Tensor of shape (B, S)
     chosen : bool Tensor of shape (B, S)
         True where the model has to guess; BERT chooses 15% of the tokens.
-    lot : Tensor of shape (B, S)
+    uniform : Tensor of shape (B, S)
         Random numbers from 0 to 1, which decide what becomes of a chosen token.
     random_ids : integer Tensor of shape (B, S)
         The random tokens.
@@ -177,8 +177,8 @@ def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
     ------
     Devlin et al. (2019), "BERT", section 3.1, task 1.
     """
-    input_ids = torch.where(chosen & (lot < 0.8), mask_id, token_ids)
-    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
+    input_ids = torch.where(chosen & (uniform < 0.8), mask_id, token_ids)
+    swapped = chosen & (uniform >= 0.8) & (uniform < 0.9)
     return torch.where(swapped, random_ids, input_ids)
 
 

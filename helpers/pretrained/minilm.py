@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from helpers.machine.fingerprints import fingerprint
 from helpers.models.bert import BertConfig, BertEncoder, Pooler
-from helpers.pretrained.attended import Attention
+from helpers.pretrained.attentions import Attention
 from helpers.pretrained.trace import trace_encoder
 from helpers.transformer import fast
 from helpers.transformer.layers import inference

@@ -8,7 +8,7 @@ import torch
 from helpers.models.bert import SpanReader, best_span
 from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted
-from helpers.pretrained.attended import Attention
+from helpers.pretrained.attentions import Attention
 from helpers.pretrained.checksums import WEIGHTS
 from helpers.transformer import fast
 from helpers.transformer.layers import inference

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.pretrained.attended import Attention
+from helpers.pretrained.attentions import Attention
 from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation

@@ -4,7 +4,7 @@ import itertools
 
 import torch
 
-from helpers.pretrained.attended import Attention
+from helpers.pretrained.attentions import Attention
 from helpers.training.language_modelling import bits_per_byte, nats_of_text
 from helpers.transformer import decoding
 from helpers.transformer.layers import inference

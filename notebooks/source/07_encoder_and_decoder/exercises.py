@@ -33,12 +33,12 @@ def decoder_mask(target_ids, pad_id):
     return masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])
 
 
-def leaky_decoder(x, memory, attend, look_across, think):
+def leaky_decoder(x, memory, self_attention, cross_attention, feed_forward):
     """Masked self-attention, cross-attention, feed-forward, with a path around each."""
     causal = masks.causal_mask(x.shape[1])
-    x = x + attend(x, x, x, causal)
-    x = x + look_across(x, memory, memory, None)
-    return x + think(x)
+    x = x + self_attention(x, x, x, causal)
+    x = x + cross_attention(x, memory, memory, None)
+    return x + feed_forward(x)
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
@@ -114,35 +114,35 @@ def _draw_decoder(generator):
     return cases
 
 
-def _cross_first(x, memory, attend, look_across, think):
-    x = x + look_across(x, memory, memory, None)
-    x = x + attend(x, x, x, masks.causal_mask(x.shape[1]))
-    return x + think(x)
+def _cross_first(x, memory, self_attention, cross_attention, feed_forward):
+    x = x + cross_attention(x, memory, memory, None)
+    x = x + self_attention(x, x, x, masks.causal_mask(x.shape[1]))
+    return x + feed_forward(x)
 
 
-def _feed_forward_before_cross(x, memory, attend, look_across, think):
-    x = x + attend(x, x, x, masks.causal_mask(x.shape[1]))
-    x = x + think(x)
-    return x + look_across(x, memory, memory, None)
+def _feed_forward_before_cross(x, memory, self_attention, cross_attention, feed_forward):
+    x = x + self_attention(x, x, x, masks.causal_mask(x.shape[1]))
+    x = x + feed_forward(x)
+    return x + cross_attention(x, memory, memory, None)
 
 
-def _all_from_the_first_x(x, memory, attend, look_across, think):
-    own = attend(x, x, x, masks.causal_mask(x.shape[1]))
-    return x + own + look_across(x, memory, memory, None) + think(x)
+def _all_from_the_first_x(x, memory, self_attention, cross_attention, feed_forward):
+    own = self_attention(x, x, x, masks.causal_mask(x.shape[1]))
+    return x + own + cross_attention(x, memory, memory, None) + feed_forward(x)
 
 
-def _decoder_in_one_line(x, memory, attend, look_across, think):
+def _decoder_in_one_line(x, memory, self_attention, cross_attention, feed_forward):
     past = torch.ones(x.shape[1], x.shape[1]).tril().bool()
-    h = attend(x, x, x, past) + x
-    h = torch.add(look_across(h, memory, memory, None), h)
-    return think(h) + h
+    h = self_attention(x, x, x, past) + x
+    h = torch.add(cross_attention(h, memory, memory, None), h)
+    return feed_forward(h) + h
 
 
-def _in_a_loop(x, memory, attend, look_across, think):
+def _in_a_loop(x, memory, self_attention, cross_attention, feed_forward):
     for sublayer in (
-        lambda h: attend(h, h, h, masks.causal_mask(h.shape[-2])),
-        lambda h: look_across(h, memory, memory, None),
-        think,
+        lambda h: self_attention(h, h, h, masks.causal_mask(h.shape[-2])),
+        lambda h: cross_attention(h, memory, memory, None),
+        feed_forward,
     ):
         x = x + sublayer(x)
     return x
@@ -190,22 +190,22 @@ EXERCISES = [
     Exercise(
         name="leaky_decoder",
         title="find the bug: a leaky decoder layer",
-        task="A decoder layer without its norms. attend, look_across and think are its three "
-             "sublayers; the first two take query, key, value and a mask (or None). Read the two "
+        task="A decoder layer without its norms. self_attention, cross_attention and feed_forward "
+             "are its three sublayers; the first two take query, key, value and a mask (or None). Read the two "
              "printed lines, then fix one mistake for each of them.",
         minutes=4, difficulty=3, importance=5,
         reference=leaky_decoder,
         draw=_draw_decoder,
         mistakes=[
-            Mistake("still as it was", "attend(x, x, x, causal)", "attend(x, x, x, None)",
-                    "Compare the two printed lines with what a decoder layer should do. Which outputs are allowed to depend on the last word? And what should be left of the target when the memory is empty?", also=(("x + look_across", "look_across"),)),
-            Mistake("no causal mask", "attend(x, x, x, causal)", "attend(x, x, x, None)",
+            Mistake("still as it was", "self_attention(x, x, x, causal)", "self_attention(x, x, x, None)",
+                    "Compare the two printed lines with what a decoder layer should do. Which outputs are allowed to depend on the last word? And what should be left of the target when the memory is empty?", also=(("x + cross_attention", "cross_attention"),)),
+            Mistake("no causal mask", "self_attention(x, x, x, causal)", "self_attention(x, x, x, None)",
                     "Self-attention has no mask, so every target word attends to the words after it. Pass it the causal mask."),
-            Mistake("no path around cross-attention", "x + look_across", "look_across",
+            Mistake("no path around cross-attention", "x + cross_attention", "cross_attention",
                     "The path around cross-attention is missing, so what was written is lost and only a mixture of the memory is left. Add x."),
-            Mistake("no path around self-attention", "x + attend(", "attend(",
+            Mistake("no path around self-attention", "x + self_attention(", "self_attention(",
                     "The path around self-attention is missing: add x to what it returns."),
-            Mistake("no path around feed-forward", "return", "think(x)",
+            Mistake("no path around feed-forward", "return", "feed_forward(x)",
                     "The path around the feed-forward network is missing: add x to what it returns."),
             Mistake("future instead of past", "masks.causal_mask(x.shape[1])", "masks.causal_mask(x.shape[1]).T",
                     "The mask is transposed, so every word attends to itself and to later words. "
@@ -216,9 +216,9 @@ EXERCISES = [
                     "A word isn't allowed to attend to itself, so the first one has nothing to attend to. The diagonal is allowed."),
             Mistake("cross-attention reads the target", "(x, memory, memory, None)", "(x, x, x, None)",
                     "Cross-attention reads the target a second time, and never the source. Keys and values come from the memory."),
-            Mistake("self-attention reads the memory", "attend(x, x, x, causal)", "attend(x, memory, memory, None)",
+            Mistake("self-attention reads the memory", "self_attention(x, x, x, causal)", "self_attention(x, memory, memory, None)",
                     "Self-attention reads the memory. Its keys and values are the target's own words."),
-            Mistake("no cross-attention", "x + look_across(x, memory, memory, None)", "x",
+            Mistake("no cross-attention", "x + cross_attention(x, memory, memory, None)", "x",
                     "Cross-attention is missing, so nothing in the layer depends on the source."),
             Mistake("no feed-forward", "return", "x", "One of the three sublayers never runs. Add the feed-forward network at the end."),
             Mistake("cross-attention first", _cross_first,
@@ -232,7 +232,7 @@ EXERCISES = [
         hints=[
             "The first line says that an early output depends on the last word. What hides the future?",
             "With a memory of zeros, cross-attention returns zeros. What is left of x after that line?",
-            "attend(x, x, x, masks.causal_mask(x.shape[1])), and x = x + look_across(...).",
+            "self_attention(x, x, x, masks.causal_mask(x.shape[1])), and x = x + cross_attention(...).",
         ],
         look_at="Three lines of one form, x + sublayer(…). Only the self-attention needs the causal mask.",
     ),

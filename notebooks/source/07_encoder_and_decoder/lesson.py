@@ -292,13 +292,13 @@ exercises.check("feed_forward", feed_forward)
 # lesson 06 and the rest today. Let's put your three functions together and give them the trained weights of our translator.
 
 # %%
-norm, residual, think = map(exercises.mine, ("layer_norm", "residual_pre_norm", "feed_forward"))
+norm, residual, ffn = map(exercises.mine, ("layer_norm", "residual_pre_norm", "feed_forward"))
 
 
 def encoder_layer(x, attend, norm_1, norm_2, weights):
     """x (1, S, D), a function, two pairs of gain and bias, (w_1, b_1, w_2, b_2) -> (1, S, D)"""
     x = residual(x, attend, lambda h: norm(h, *norm_1))
-    return residual(x, lambda h: think(h, *weights), lambda h: norm(h, *norm_2))
+    return residual(x, lambda h: ffn(h, *weights), lambda h: norm(h, *norm_2))
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -727,11 +727,11 @@ exercises.heading("leaky_decoder")
 
 
 # %%
-def leaky_decoder(x, memory, attend, look_across, think):
+def leaky_decoder(x, memory, self_attention, cross_attention, feed_forward):
     """x (B, T, D), memory (B, S, D), three functions -> (B, T, D)"""
-    x = x + attend(x, x, x, None)
-    x = look_across(x, memory, memory, None)
-    return x + think(x)
+    x = x + self_attention(x, x, x, None)
+    x = cross_attention(x, memory, memory, None)
+    return x + feed_forward(x)
 
 
 # %% tags=["hide-input"]

@@ -36,10 +36,10 @@ def lora_merge(w, a, b, alpha):
 # The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
-def _mask(token_ids, chosen, lot, random_ids, mask_id):
+def _mask(token_ids, chosen, uniform, random_ids, mask_id):
     input_ids = token_ids.clone()
-    hidden = chosen & (lot < 0.8)
-    swapped = chosen & (lot >= 0.8) & (lot < 0.9)
+    hidden = chosen & (uniform < 0.8)
+    swapped = chosen & (uniform >= 0.8) & (uniform < 0.9)
     input_ids[hidden] = mask_id
     input_ids[swapped] = random_ids[swapped]
     return input_ids
@@ -66,11 +66,11 @@ def draw_masking(generator):
         ids = torch.randint(5, 90, shape, generator=generator)
         chosen = torch.rand(shape, generator=generator) < 0.6
         chosen[:, :4] = torch.tensor([True, True, True, False])
-        lot = torch.rand(shape, generator=generator) * 0.7 + 0.05
-        lot[:, :4] = torch.tensor([0.4, 0.85, 0.95, 0.85])
-        lot[:, 4:6] = torch.tensor([0.3, 0.93])
+        uniform = torch.rand(shape, generator=generator) * 0.7 + 0.05
+        uniform[:, :4] = torch.tensor([0.4, 0.85, 0.95, 0.85])
+        uniform[:, 4:6] = torch.tensor([0.3, 0.93])
         cases.append(
-            (ids, chosen, lot, torch.randint(110, 190, shape, generator=generator), mask_id)
+            (ids, chosen, uniform, torch.randint(110, 190, shape, generator=generator), mask_id)
         )
     return cases
 
@@ -134,7 +134,7 @@ def draw_lora(generator):
 
 
 ONLY_CHOSEN = (
-    "Only the chosen positions may change; a comparison with lot alone changes others too."
+    "Only the chosen positions may change; a comparison with uniform alone changes others too."
 )
 SCALE = (
     "The correction should be multiplied by alpha divided by the rank, and the rank is a.shape[0]."
@@ -144,25 +144,25 @@ EXERCISES = [
     Exercise(
         name="mask_tokens",
         title="80, 10, 10",
-        task="chosen is True where a token is to be predicted, and lot holds one random number from 0 to 1 per position. Where lot is below 0.8, a chosen token becomes mask_id. From 0.8 to below 0.9 it becomes the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
+        task="chosen is True where a token is to be predicted, and uniform holds one random number from 0 to 1 per position. Where uniform is below 0.8, a chosen token becomes mask_id. From 0.8 to below 0.9 it becomes the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
         minutes=5, difficulty=2, importance=4,
         reference=bert.mask_tokens,
         plain=_mask,
         draw=draw_masking,
         mistakes=[
-            Mistake("always the mask", "chosen & (lot < 0.8)", "chosen",
-                    "Every chosen token becomes mask_id. A tenth of them should become a random token and a tenth should stay.", also=(("chosen & (lot >= 0.8) & (lot < 0.9)", "chosen & (lot > 2)"),)),
-            Mistake("others masked too", "chosen & (lot < 0.8)", "lot < 0.8", ONLY_CHOSEN),
-            Mistake("others swapped too", "chosen & (lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8) & (lot < 0.9)", ONLY_CHOSEN),
-            Mistake("masked ones swapped too", "(lot >= 0.8) & (lot < 0.9)", "(lot < 0.9)",
-                    "Tokens whose entry in lot is below 0.8 become random too, so no mask_id is left. A random token should appear only from 0.8 on."),
-            Mistake("nothing is kept", "& (lot < 0.9)", "",
+            Mistake("always the mask", "chosen & (uniform < 0.8)", "chosen",
+                    "Every chosen token becomes mask_id. A tenth of them should become a random token and a tenth should stay.", also=(("chosen & (uniform >= 0.8) & (uniform < 0.9)", "chosen & (uniform > 2)"),)),
+            Mistake("others masked too", "chosen & (uniform < 0.8)", "uniform < 0.8", ONLY_CHOSEN),
+            Mistake("others swapped too", "chosen & (uniform >= 0.8) & (uniform < 0.9)", "(uniform >= 0.8) & (uniform < 0.9)", ONLY_CHOSEN),
+            Mistake("masked ones swapped too", "(uniform >= 0.8) & (uniform < 0.9)", "(uniform < 0.9)",
+                    "Tokens whose entry in uniform is below 0.8 become random too, so no mask_id is left. A random token should appear only from 0.8 on."),
+            Mistake("nothing is kept", "& (uniform < 0.9)", "",
                     "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
-                    "Where lot is from 0.8 to 0.9, the tokens stay as they are. They should become the token in random_ids."),
-            Mistake("chosen inverted", "chosen & (lot < 0.8)", "~chosen & (lot < 0.8)",
+                    "Where uniform is from 0.8 to 0.9, the tokens stay as they are. They should become the token in random_ids."),
+            Mistake("chosen inverted", "chosen & (uniform < 0.8)", "~chosen & (uniform < 0.8)",
                     "The mask hides what wasn't chosen. Use chosen, not ~chosen."),
-            Mistake("swap inverted", "chosen & (lot >= 0.8) & (lot < 0.9)", "~chosen & (lot >= 0.8) & (lot < 0.9)",
+            Mistake("swap inverted", "chosen & (uniform >= 0.8) & (uniform < 0.9)", "~chosen & (uniform >= 0.8) & (uniform < 0.9)",
                     "The random tokens land on positions that weren't chosen."),
             Mistake("shares exchanged", "[hidden] = mask_id", "[swapped] = mask_id",
                     "80% become random and 10% become mask_id. It's the other way round.", also=(("input_ids[swapped] = random_ids[swapped]", "input_ids[hidden] = random_ids[hidden]"),)),
@@ -178,18 +178,18 @@ EXERCISES = [
                     "The ids come back unchanged, so there's nothing to predict."),
         ],
         also_right=[
-            lambda ids, chosen, lot, other, mask: torch.where(
-                ~chosen | (lot >= 0.9), ids, torch.where(lot < 0.8, torch.full_like(ids, mask), other)
+            lambda ids, chosen, uniform, other, mask: torch.where(
+                ~chosen | (uniform >= 0.9), ids, torch.where(uniform < 0.8, torch.full_like(ids, mask), other)
             ),
-            lambda ids, chosen, lot, other, mask: torch.tensor([
+            lambda ids, chosen, uniform, other, mask: torch.tensor([
                 [i if not c or x >= 0.9 else mask if x < 0.8 else o for i, c, x, o in zip(*rows, strict=True)]
-                for rows in zip(ids.tolist(), chosen.tolist(), lot.tolist(), other.tolist(), strict=True)
+                for rows in zip(ids.tolist(), chosen.tolist(), uniform.tolist(), other.tolist(), strict=True)
             ]),
         ],
         hints=[
             "The first gap is a single id, the same for every hidden token.",
-            "swapped starts with chosen, like the condition above it, but here the entry in lot has to lie between two limits. Join the three conditions with & and put each comparison in brackets.",
-            "mask_id, and chosen & (lot >= 0.8) & (lot < 0.9)",
+            "swapped starts with chosen, like the condition above it, but here the entry in uniform has to lie between two limits. Join the three conditions with & and put each comparison in brackets.",
+            "mask_id, and chosen & (uniform >= 0.8) & (uniform < 0.9)",
         ],
         look_at="Nothing in the result shows which tokens were chosen. The loss needs `chosen` for that.",
     ),

@@ -125,10 +125,10 @@ exercises.heading("mask_tokens")
 
 
 # %%
-def mask_tokens(token_ids, chosen, lot, random_ids, mask_id):
+def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
     """(B, S) ids, chosen, random numbers 0 to 1, random ids -> input ids (B, S)"""
     input_ids = token_ids.clone()
-    input_ids[chosen & (lot < 0.8)] = ...  # ← fill the gap
+    input_ids[chosen & (uniform < 0.8)] = ...  # ← fill the gap
     swapped = ...  # ← which tokens become random?
     input_ids[swapped] = random_ids[swapped]
     return input_ids
@@ -184,9 +184,9 @@ def learn_to_fill(model, steps=700, peak=4e-3):
     for step in tqdm(range(steps), desc="filling gaps"):
         ids = train_ids[torch.randint(len(train_ids), (128,), generator=draw)]
         chosen = (torch.rand(ids.shape, generator=draw) < 0.15) & (ids != PAD)
-        lot = torch.rand(ids.shape, generator=draw)
+        uniform = torch.rand(ids.shape, generator=draw)
         random_ids = torch.randint(2, len(vocabulary), ids.shape, generator=draw)
-        input_ids = hide_tokens(ids, chosen, lot, random_ids, MASK)
+        input_ids = hide_tokens(ids, chosen, uniform, random_ids, MASK)
         loss = loss_where_hidden(model(input_ids), ids, chosen)
         for group in optimiser.param_groups:
             group["lr"] = peak * min((step + 1) / 40, (steps - step) / steps + 0.02)

@@ -26,7 +26,7 @@ from matplotlib import pyplot
 from helpers import exercises, plots
 from helpers.data import drum_kit
 from helpers.data.drums import VOICES
-from helpers.exercises.checking import is_stub, own_or_tested
+from helpers.exercises.checking import is_stub
 from helpers.training.genre_training import linear_logits, logits_of, train_genres
 from helpers.training.genres import (
     GENRES,
@@ -136,7 +136,7 @@ for i, genre in enumerate(GENRES):
 # | 8 Where does it attend? | `weight_per_beat` | 10 |
 # | 9 Your own tokens | your design, and a report of five sentences | 15 |
 #
-# You can skip a part. As in lesson 10, `own_or_tested` puts the tested version in its place.
+# You can skip a part. `exercises.mine` then puts the tested version in its place.
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Either plan two hours in one session, with five minutes before part 1, or do parts 1 to
@@ -205,7 +205,7 @@ def stroke_tokens(strokes, n_levels):
 exercises.check("stroke_tokens", stroke_tokens)
 
 # %%
-stroke_tokens = own_or_tested("stroke_tokens", stroke_tokens)
+stroke_tokens = exercises.mine("stroke_tokens")
 print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
 
 # %%
@@ -228,7 +228,7 @@ def pad_windows(windows, longest):
 exercises.check("pad_windows", pad_windows)
 
 # %%
-pad_windows = own_or_tested("pad_windows", pad_windows)
+pad_windows = exercises.mine("pad_windows")
 
 pairs = [torch.stack([stroke_tokens(one, N_LEVELS), one[:, 0]], dim=1) for one in windows.strokes]
 tables = ids, steps, real = pad_windows(pairs, LONGEST)
@@ -281,7 +281,7 @@ print("the same vectors for both:", torch.equal(*found))
 exercises.check("timed_tokens", timed_tokens)
 
 # %%
-timed_tokens = own_or_tested("timed_tokens", timed_tokens)
+timed_tokens = exercises.mine("timed_tokens")
 
 # %%
 exercises.quiz("place_or_time")
@@ -305,7 +305,7 @@ def read_genre(x, real, layers, w):
 exercises.check("read_genre", read_genre)
 
 # %%
-read_genre = own_or_tested("read_genre", read_genre)
+read_genre = exercises.mine("read_genre")
 
 
 # %% [markdown]
@@ -376,7 +376,7 @@ def stroke_grid(strokes, n_voices):
 exercises.check("stroke_grid", stroke_grid)
 
 # %%
-stroke_grid = own_or_tested("stroke_grid", stroke_grid)
+stroke_grid = exercises.mine("stroke_grid")
 
 # %% tags=["nbval-ignore-output"]
 grids = torch.stack([stroke_grid(one, N_VOICES) for one in windows.strokes])
@@ -401,7 +401,7 @@ def balanced_accuracy(logits, labels):
 exercises.check("balanced_accuracy", balanced_accuracy)
 
 # %%
-balanced_accuracy = own_or_tested("balanced_accuracy", balanced_accuracy)
+balanced_accuracy = exercises.mine("balanced_accuracy")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 labels = windows.genres[test]
@@ -469,7 +469,7 @@ def seen_share(train, test):
 exercises.check("seen_share", seen_share)
 
 # %%
-seen_share = own_or_tested("seen_share", seen_share)
+seen_share = exercises.mine("seen_share")
 print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
 
 # %% [markdown]
@@ -488,7 +488,7 @@ def split_by_performance(numbers, order, share):
 exercises.check("split_by_performance", split_by_performance)
 
 # %%
-split_by_performance = own_or_tested("split_by_performance", split_by_performance)
+split_by_performance = exercises.mine("split_by_performance")
 
 # %% [markdown]
 # `split` calls such a function once per genre, so that each genre has the same share of its performances in the
@@ -682,7 +682,7 @@ def weight_per_beat(weights, steps, n_beats):
 exercises.check("weight_per_beat", weight_per_beat)
 
 # %%
-weight_per_beat = own_or_tested("weight_per_beat", weight_per_beat)
+weight_per_beat = exercises.mine("weight_per_beat")
 
 # %% [markdown]
 # Click a stroke in the drum roll below to see what it attends to. The darker a stroke, the more weight it gets.
