@@ -614,7 +614,11 @@ def _not_transposed(query, key):
 @pytest.mark.parametrize(
     ("name", "answer", "mended"),
     [
-        ("leaky_decoder", _wrong_way_round, "`cross_attention(x, memory, memory, None)` in place of"),
+        (
+            "leaky_decoder",
+            _wrong_way_round,
+            "`cross_attention(x, memory, memory, None)` in place of",
+        ),
         ("scaled_scores", _not_transposed, "key.transpose(-2, -1)` in place of"),
     ],
 )
