@@ -617,7 +617,7 @@ def _not_transposed(query, key):
         (
             "leaky_decoder",
             _wrong_way_round,
-            "`cross_attention(x, memory, memory, None)` in place of",
+            "`cross_attention(x, memory, memory, None)` in place",
         ),
         ("scaled_scores", _not_transposed, "key.transpose(-2, -1)` in place of"),
     ],
@@ -931,10 +931,10 @@ ADVICE = [
         "query.masked_fill(mask == 0, 0.0)",
         "mask is None on this input.",
     ),
-    ("mask_tokens", "torch.where(chosen & lot < 0.8, mask_id, token_ids)", "brackets around each"),
+    ("mask_tokens", "torch.where(chosen & uniform < 0.8, mask_id, token_ids)", "brackets around each"),
     (
         "mask_tokens",
-        "torch.where(0.8 <= lot < 0.9, random_ids, token_ids)",
+        "torch.where(0.8 <= uniform < 0.9, random_ids, token_ids)",
         "write (0.2 <= x) & (x < 0.5)",
     ),
 ]

@@ -2,7 +2,7 @@
 
 What the solutions cannot change ran untouched already and is left out: of each lesson, only the
 cells with a check run, those that use what they define, and whatever these need. What a lesson
-itself takes from the tested functions, by `exercises.reference` or by `exercises.mine` in place of a
+itself takes from the tested functions, by `exercises.reference` or `exercises.mine` in place of a
 stub, is the same in both runs, so nothing that follows from it runs again.
 
 All lessons share a kernel, emptied before each: what they import is loaded once.
