@@ -931,7 +931,11 @@ ADVICE = [
         "query.masked_fill(mask == 0, 0.0)",
         "mask is None on this input.",
     ),
-    ("mask_tokens", "torch.where(chosen & uniform < 0.8, mask_id, token_ids)", "brackets around each"),
+    (
+        "mask_tokens",
+        "torch.where(chosen & uniform < 0.8, mask_id, token_ids)",
+        "brackets around each",
+    ),
     (
         "mask_tokens",
         "torch.where(0.8 <= uniform < 0.9, random_ids, token_ids)",
