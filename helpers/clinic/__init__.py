@@ -20,56 +20,25 @@ import time
 import torch
 from torch import nn
 
-from .dependence import (
-    probe_future,
-    probe_order,
-    probe_padding,
-    probe_past,
-    probe_sentences,
-    probe_source,
-)
+from . import dependence, inside, masks, training
 from .examination import Examination
-from .inside import probe_heads, probe_norms, probe_scale, probe_softmax
-from .masks import probe_mask, probe_nan
 from .report import FINDINGS, Finding, Report
-from .training import (
-    probe_cache,
-    probe_dropout,
-    probe_gradient,
-    probe_loss,
-    probe_output,
-    probe_sharing,
-    probe_training,
-)  # fmt: skip
 from .watching import as_it_was
 
 __all__ = ["FINDINGS", "PROBES", "Finding", "Report", "examine"]
 
 KINDS = ("encoder-decoder", "decoder", "encoder", "vision", "attention")
 PROBES = {
-    "nan": probe_nan,
-    "dropout": probe_dropout,
-    "gradient": probe_gradient,
-    "norms": probe_norms,
-    "heads": probe_heads,
-    "softmax": probe_softmax,
-    "mask": probe_mask,
-    "sentences": probe_sentences,
-    "source": probe_source,
-    "future": probe_future,
-    "past": probe_past,
-    "padding": probe_padding,
-    "order": probe_order,
-    "scale": probe_scale,
-    "training": probe_training,
-    "sharing": probe_sharing,
-    "output": probe_output,
-    "loss": probe_loss,
-    "cache": probe_cache,
-}
-
-
-# ------------------------------------------------------------------------------ what one calls
+    probe.__name__.removeprefix("probe_"): probe  # in the order in which they run
+    for probe in (
+        masks.probe_nan, training.probe_dropout, training.probe_gradient, inside.probe_norms,
+        inside.probe_heads, inside.probe_softmax, masks.probe_mask, dependence.probe_sentences,
+        dependence.probe_source, dependence.probe_future, dependence.probe_past,
+        dependence.probe_padding, dependence.probe_order, inside.probe_scale,
+        training.probe_training, training.probe_sharing, training.probe_output,
+        training.probe_loss, training.probe_cache,
+    )
+}  # fmt: skip
 
 
 def examine(
@@ -130,9 +99,7 @@ def examine(
     with torch.inference_mode(False), torch.enable_grad(), as_it_was(model):
         options["calls_to_try"] = [call] if call else callers(model, kind, options)
         e = Examination(model, kind, options | {"known": call is None})
-        model.eval()
-        for module, _ in e.strays:
-            module.eval()
+        e.mode(False)
         e.prepare()
         for name, probe in PROBES.items():
             if name == "dropout" and not e.nan:

@@ -4,11 +4,12 @@ import torch
 from torch import nn
 
 from .inside import after_softmax, blame_after, blame_norm
-from .report import MOVED, picture
+from .report import MOVED, drawn
 from .watching import (
     ATTENDS,
     BATCH,
     DIFFERS,
+    MASKS,
     along,
     change_between,
     differs,
@@ -27,18 +28,15 @@ def probe_sentences(e):
         whole = e.whole[side][1]
         if not other_sentences(whole):
             continue
-        own = any(
-            not isinstance(c, int) and c is not None and bool((c[0] > MOVED).any()) for c in whole
-        )
+        told = [c for c in whole if not isinstance(c, int) and c is not None]
+        own = any(bool((c[0] > MOVED).any()) for c in told)
         call = e.first_guilty(e.effects[side], other_sentences)
         if e.excused(call):
             return
-        across = (
-            isinstance(call.module, nn.MultiheadAttention)
-            or not e.whole[side][0].clone().fill_diagonal_(0).any()
-        )
+        alone = not e.whole[side][0].clone().fill_diagonal_(0).any()
+        across = alone or isinstance(call.module, nn.MultiheadAttention)
         e.explained.add(call.path)
-        moved = max(c[1:].max().item() for c in whole if not isinstance(c, int) and len(c) == BATCH)
+        moved = max(c[1:].max().item() for c in told if len(c) == BATCH)
         causes = ("a view or reshape took the batch for something else: look at its axes",
                   "a mean, norm or softmax runs over axis 0")  # fmt: skip
         if across:
@@ -68,26 +66,26 @@ def probe_future(e):
     local = seen if local is None or local.shape != seen.shape else local
     moved = local > MOVED
     below, above = torch.ones_like(moved).tril(-1), torch.ones_like(moved).triu(1)
-    drawn = f"outputs (rows) that move with each token (columns):\n{picture(local, may)}"
+    evidence = drawn(local, may)
     future = (moved & above).float().sum() / above.sum()
     if future > 0.5 and (moved & below).float().sum() < 0.1 * below.sum():
-        e.find("mask inverted", call.path, "It sees the future and not the past.", drawn,
+        e.find("mask inverted", call.path, "It sees the future and not the past.", evidence,
                ("the mask's True means the opposite here: ~mask", "tril where triu was meant"),
-               e.line(call, "masked_fill", "masked_fill_", "where", *ATTENDS))  # fmt: skip
+               e.line(call, *MASKS, *ATTENDS))  # fmt: skip
     elif after_softmax(e, call, above):
-        blame_after(e, call, drawn)
+        blame_after(e, call, evidence)
     elif mixing_norm(e, call):
         blame_norm(e, call, local)
     else:
-        blame_future(e, call, moved, drawn)
+        blame_future(e, call, moved, evidence)
 
 
-def blame_future(e, call, moved, drawn):
+def blame_future(e, call, moved, evidence):
     """Report a leak: no mask, one that is too wide, or one that doesn't hide."""
     steps = [int(step) for step in range(1, e.t) if moved.diagonal(step).any()]
     if steps and max(steps) < e.t - 1:
         cause = f"the mask is {max(steps)} too wide: look at diagonal="
-    elif e.line(call, "masked_fill", "masked_fill_", "where"):
+    elif e.line(call, *MASKS):
         cause = "a mask is applied, but it doesn't hide the future: look at its values and its fill"
     else:
         cause = "no causal mask is applied here: pass torch.tril(torch.ones(T, T)).bool()"
@@ -95,7 +93,7 @@ def blame_future(e, call, moved, drawn):
     shaped = ("tril", "triu", "tril_", "triu_")
     made = dict.fromkeys(op.line for c in around for op in c.ops if op.name in shaped)
     bad = forbidden_by(e.may("target"))
-    e.find("sees the future", call.path, "An output changes when a later token changes.", drawn,
+    e.find("sees the future", call.path, "An output changes when a later token changes.", evidence,
            (cause, *(f"the mask may be made here: {line}" for line in made),
             "something else mixes positions: a mean, a norm, a reshape"),
            e.masking_line(call) or e.guilty_line(call, "target", bad))  # fmt: skip
@@ -119,11 +117,8 @@ def probe_past(e):
             missing = must & ~(e.again(side) > 0)
         if not missing.any() or e.excused(e.root()):
             continue
-        if e.report.findings and e.report.findings[0].name in (
-            "mask inverted",
-            "sentences mixed",
-            "heads scrambled",
-        ):
+        first = e.report.findings[0].name if e.report.findings else ""
+        if first in ("mask inverted", "sentences mixed", "heads scrambled"):
             continue
         call, local = next(
             ((c, m) for c, _ in e.attentions
@@ -138,33 +133,30 @@ def probe_past(e):
             "it looks at its own position only: is attention's output used at all?" if reach == 0
             else f"it looks back {reach} positions: if that is a window, pass window={reach + 1}"
         )  # fmt: skip
-        e.find("past ignored", call.path, "Some outputs don't depend on tokens that they should "
-                                          "depend on.",
-               f"outputs (rows) that move with each token "
-               f"(columns):\n{picture(local, e.may(side))}",
-               (cause, "look at the mask that arrives, row "
-                       "by row"), e.line(call, *ATTENDS))  # fmt: skip
+        e.find("past ignored", call.path,
+               "Some outputs don't depend on tokens that they should depend on.",
+               drawn(local, e.may(side)), (cause, "look at the mask that arrives, row by row"),
+               e.line(call, *ATTENDS))  # fmt: skip
 
 
 def probe_source(e):
     """Every output has to depend on every word of the source, through every cross-attention."""
     if e.kind != "encoder-decoder":
         return
-    if e.explained and not (e.whole["source"][0] > 0).any():
-        return
-    seen, _ = e.whole["source"]
     effect, back = e.effects["source"], e.effects["target"]
-    if not (seen > 0).any():
+    if not (e.whole["source"][0] > 0).any():
+        if e.explained:
+            return
         call = ignoring(e, effect)
         e.explained.add(call.path or "?")
         e.find("source ignored", call.path, "No output depends on the source.",
                f"change any of the {e.s} source tokens: nothing moves",
-               ("keys and values of cross-attention have to come from the encoder: attend(x, "
-                "memory, memory)",
-                "the memory is computed and not passed on"), e.line(call, *ATTENDS))  # fmt: skip
+               ("keys and values of cross-attention have to come from the encoder: "
+                "attend(x, memory, memory)", "the memory is computed and not passed on"),
+               e.line(call, *ATTENDS))  # fmt: skip
         return
     for call, _ in e.attentions:
-        key = next(k for k, c in e.calls.items() if c is call)
+        key = call.key
         if key not in effect or key not in back:
             continue
         memory = [i for i, changes in enumerate(effect[key][0]) if differs(changes)
@@ -174,8 +166,7 @@ def probe_source(e):
         if local is None or not (local == 0).any() or e.excused(call):
             continue
         e.find("source misaligned", call.path, "Outputs depend on a part of the source only.",
-               f"outputs (rows) that move with each position of the memory "
-               f"(columns):\n{picture(local)}",
+               drawn(local, by="position of the memory"),
                ("pass the source's padding mask to cross-attention, not the target's causal mask",
                 "queries come from the decoder, keys and values from the encoder"),
                e.line(call, *ATTENDS))  # fmt: skip
@@ -184,16 +175,14 @@ def probe_source(e):
 
 def ignoring(e, effect):
     """Find the attention that should have read the memory: its parent got it, it didn't."""
-    got = {
-        id(e.calls[key]) for key, (inputs, _) in effect.items() if any(differs(c) for c in inputs)
-    }
+    got = {key for key, (inputs, _) in effect.items() if any(differs(c) for c in inputs)}
     first = {}
     for call, _ in e.attentions:
-        if call.parent is None or id(call) in got or id(call.parent) not in got:
+        if call.parent is None or call.key in got or call.parent.key not in got:
             continue
-        if id(call.parent) in first:
+        if call.parent.key in first:
             return call  # the second attention of a layer
-        first[id(call.parent)] = call
+        first[call.parent.key] = call
     return next(iter(first.values()), e.root())
 
 
@@ -247,25 +236,21 @@ def blame_padding(e, call, real, root):
     evidence = f"real positions move by up to {most:.2g} of the largest output"
     if local is not None and local.shape == (e.s, e.s):
         may = real.expand(e.s, e.s) | torch.eye(e.s, dtype=torch.bool)
-        evidence = (
-            "outputs (rows) that move with each position (columns); the last are padding:\n"
-            + picture(local, may)
-        )
+        evidence = drawn(local, may, "position, padding last")
         others = ~torch.eye(e.s, dtype=torch.bool) & real & real[:, None]
         if not (local > MOVED)[others].any():
-            e.find("mask inverted", call.path, "Real words look at padding and not at each "
-                                               "other.", evidence,
-                   ("the mask's True means the opposite here: ~mask",),
-                   e.line(call, "masked_fill", "masked_fill_", "where", *ATTENDS))  # fmt: skip
+            e.find("mask inverted", call.path, "Real words look at padding and not at each other.",
+                   evidence, ("the mask's True means the opposite here: ~mask",),
+                   e.line(call, *MASKS, *ATTENDS))  # fmt: skip
             e.report.findings.sort(key=lambda f: f.name == "source ignored")  # a consequence
             return
     if e.line(call, "softmax") and padded_after(e, call, real):
         blame_after(e, call, evidence)
         return
-    e.find("padding counts", call.path, "A real word's output depends on what stands in "
-                                        "padding.", evidence,
-           ("no padding mask is applied here, or it doesn't arrive: (ids != pad_id)[:, None, "
-            "None, :]",
+    e.find("padding counts", call.path, "A real word's output depends on what stands in padding.",
+           evidence,
+           ("no padding mask is applied here, or it doesn't arrive: "
+            "(ids != pad_id)[:, None, None, :]",
             "the mask is laid out for other rows: with heads folded into the batch, "
             "repeat_interleave it",
             "something sums or averages over all positions"),
@@ -280,13 +265,9 @@ def padded_after(e, call, real):
     def edit(weights):
         return weights + cells.to(weights) if weights.shape[-1] == len(real) else weights
 
-    try:
-        return torch.equal(
-            along(e.replay(call, change=editing(lambda w: w)), e.s)[:2, real],
-            along(e.replay(call, change=editing(edit)), e.s)[:2, real],
-        )
-    except Exception:  # a module that can't be run alone
-        return False
+    runs = [e.replay(call, change=editing(f)) for f in (lambda w: w, edit)]
+    laid = [None if x is None else along(x, e.s) for x in runs]
+    return all(x is not None for x in laid) and torch.equal(*(x[:2, real] for x in laid))
 
 
 def compare_lengths(e, padded, short, n_real):
@@ -298,8 +279,8 @@ def compare_lengths(e, padded, short, n_real):
     rows = min(n_real, alone.shape[1]) if e.kind == "encoder" else alone.shape[1]
     apart = ((padded[:2, :rows] - alone[:, :rows]).abs().max() / padded.abs().max()).item()
     if apart > DIFFERS:
-        e.find("padding counts", "", "The same sentence comes out differently with and without "
-                                     "padding.",
+        e.find("padding counts", "",
+               "The same sentence comes out differently with and without padding.",
                f"up to {apart:.2g} of the largest output",
                ("something sums or averages over all positions, padding too",
                 "positions are counted from the padded end"))  # fmt: skip
@@ -331,8 +312,8 @@ def probe_order(e):
             "if there are none on purpose, pass positions=False")  # fmt: skip
         evidence = "the same sentence in two rows of a batch comes out differently" if by_row else (
             "swap two tokens: the outputs are the same numbers")  # fmt: skip
-        e.find("order unseen", call.path, f"The order of the {side}'s tokens makes no "
-                                          f"difference.", evidence,
+        e.find("order unseen", call.path,
+               f"The order of the {side}'s tokens makes no difference.", evidence,
                causes, e.line(call, "add", "embedding", last=True))  # fmt: skip
         return
 
@@ -385,18 +366,13 @@ def blind_backwards(e, swapped):
     if not any(x.is_floating_point() and x.dim() > 2 for c in readers for x in c.inputs):
         return blind_weights(e, run)
     first = readers[0] if readers else None
-    other = (
-        None if first is None else run.calls.get(next(k for k, c in e.calls.items() if c is first))
-    )
+    other = first and run.calls.get(first.key)
     if other is None:
         return False
     for x, y in zip(first.inputs, other.inputs, strict=True):
-        laid, back = (
-            along(z, e.t) if z.is_floating_point() and z.dim() > 2 else None for z in (x, y)
-        )
-        if laid is not None and not torch.allclose(
-            laid[:, [2, 1, 0]], back[:, :3], rtol=1e-4, atol=1e-6
-        ):
+        floats = x.is_floating_point() and x.dim() > 2
+        laid, back = (along(z, e.t) if floats else None for z in (x, y))
+        if laid is not None and not close(laid[:, [2, 1, 0]], back[:, :3], 1e-6):
             return False  # the vectors carry their position
 
     def swap(_, x):
@@ -408,19 +384,24 @@ def blind_backwards(e, swapped):
         return x.index_select(place, order.to(x.device))
 
     for call in readers:
-        try:
-            a, b = (along(e.replay(call, change), e.t)[:, -1] for change in (None, swap))
-        except Exception:  # a module that can't be run alone
+        a, b = (e.replay(call, change) for change in (None, swap))
+        if a is None or b is None:
             return False
-        if not torch.allclose(a, b, rtol=1e-4, atol=1e-5 * a.abs().max().item()):
+        a, b = (along(x, e.t)[:, -1] for x in (a, b))
+        if not close(a, b, 1e-5 * a.abs().max().item()):
             return False
     return True
+
+
+def close(a, b, atol):
+    """Tell whether two tensors agree but for rounding."""
+    return torch.allclose(a, b, rtol=1e-4, atol=atol)
 
 
 def blind_weights(e, run):
     """Tell whether swapped tokens only swap their weights, where no module holds an attention."""
     call, (op, *_) = e.attentions[0]
-    other = run.calls[next(k for k, c in e.calls.items() if c is call)]
+    other = run.calls[call.key]
     a, b = op.result, other.ops[next(i for i, o in enumerate(call.ops) if o is op)].result
     if not isinstance(a, torch.Tensor):
         return False
@@ -428,11 +409,9 @@ def blind_weights(e, run):
         order = torch.arange(a.shape[-1], device=a.device)
         order[[0, 2]] = order[[2, 0]]
         b = b[..., order]
-    return torch.allclose(a[..., -1, :], b[..., -1, :], rtol=1e-4, atol=1e-6)
+    return close(a[..., -1, :], b[..., -1, :], 1e-6)
 
 
 def only_source(e, call):
     """Tell whether a call belongs to the encoder: nothing in it moves with the target."""
-    key = next(k for k, c in e.calls.items() if c is call)
-    inputs, outputs = e.effects["target"].get(key, ([], []))
-    return not differs(outputs)
+    return not differs(e.effects["target"].get(call.key, ([], []))[1])

@@ -8,6 +8,7 @@ import torch
 from .report import Finding, Report
 from .watching import (
     BATCH,
+    MASKS,
     Recorder,
     Watch,
     along,
@@ -34,16 +35,21 @@ class Examination:
         self.names = {id(m): path for m, path in self.strays}
         self.names |= {id(m): path for path, m in model.named_modules()}
         self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        self.large = sum(p.numel() for p in model.parameters()) > 5e7
         self.explained = set()
         self.effects, self.expected, self.whole, self.nan = {}, {}, {}, False
 
     # ---- running the model
 
+    def mode(self, training):
+        """Switch to training or evaluation, parts that the model doesn't know included."""
+        for module in (self.model, *dict(self.strays)):
+            module.train(training)
+
     def prepare(self):
         """Find lengths with which the model runs, and run it once."""
         most = self.max_len or 64
-        large = sum(p.numel() for p in self.model.parameters()) > 5e7
-        t, s = (min(6, most), min(7, most)) if large else (min(11, most), min(13, most))
+        t, s = (min(6, most), min(7, most)) if self.large else (min(11, most), min(13, most))
         if t == s:
             t = max(2, s - 2)
         if self.kind == "vision":
@@ -76,26 +82,21 @@ class Examination:
             self.out = self.out[:, None]  # one vector per sentence
         if self.out.dim() != 3 or self.out.shape[0] != BATCH:
             raise ValueError(
-                f"expected an output of shape ({BATCH}, length, size), got "
-                f"{tuple(self.out.shape)}. "
-                "If the batch is the second axis, pass batch_first=False."
+                f"expected an output of shape ({BATCH}, length, size), got {tuple(self.out.shape)}."
+                " If the batch is the second axis, pass batch_first=False."
             )
         if self.kind not in ("encoder", "vision") and self.out.shape[1] != self.rows:
             raise ValueError(
-                f"expected one output per position, {self.rows}, got {self.out.shape[1]}. Let "
-                f"the model "
-                "return all of them: call=lambda model, ids: model(ids, ids)[0], for instance"
+                f"expected one output per position, {self.rows}, got {self.out.shape[1]}. Let the "
+                "model return all of them: call=lambda model, ids: model(ids, ids)[0], for instance"
             )
 
     def draw(self, seed=0):
         """Draw token ids for each side, none of them padding or twice in a sentence if possible."""
         generator = torch.Generator().manual_seed(seed)
         if self.kind == "attention":
-            sizes = self.t, self.s, self.s
-            self.vectors = [
-                torch.randn(BATCH, n, self.d_model, generator=generator).to(self.device)
-                for n in sizes
-            ]
+            self.vectors = [torch.randn(BATCH, n, self.d_model, generator=generator).to(self.device)
+                            for n in (self.t, self.s, self.s)]  # fmt: skip
             return {}
         sides = {"encoder-decoder": "source target", "decoder": "target"}.get(self.kind, "source")
         ids = {}
@@ -172,11 +173,10 @@ class Examination:
             others = [run.calls.get(key) for run in runs]
             if call.output is None or any(o is None or o.output is None for o in others):
                 continue
-            given = call.inputs
             inputs = [
                 [change_between(x, o.inputs[i], self.lengths) if i < len(o.inputs) else None
                  for o in others]
-                for i, x in enumerate(given)
+                for i, x in enumerate(call.inputs)
             ]  # fmt: skip
             outputs = [change_between(call.output, o.output, self.lengths) for o in others]
             effect[key] = inputs, outputs
@@ -242,19 +242,15 @@ class Examination:
     def again(self, side):
         """Ask anew, with other tokens and in double precision: independence has to stay."""
         seen = self.whole[side][0].clone()
-        small = sum(p.numel() for p in self.model.parameters()) < 5e7
         model = self.model
         try:
-            self.model = copy.deepcopy(model).double() if small else model
-        except Exception:  # not every model can be copied
-            self.model = model
-        try:
+            self.model = model if self.large else copy.deepcopy(model).double()
             for seed in (1, 2):
                 ids, changed = self.change_tokens(side, seed)
                 base = self.output(ids)
                 for j, run in enumerate(changed):
                     seen[:, j] += (base - self.output(run)).abs()[0].amax(-1).float().cpu()
-        except Exception:  # a model that makes its own float32 numbers can't run in double
+        except Exception:  # it can't be copied, or makes float32 numbers of its own
             return seen
         finally:
             self.model = model
@@ -266,9 +262,8 @@ class Examination:
         gains = [p for m in norms for p in m.parameters(False) if p.numel() > 1]
         if gains:
             return all(bool((p == p[0]).all()) for p in gains)
-        shifts = [
-            p for n, p in self.model.named_parameters() if p.dim() == 1 and n.endswith("bias")
-        ]
+        named = self.model.named_parameters()
+        shifts = [p for name, p in named if p.dim() == 1 and name.endswith("bias")]
         return True if shifts and all(bool((p == p[0]).all()) for p in shifts) else None
 
     def root(self):
@@ -285,7 +280,10 @@ class Examination:
     # ---- one module alone
 
     def replay(self, call, change_input=None, change=plain):
-        """Run one call's module again, its inputs changed by a function of (number, tensor)."""
+        """Run one call's module again, its inputs changed by a function of (number, tensor).
+
+        None if it can't be run alone.
+        """
         numbers = iter(range(10**6))
 
         def changed(x):
@@ -294,8 +292,11 @@ class Examination:
 
         args, kwargs = rebuild((call.args, call.kwargs), changed)
         seed_all(0)
-        with torch.no_grad(), Watch(change):
-            return first_float(call.module(*args, **kwargs))
+        try:
+            with torch.no_grad(), Watch(change):
+                return first_float(call.module(*args, **kwargs))
+        except Exception:  # whatever a stranger's module raises
+            return None
 
     def local(self, call, places, chosen=None, change=plain):
         """Change one place of a call's inputs at a time: which of its outputs move?
@@ -318,15 +319,13 @@ class Examination:
         movable = [i for i in movable if chosen is None or i in chosen]
         if not movable:
             return None
-        try:
-            base = self.replay(call, change=change)
-            columns = []
-            for j in range(places):
-                generator = torch.Generator().manual_seed(j)
-                moved = self.replay(call, moving(movable, places, j, generator), change)
-                columns.append(change_between(base, moved, self.lengths))
-        except Exception:  # a module that can't be run alone
-            return None
+        base, columns = self.replay(call, change=change), []
+        for j in range(places):
+            generator = torch.Generator().manual_seed(j)
+            moved = self.replay(call, moving(movable, places, j, generator), change)
+            if base is None or moved is None:
+                return None
+            columns.append(change_between(base, moved, self.lengths))
         return matrix(columns, base, self.lengths)
 
     def find_attentions(self):
@@ -376,7 +375,7 @@ class Examination:
             if op is ops[-1]:
                 break
             scores = getattr(op.result, "shape", 0) == getattr(ops[-1].result, "shape", None)
-            if scores and op.name in ("masked_fill", "masked_fill_", "where", "add", "sub"):
+            if scores and op.name in (*MASKS, "add", "sub"):
                 line = op.line
         return line
 
@@ -384,8 +383,8 @@ class Examination:
         """Return the line of a call's first function whose result moves as `bad` says, or ""."""
         number = next((n for n, c in enumerate(self.whole[side][1]) if bad([0] * n + [c])), 0)
         other = self.run(self.change_tokens(side)[1][number], trace=True)
-        key = next(key for key, c in self.calls.items() if c is call)
-        pairs = zip(call.ops, other.calls[key].ops if key in other.calls else [], strict=False)
+        there = other.calls.get(call.key)
+        pairs = zip(call.ops, there.ops if there else [], strict=False)
         for op, moved in pairs:
             a, b = op.result, moved.result
             if isinstance(a, torch.Tensor) and a.is_floating_point() and a.dim() > 2:
@@ -400,10 +399,9 @@ class Examination:
             trail, call = [], next((c for c in self.base.calls.values() if c.path == where), None)
             while call is not None and call.line:
                 trail, call = [*trail, call.line], call.parent
+            trail = tuple(dict.fromkeys(trail))
             self.report.findings.append(
-                Finding(
-                    name, where, what, evidence, tuple(likely), line, tuple(dict.fromkeys(trail))
-                )
+                Finding(name, where, what, evidence, tuple(likely), line, trail)
             )
 
     def unsure(self, sentence):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from .report import MOVED, picture
-from .watching import LEAVES, RESHAPES, along, axes_of, editing, is_attention, tensors
+from .watching import LEAVES, MASKS, RESHAPES, along, axes_of, editing, given, is_attention, tensors
 
 PRODUCTS = ("matmul", "bmm", "einsum", "baddbmm")
 
@@ -22,15 +22,10 @@ def probe_norms(e):
             return
         if id(call) in parents or isinstance(call.module, LEAVES):
             continue
-        n = next(
-            (n for n in e.lengths if call.output is not None and along(call.output, n) is not None),
-            None,
-        )
-        if (
-            n is None
-            or call.output.dim() < 3
-            or any(is_attention(op, {e.t, e.s}) for op in call.ops)
-        ):
+        if call.output is None or call.output.dim() < 3:
+            continue
+        n = next((n for n in e.lengths if along(call.output, n) is not None), None)
+        if n is None or any(is_attention(op, {e.t, e.s}) for op in call.ops):
             continue
         seen = e.local(call, n)
         if seen is None or seen.shape[0] != seen.shape[1]:
@@ -48,11 +43,10 @@ def averaged(e, call):
     if not names & {"var", "std", "rsqrt", "sqrt", "layer_norm", "norm"}:
         return None  # an average that nothing is divided by is no norm
     for op in call.ops:
-        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(
-            op.args[0], torch.Tensor
-        ):
+        x = op.args[0] if op.args else None
+        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(x, torch.Tensor):
             continue
-        x, n = op.args[0], len(op.args[1]) if op.name == "layer_norm" else 0
+        n = len(op.args[1]) if op.name == "layer_norm" else 0
         laid = [a for a in range(1, x.dim()) if x.shape[a] in e.lengths] if x.dim() == 3 else []
         axes = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
         axes = [axes] if isinstance(axes, int) else axes if isinstance(axes, list | tuple) else []
@@ -66,10 +60,9 @@ def blame_norm(e, call, seen, line=None):
     """Report a norm that mixes positions."""
     e.find(
         "norm over the wrong axis", call.path,
-        "Its mean and variance are taken over positions too, so every position moves every "
-        "other one.",
-        f"change one position (column), these outputs (rows) "
-        f"move:\n{picture(seen, torch.eye(len(seen)).bool())}",
+        "Its mean and variance are taken over positions too, so every position moves all others.",
+        "change one position (column), these outputs (rows) move:\n"
+        + picture(seen, torch.eye(len(seen)).bool()),
         ("normalise over the last axis only: x.mean(-1, keepdim=True), nn.LayerNorm(d_model)",),
         line or e.line(call, "mean", "layer_norm", "var", "std", "batch_norm", "instance_norm"),
     )  # fmt: skip
@@ -77,12 +70,10 @@ def blame_norm(e, call, seen, line=None):
 
 def norm_like(e, call):
     """Tell whether a module forgets the scale of its input, as norms do."""
-    try:
-        base = e.replay(call)
-        scaled = e.replay(call, lambda _, x: 5 * x if x.is_floating_point() and x.dim() > 2 else x)
-    except Exception:  # a module that can't be run alone
-        return False
-    return bool((base - scaled).abs().max() < 0.05 * base.abs().max())
+    base = e.replay(call)
+    scaled = e.replay(call, lambda _, x: 5 * x if x.is_floating_point() and x.dim() > 2 else x)
+    both = base is not None and scaled is not None
+    return both and bool((base - scaled).abs().max() < 0.05 * base.abs().max())
 
 
 def next_neighbour(sizes):
@@ -125,15 +116,10 @@ def probe_heads(e):
         aim[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = True
         own = torch.eye(n_queries, n_keys, dtype=torch.bool)
         seen = seen > MOVED
-        if (
-            n_queries == n_keys
-            and (seen & ~(aim.T | own)).sum() == 0
-            and (seen & aim.T & ~own).any()
-        ):
+        turned = n_queries == n_keys and not (seen & ~(aim.T | own)).any()
+        if turned and (seen & aim.T & ~own).any():
             op.turned = True  # keys in rows, queries in columns: as right as the other way
-        elif (seen & ~(aim | own)).any() and not any(
-            "conv" in o.name or "roll" in o.name for o in e.ops_of(call)
-        ):
+        elif (seen & ~(aim | own)).any() and not shifts(e.ops_of(call)):
             e.explained.add(call.path)
             blame_heads(e, call, seen, aim, own)
     if odd:
@@ -148,7 +134,7 @@ def scores_scrambled(e, call, ops):
     at = next(i for i, op in enumerate(e.ops_of(call)) if op is ops[-1])
     if ops[-1].name != "softmax" or ops[-1].result.shape[-1] != ops[-1].result.shape[-2]:
         return False
-    if any("conv" in op.name or "roll" in op.name for op in e.ops_of(call)[:at]):
+    if shifts(e.ops_of(call)[:at]):
         return False
     kept, last, n = [], [], ops[-1].result.shape[-1]
 
@@ -182,12 +168,15 @@ def scores_scrambled(e, call, ops):
     return True
 
 
+def shifts(ops):
+    """Tell whether something mixes neighbours on purpose."""
+    return any("conv" in op.name or "roll" in op.name for op in ops)
+
+
 def weights_shape(op, axes):
     """Return the numbers of queries and keys of an attention, or None."""
     if op.name == "scaled_dot_product_attention":
-        query, key = (
-            op.args[i] if i < len(op.args) else op.kwargs[n] for i, n in ((0, "query"), (1, "key"))
-        )
+        query, key = given(op.args, op.kwargs, "query", "key")
         return query.shape[-2], key.shape[-2]
     return None if axes is None else (op.result.shape[axes[0]], op.result.shape[axes[1]])
 
@@ -234,10 +223,9 @@ def probe_softmax(e):
                 "softmax over queries", call.path,
                 "The softmax doesn't run over the keys: the weights of one query don't sum to 1.",
                 f"sums over the keys from {weights.sum(key).min():.2f} to "
-                f"{weights.sum(key).max():.2f}; "
-                f"over axis {query} of {tuple(weights.shape)} all 1",
-                (f"softmax(dim={key - weights.dim()}) instead of "
-                 f"dim={query - weights.dim()}",), op.line,
+                f"{weights.sum(key).max():.2f}; over axis {query} of {tuple(weights.shape)} all 1",
+                (f"softmax(dim={key - weights.dim()}) instead of dim={query - weights.dim()}",),
+                op.line,
             )  # fmt: skip
             return
 
@@ -247,26 +235,18 @@ def one_each(sums):
     return bool(((sums - 1).abs() < 1e-3).logical_or(sums.abs() < 1e-3).all())
 
 
-def causes_of_scale(e, factor, width, whole):
-    """List what may have been done in place of 1/√K: whether it was, and what mends it."""
+def causes_of_scale(e, width, whole):
+    """List what may have been done in place of 1/√K: the factor it gives, and what mends it."""
     return {
-        "no factor": (
-            abs(factor - 1) < 1e-3,
-            "divide the scores by math.sqrt(K), K the width of one head",
-        ),
-        "the width of the model": (
-            abs(factor * whole**0.5 - 1) < 0.01,
-            "K is the width of one head, D // H, not D",
-        ),
-        "K instead of √K": (
-            abs(factor * width - 1) < 0.01 and width > 1,
-            "divide by math.sqrt(K), not by K",
-        ),
+        "no factor": (1, "divide the scores by math.sqrt(K), K the width of one head"),
+        "the width of the model": (whole**-0.5, "K is the width of one head, D // H, not D"),
+        "K instead of √K": (1 / width, "divide by math.sqrt(K), not by K"),
         "the number of tokens": (
-            any(abs(factor * n**0.5 - 1) < 0.01 for n in (e.t, e.s)),
-            "K is the width of one head, not the length of the sentence",
+            e.t**-0.5,
+            "K is the width of one head, not the sentence's length",
         ),
-        "multiplied": (abs(factor * width**-0.5 - 1) < 0.01, "divide by √K instead of multiplying"),
+        "the number of keys": (e.s**-0.5, "K is the width of one head, not the sentence's length"),
+        "multiplied": (width**0.5, "divide by √K instead of multiplying"),
     }
 
 
@@ -280,8 +260,8 @@ def probe_scale(e):
             continue
         factor, width, compensated, line = found
         right = width**-0.5
-        causes = causes_of_scale(e, factor, width, call.output.shape[-1])
-        cause = next((name for name, (is_so, _) in causes.items() if is_so), None)
+        causes = causes_of_scale(e, width, call.output.shape[-1])
+        cause = next((name for name, (f, _) in causes.items() if abs(factor / f - 1) < 0.01), None)
         if abs(factor / right - 1) < 0.01 or cause is None or width == 1:
             continue
         if cause == "no factor" and compensated:
@@ -309,13 +289,11 @@ def scale_of(e, call, op):
     if op.name == "multi_head_attention_forward":
         return None
     if op.name == "scaled_dot_product_attention":
-        query, key = (
-            op.args[i] if i < len(op.args) else op.kwargs[n] for i, n in ((0, "query"), (1, "key"))
-        )
-        scale = op.kwargs.get("scale")
-        factor, line, at = query.shape[-1] ** -0.5 if scale is None else float(scale), op.line, None
+        query, key = given(op.args, op.kwargs, "query", "key")
+        scale, line, width = op.kwargs.get("scale"), op.line, query.shape[-1]
         if scale is None:
             return None
+        factor = float(scale)
     else:
         ops = e.ops_of(call)
         end = next(i for i, o in enumerate(ops) if o is op)
@@ -324,13 +302,13 @@ def scale_of(e, call, op):
             return None
         at = products[-1]
         query, key = (x for x in tensors(ops[at].args) if x.dim() > 1)
+        width = contracted(ops[at])
         sizes = {query.numel(), key.numel(), op.result.numel()}
         factors = [scalar_factor(o, sizes) for o in ops[:end]]
         if any(f is None for f in factors):
             return None
         scaling = [o.line for o, f in zip(ops[:end], factors, strict=True) if f != 1]
         factor, line = math.prod(factors), (scaling or [ops[at].line])[-1]
-    width = contracted(ops[at]) if at is not None else query.shape[-1]
     if not width:
         return None
     ratio = (query.float().std() / key.float().std()).item()
@@ -364,11 +342,7 @@ def scalar_factor(op, sizes):
     """
     if op.name not in ("mul", "div", "mul_", "div_", "multiply", "divide", "true_divide"):
         return 1.0
-    if (
-        len(op.args) < 2
-        or not isinstance(op.result, torch.Tensor)
-        or op.result.numel() not in sizes
-    ):
+    if len(op.args) < 2 or getattr(op.result, "numel", int)() not in sizes:
         return 1.0
     single = [x for x in op.args[:2] if not isinstance(x, torch.Tensor) or x.numel() == 1]
     if len(single) != 1:
@@ -393,22 +367,18 @@ def after_softmax(e, call, blocked):
         def add(w):
             return w + blocked.to(w) if w.shape[-2:] == blocked.shape else w
 
-        try:
-            base = e.replay(outer, change=editing(lambda w: w))
-            edited = e.replay(outer, change=editing(add))
-        except Exception:  # a module that can't be run alone
-            continue
-        return torch.equal(base, edited)
+        base, edited = (e.replay(outer, change=editing(f)) for f in (lambda w: w, add))
+        if base is not None and edited is not None:
+            return torch.equal(base, edited)
     return False
 
 
-def blame_after(e, call, drawn):
+def blame_after(e, call, evidence):
     """Report a mask that comes too late."""
     e.find(
         "mask after softmax", call.path,
-        "Hidden weights are set to 0 after the softmax, but its denominator has already "
-        "counted them.",
-        drawn, ("fill the scores with float('-inf') before the softmax",
+        "Hidden weights are set to 0 after the softmax; its denominator has already counted them.",
+        evidence, ("fill the scores with float('-inf') before the softmax",
                 "or divide the masked weights by their sum again"), late_line(e, call),
     )  # fmt: skip
 
@@ -418,7 +388,5 @@ def late_line(e, call):
     ops = e.ops_of(call)
     at = next((i for i, op in enumerate(ops) if op.name == "softmax"), None)
     later = [] if at is None else ops[at + 1 :]
-    masking = [
-        op.line for op in later if op.name in ("mul", "masked_fill", "where", "mul_", "tril")
-    ]
+    masking = [op.line for op in later if op.name in (*MASKS, "mul", "mul_", "tril")]
     return (masking or [e.line(call, "softmax")])[0]

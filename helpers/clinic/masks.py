@@ -4,8 +4,8 @@ import torch
 
 from .examination import matrix
 from .inside import after_softmax, blame_after
-from .report import MOVED, picture
-from .watching import ATTENDS, change_between, other_sentences
+from .report import MOVED, drawn
+from .watching import ATTENDS, MASKS, change_between, other_sentences
 
 
 def masks_like(allowed, means):
@@ -25,7 +25,7 @@ def probe_mask(e):
     free = e.local(e.root(), e.s, [1, 2])
     if free is not None and (free == 0).any():
         e.find("past ignored", "", "Without a mask, outputs depend on some of the values only.",
-               f"outputs (rows) that move with each key and value (columns):\n{picture(free)}",
+               drawn(free, by="key and value"),
                ("look at how queries, keys and values are laid out",))  # fmt: skip
     if other_sentences([change_between(e.out, e.jolt(j), e.lengths) for j in range(e.s)]):
         e.explained.add("")
@@ -62,16 +62,16 @@ def masked_run(e, allowed):
 
 def blame_mask(e, seen, allowed):
     """Report what is wrong with how a layer uses its mask."""
-    drawn = f"outputs (rows) that move with each key and value (columns):\n{picture(seen, allowed)}"
-    line = e.line(e.root(), "masked_fill", "masked_fill_", "where", *ATTENDS)
+    evidence = drawn(seen, allowed, "key and value")
+    line = e.line(e.root(), *MASKS, *ATTENDS)
     if torch.equal(seen > MOVED, ~allowed):
-        e.find("mask inverted", "", "It looks exactly where it may not.", drawn,
+        e.find("mask inverted", "", "It looks exactly where it may not.", evidence,
                ("swap the mask: ~mask", 'or say what True means: mask_means="may not look"'),
                line)  # fmt: skip
     elif after_softmax(e, e.root(), ~allowed):
-        blame_after(e, e.root(), drawn)
+        blame_after(e, e.root(), evidence)
     else:
-        e.find("sees the future", "", "It looks where the mask doesn't let it.", drawn,
+        e.find("sees the future", "", "It looks where the mask doesn't let it.", evidence,
                ("the mask isn't used, or is filled with something else than -inf",),
                line)  # fmt: skip
 
@@ -84,27 +84,27 @@ def probe_nan(e):
                 and not any(x.isnan().any() for x in c.inputs if x.is_floating_point())
                 )  # fmt: skip
     e.nan = True
-    line = e.line(call, "masked_fill", "masked_fill_", "where", "add", *ATTENDS)
+    line = e.line(call, *MASKS, "add", *ATTENDS)
     padded = {side: x.clone() for side, x in e.ids.items()}
     if e.pad_id is not None and "source" in padded:
         padded["source"][:, -4:] = e.pad_id
         if not e.output(padded)[:, 0].isnan().any():
-            e.find("mask inverted", call.path, "Only padding may be looked at: without any, "
-                                               "there are NaNs.",
-                   "NaN without padding, numbers with it", ("the mask's True means the opposite "
-                                                            "here: ~mask",), line)  # fmt: skip
+            e.find("mask inverted", call.path,
+                   "Only padding may be looked at: without any, there are NaNs.",
+                   "NaN without padding, numbers with it",
+                   ("the mask's True means the opposite here: ~mask",), line)  # fmt: skip
             return
     wrong = next((op for op in e.ops_of(call) if op.name == "softmax" and op.result.isnan().any()
                   and not op.args[0].softmax(-1).isnan().any()), None)  # fmt: skip
     if wrong is not None:
-        e.find("softmax over queries", call.path, "The softmax doesn't run over the keys, and "
-                                                  "ends in NaN.",
-               f"over the last axis of {tuple(wrong.result.shape)} there would be "
-               f"no NaN", ("softmax(dim=-1)",), wrong.line)  # fmt: skip
+        e.find("softmax over queries", call.path,
+               "The softmax doesn't run over the keys, and ends in NaN.",
+               f"over the last axis of {tuple(wrong.result.shape)} there would be no NaN",
+               ("softmax(dim=-1)",), wrong.line)  # fmt: skip
         return
     rows = e.out[0].isnan().any(-1).nonzero().flatten().tolist()
-    e.find("past ignored", call.path, "Some positions may look at nothing, not even at "
-                                      "themselves: NaN.",
+    e.find("past ignored", call.path,
+           "Some positions may look at nothing, not even at themselves: NaN.",
            f"outputs {rows} of {e.out.shape[1]} are NaN",
-           ("the causal mask has to keep its diagonal: tril(), not "
-            "tril(-1)", "fill rows without any key with 0"), line)  # fmt: skip
+           ("the causal mask has to keep its diagonal: tril(), not tril(-1)",
+            "fill rows without any key with 0"), line)  # fmt: skip

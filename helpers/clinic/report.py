@@ -133,6 +133,11 @@ def picture(moved, may=None):
     )
 
 
+def drawn(moved, may=None, by="token"):
+    """Draw a dependence matrix under a line that says what is drawn."""
+    return f"outputs (rows) that move with each {by} (columns):\n{picture(moved, may)}"
+
+
 def grid_html(moved, may, seen):
     """Draw one matrix as SVG: what `may` be, or if `seen`, what `moved`, with faults in orange."""
     may = torch.ones(moved.shape, dtype=torch.bool) if may is None else may

@@ -47,31 +47,25 @@ def probe_dropout(e):
 def probe_training(e):
     """With dropout switched off, training mode must compute what evaluation mode does."""
     quiet = e.run(change=without_dropout)
-    kept = [
-        (m, m.p)
-        for m in [*e.model.modules(), *(m for m, _ in e.strays)]
-        if isinstance(getattr(m, "p", None), float)
-    ]
+    modules = [*e.model.modules(), *dict(e.strays)]
+    kept = [(m, m.p) for m in modules if isinstance(getattr(m, "p", None), float)]
     try:
         for m, _ in kept:
             m.p = 0.0
-        e.model.train()
-        for m, _ in e.strays:
-            m.train()
+        e.mode(True)
         first, second = (e.run(change=without_dropout, seed=seed) for seed in (0, 1))
     except Exception as error:  # a model that can't be run in training mode without its targets
         e.unsure(f"training mode: the model raised {type(error).__name__}")
         return
     finally:
-        e.model.eval()
-        for m, _ in e.strays:
-            m.eval()
+        e.mode(False)
         for m, p in kept:
             m.p = p
     a, b = quiet.output, first.output
-    if a.shape == b.shape and (a - b).abs().max() <= DIFFERS * a.abs().max():
+    apart = ((a - b).abs().max() / a.abs().max()).item() if a.shape == b.shape else 1
+    if apart <= DIFFERS:
         return
-    if a.shape == b.shape and (first.output - second.output).abs().max() > DIFFERS * a.abs().max():
+    if a.shape == b.shape and (b - second.output).abs().max() > DIFFERS * a.abs().max():
         e.unsure("training mode: something besides dropout is drawn at random there")
         return
     call = e.first_guilty(e.effect_of([first], quiet), lambda changes: any(
@@ -79,9 +73,7 @@ def probe_training(e):
         for c in changes))  # fmt: skip
     e.find("training differs from inference", call.path,
            "With dropout off, training mode still computes something else than evaluation mode.",
-           f"up to "
-           f"{((a - b).abs().max() / a.abs().max()).item() if a.shape == b.shape else 1:.2g} of "
-           f"the largest output",
+           f"up to {apart:.2g} of the largest output",
            ("something asks self.training: a mask, a shortcut",
             "a batch norm: in training it uses the batch, padding included"),
            e.line(call, *ATTENDS, "batch_norm"))  # fmt: skip
@@ -92,9 +84,7 @@ def probe_gradient(e):
     ran = {id(call.module) for call in e.calls.values()}
     lost = [(m, path) for m, path in e.strays if id(m) in ran and any(True for _ in m.parameters())]
     if lost:
-        top = (
-            lost[0][1].rsplit(".", 1)[0] if lost[0][1].rsplit(".", 1)[-1].isdigit() else lost[0][1]
-        )
+        top = numberless(lost[0][1])
         n = sum(p.numel() for m, _ in lost for p in m.parameters(recurse=False))
         e.find("no gradient", top, "These layers run, but model.parameters() doesn't know them.",
                f"{n:,} weights in {len(lost)} modules that no optimiser gets, no state_dict saves",
@@ -106,23 +96,26 @@ def probe_gradient(e):
     run = e.run(grad=True)
     grads = [None] * len(named)
     if run.output.requires_grad:
-        weights = torch.randn(run.output.shape, generator=torch.Generator().manual_seed(0)).to(
-            run.output
-        )
-        grads = torch.autograd.grad(
-            (run.output * weights).sum(), [p for _, p in named], allow_unused=True
-        )
+        weights = torch.randn(run.output.shape, generator=torch.Generator().manual_seed(0))
+        total = (run.output * weights.to(run.output)).sum()
+        grads = torch.autograd.grad(total, [p for _, p in named], allow_unused=True)
     dead = [(n, p) for (n, p), g in zip(named, grads, strict=True) if g is None or not g.any()]
     felt = [n for n, p in dead if influences(e, p)]
     if felt:
         steps = zip(*(name.split(".")[:-1] for name in felt), strict=False)
         where = ".".join(step[0] for step in itertools.takewhile(lambda s: len(set(s)) == 1, steps))
-        e.find("no gradient", where, "The output depends on these weights, but no gradient "
-                                     "reaches them.",
+        e.find("no gradient", where,
+               "The output depends on these weights, but no gradient reaches them.",
                f"{len(felt)} of {len(named)} parameters, first {felt[0]}",
                ("detach(), .data, torch.no_grad() or numpy on the way",
                 "a new tensor is made from numbers: torch.tensor(x)"),
                e.line(e.root(), "detach", "detach_", "numpy", "tolist"))  # fmt: skip
+
+
+def numberless(path):
+    """Take the number off the end of a module's path, if there is one."""
+    above, _, last = path.rpartition(".")
+    return above if last.isdigit() else path
 
 
 def influences(e, parameter):
@@ -153,10 +146,13 @@ def probe_sharing(e):
         if e.attends(call) or not e.attends(parent):
             continue
         if fed.setdefault(id(call.module), parent.module) is not parent.module:
-            e.find("layers shared", call.path, "The same feed-forward weights are used in more "
-                                               "than one layer.",
-                   f"{call.path} runs in different layers",
-                   ("make one per layer", MEANT))  # fmt: skip
+            e.find(
+                "layers shared",
+                call.path,
+                "The same feed-forward weights are used in more than one layer.",
+                f"{call.path} runs in different layers",
+                ("make one per layer", MEANT),
+            )
             return
     for call, _ in e.attentions:
         number[call.path] = number.get(call.path, 0) + 1
@@ -166,17 +162,14 @@ def probe_sharing(e):
         if number[call.path] < 2 and not same:
             continue
         place = call.path if number[call.path] > 1 else same[0]
-        layer = (
-            place.rpartition(".")[0]
-            if place.rpartition(".")[0].rpartition(".")[2].isdigit()
-            else place
-        )
+        above = place.rpartition(".")[0]
+        layer = above if above.rpartition(".")[2].isdigit() else place
         n = sum(other.path == call.path for other, _ in e.attentions)
         e.find("layers shared", layer, "The same weights are used for more than one layer.",
-               f"{place} runs {n} times per pass" if n > 1 else f"{call.path} has the weights of "
-                                                                f"{same[0]}",
-               ("[layer] * n repeats one layer: [Layer(...) for _ in range(n)] makes n "
-                "of them", MEANT))  # fmt: skip
+               f"{place} runs {n} times per pass" if n > 1 else
+               f"{call.path} has the weights of {same[0]}",
+               ("[layer] * n repeats one layer: [Layer(...) for _ in range(n)] makes n of them",
+                MEANT))  # fmt: skip
         return
 
 
@@ -200,14 +193,12 @@ def probe_output(e):
     targets = torch.randint(v, out.shape[:2], generator=torch.Generator().manual_seed(0))
     loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().to(out.device)).item()
     if loss > math.log(v) + 2:
-        e.find("loss at the start", last.path, "Before any training the model is already sure, "
-                                               "and wrong.",
+        e.find("loss at the start", last.path,
+               "Before any training the model is already sure, and wrong.",
                f"{loss:.1f} nats on random targets; knowing nothing costs ln {v} = "
-               f"{math.log(v):.1f}. "
-               f"Logits have a spread of {out.std():.1f}; 1 or less is usual",
+               f"{math.log(v):.1f}. Logits have a spread of {out.std():.1f}; 1 or less is usual",
                ("the output matrix is too large: nn.Embedding starts with a spread of 1; if the "
-                "output is tied to "
-                "it, nn.init.normal_(weight, std=0.02)",))  # fmt: skip
+                "output is tied to it, nn.init.normal_(weight, std=0.02)",))  # fmt: skip
 
 
 def probe_loss(e):

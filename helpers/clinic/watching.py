@@ -18,6 +18,7 @@ DIFFERS = 1e-3  # two computations of the same numbers in another order stay wel
 DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout",
             "feature_alpha_dropout")  # fmt: skip
 ATTENDS = ("softmax", "scaled_dot_product_attention", "multi_head_attention_forward")
+MASKS = ("masked_fill", "masked_fill_", "where")
 RESHAPES = ("view", "reshape", "flatten", "unflatten")
 LEAVES = (nn.Linear, nn.Embedding, nn.Dropout, nn.Identity, nn.ReLU, nn.GELU, nn.SiLU, nn.Softmax)
 
@@ -28,6 +29,7 @@ class Call:
     def __init__(self, path, module, parent):
         self.path, self.module, self.parent = path, module, parent
         self.args, self.kwargs, self.output, self.ops, self.line = (), {}, None, [], ""
+        self.key = None  # (path, number of the call), as in `Recorder.calls`
 
     @property
     def inputs(self):
@@ -48,6 +50,11 @@ class Op:
     def __init__(self, name, args, kwargs, result):
         self.name, self.args, self.kwargs, self.result = name, args, kwargs, result
         self.line = calling_line()
+
+
+def given(args, kwargs, *names):
+    """Return a call's first arguments, passed by place or by name."""
+    return [args[i] if i < len(args) else kwargs[name] for i, name in enumerate(names)]
 
 
 def tensors(tree):
@@ -170,8 +177,9 @@ class Recorder:
         self.own = True
         call.output = None if result is None else result.detach().clone()
         self.own = False
-        number = self.seen[call.path] = self.seen.get(call.path, 0) + 1
-        self.calls[call.path, number] = call
+        self.seen[call.path] = self.seen.get(call.path, 0) + 1
+        call.key = call.path, self.seen[call.path]
+        self.calls[call.key] = call
 
     def watch(self, name, function, args, kwargs):
         result = function(*args, **kwargs)
@@ -210,9 +218,8 @@ def change_between(a, b, lengths):
         return 0
     difference, scale = (a.float() - b).abs(), a.abs().max().item()
     if not math.isfinite(scale) or not bool(difference.isfinite().all()):
-        difference = difference.masked_fill(a.isnan() & b.isnan() | (a == b), 0).nan_to_num(
-            1e9, 1e9
-        )
+        both = a.isnan() & b.isnan() | (a == b)
+        difference = difference.masked_fill(both, 0).nan_to_num(1e9, 1e9)
         scale = a.nan_to_num(0, 0, 0).abs().max().item()
     for length in lengths:
         laid = along(difference, length)
@@ -224,9 +231,7 @@ def change_between(a, b, lengths):
 @contextlib.contextmanager
 def as_it_was(model):
     """Give back weights, buffers, mode, attributes and random state as they were."""
-    modules = list(
-        {id(m): m for m in [*model.modules(), *(m for m, _ in unregistered(model))]}.values()
-    )
+    modules = {id(m): m for m in [*model.modules(), *dict(unregistered(model))]}.values()
     attributes = [(m, dict(m.__dict__), m.training) for m in modules]
     state = {id(t): (t, t.detach().clone()) for m in modules
              for t in [*m.parameters(False), *m.buffers(False)]}  # fmt: skip
@@ -272,7 +277,7 @@ def unregistered(model):
 
 def is_attention(op, sizes):
     """Tell whether a function is attention, or the softmax over its scores."""
-    if op.name == "scaled_dot_product_attention" or op.name == "multi_head_attention_forward":
+    if op.name in ATTENDS[1:]:
         return True
     if op.name != "softmax" or not isinstance(op.result, torch.Tensor) or op.result.dim() < 3:
         return False
@@ -322,10 +327,7 @@ def editing(edit):
 
 def edit_fused(edit, args, kwargs):
     """Compute PyTorch's fused attention with weights of our choice."""
-    query, key, value = (
-        args[i] if i < len(args) else kwargs[name]
-        for i, name in enumerate(("query", "key", "value"))
-    )
+    query, key, value = given(args, kwargs, "query", "key", "value")
     weights = edit(query.new_ones(*query.shape[:-1], key.shape[-2]))
     if query.dim() > 3 and value.shape[-3] != query.shape[-3]:
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
