@@ -7,8 +7,10 @@
 # under the name SmolLM2, has 135 million weights and was trained on two trillion tokens, which is more than you could
 # read aloud in ten thousand years. It comes with this course as a file of 98 megabytes.
 #
-# Nothing in it is magic. Its parts are those of lesson 14 with four of them exchanged, and today you write all four,
-# put your own code around its weights, and let the model say by its loss what's still missing.
+# Nothing in it is magic. It's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions
+# and grouped queries. If you worked through lesson 95, you've written all four already, and you can paste them here.
+# If not, you write them today. Then you put your own code around the published weights, and the model says by its
+# loss what's still missing.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -17,7 +19,6 @@ notebook.set_up()
 
 # %% tags=["hide-input"]
 import math
-import random
 import statistics
 import time
 
@@ -34,6 +35,7 @@ from helpers.models.efficient import cache_size
 from helpers.models.eight_bits import n_bytes
 from helpers.models.gpt import GPTCache
 from helpers.pretrained.gguf import GGUF
+from helpers.pretrained.measured import measured
 from helpers.pretrained.smollm import gguf_path, load_smollm, published_weights, weights_file
 from helpers.widgets.attention_view import attention_view
 
@@ -469,7 +471,8 @@ exercises.reveal(
 )
 print("with the template:   ", smol.generate(question, 40))
 print("without:             ", repr(bare))
-print("likeliest next token:", *smol.next_tokens("What is the capital of France?", 1)[0])
+likeliest, probability = smol.next_tokens("What is the capital of France?", 1)[0]
+print(f"likeliest next token: {likeliest} ({probability:.0%})")
 assert bare.strip() == "" and "Paris" in smol.generate(question, 40)
 
 # %% [markdown]
@@ -483,15 +486,12 @@ for piece in smol.stream(mine, max_tokens=60):
 # %% [markdown]
 # ## 6. Examples in the input
 #
-# The story model hardly learned from examples that stood in its input. Here is a task that SmolLM has never been
-# trained for, as a text to be continued:
+# The story model hardly learned from examples that stood in its input. Here SmolLM gets four examples of a task and no
+# instruction. It's only a text to be continued:
 
 # %%
-OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
-    early late  strong weak  full empty  wet dry"""
-CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berlin  Egypt Cairo
-    Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana"""
-print("Italy -> Rome\nJapan -> Tokyo\nFrance ->")
+prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
+print(prompt)
 
 # %%
 exercises.predict("four_examples")
@@ -499,77 +499,62 @@ exercises.predict("four_examples")
 # %%
 exercises.predict("wrong_examples")
 
-
 # %% tags=["hide-input", "nbval-ignore-output"]
-def n_right(words, n, mixed_up, seed):
-    """Of 12 items, those answered rightly after n examples; mixed up, each has another's answer."""
-    words = words.split()
-    pairs, draw, prompts = list(zip(words[::2], words[1::2])), random.Random(seed), []
-    for i, (asked, _) in enumerate(pairs):
-        examples = draw.sample(pairs[:i] + pairs[i + 1 :], n)
-        answers = [answer for _, answer in examples]
-        answers = answers[1:] + answers[:1] if mixed_up else answers
-        lines = [f"{word} -> {answer}\n" for (word, _), answer in zip(examples, answers)]
-        prompts.append(smol.encode("".join(lines) + f"{asked} ->"))
-    ids = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True)  # filled up on the right
-    ends = torch.tensor([len(prompt) - 1 for prompt in prompts])
-    with torch.no_grad():
-        hidden = smol.model.decode(ids)[torch.arange(len(ids)), ends]
-        said = smol.model.output_proj(hidden).argmax(-1)
-    return sum(int(s == smol.encode(" " + answer)[0]) for s, (_, answer) in zip(said, pairs))
+print("SmolLM, now:", smol.next_tokens(prompt, 1)[0][0])
+print("without the four lines:", smol.next_tokens("France ->", 1)[0][0])
 
-
-scores = {}
-for task, words in (("opposites", OPPOSITES), ("capitals", CAPITALS)):
-    for n in (0, 1, 2, 4):
-        scores[task, "right", n] = [n_right(words, n, False, s) for s in range(3 if n > 1 else 1)]
-    scores[task, "mixed up", 4] = [n_right(words, 4, True, s) for s in range(3)]
-mean = {key: statistics.mean(values) for key, values in scores.items()}
-exercises.reveal("four_examples", measured=mean["capitals", "right", 4])
+# 24 items per task and three draws of the examples: measured by python -m recipes.smollm
+found = measured("smollm")["examples"]
+scores = {tuple(key.split()): [round(24 * x) for x in draws] for key, draws in found.items()}
+mean = {key: statistics.mean(draws) for key, draws in scores.items()}
 harm = {
-    task: mean[task, "right", 4] - mean[task, "mixed up", 4] for task in ("opposites", "capitals")
+    task: mean[task, "right", "4"] - mean[task, "mixed", "4"] for task in ("opposites", "capitals")
 }
+exercises.reveal("four_examples", measured=mean["capitals", "right", "4"])
 exercises.reveal(
     "wrong_examples",
     measured="antonyms"
-    if harm["opposites"] > harm["capitals"] + 2
+    if harm["opposites"] > harm["capitals"] + 4
     else "capitals"
-    if harm["capitals"] > harm["opposites"] + 2
+    if harm["capitals"] > harm["opposites"] + 4
     else "equal",
 )
 _, both = pyplot.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
 for axes, task in zip(both, ("opposites", "capitals")):
-    for kind, colour, aside in (("right", plots.PURPLE, 0), ("mixed up", plots.ORANGE, 0.15)):
-        for n in (0, 1, 2, 4):
-            dots = scores.get((task, kind, n), [])
-            axes.plot([n + aside] * len(dots), dots, "o", color=colour, alpha=0.5)
+    for kind, colour, counts in (
+        ("right", plots.PURPLE, (0, 2, 4, 8)),
+        ("mixed", plots.ORANGE, (4, 8)),
+    ):
+        draws = [scores[task, kind, str(n)] for n in counts]
+        axes.fill_between(
+            counts, [min(d) for d in draws], [max(d) for d in draws], color=colour, alpha=0.25
+        )
+        axes.plot(counts, [statistics.mean(d) for d in draws], "o-", color=colour)
         if task == "opposites":
-            axes.text(4.35, mean[task, kind, 4], f"{kind} answers", color=colour, va="center")
-    axes.plot((0, 1, 2, 4), [mean[task, "right", n] for n in (0, 1, 2, 4)], color=plots.PURPLE)
-    axes.set(title=task, xlabel="examples in the input", ylim=(-0.5, 12.5))
-    axes.set(
-        xticks=(0, 1, 2, 4), yticks=(0, 3, 6, 9, 12), xlim=(-0.3, 7.2 if task == "opposites" else 5)
-    )
-both[0].set_ylabel("right of 12")
+            label = "right answers" if kind == "right" else "mixed-up answers"
+            axes.text(8.3, mean[task, kind, "8"], label, color=colour, va="center")
+    axes.set(title=task, xlabel="examples in the input", xticks=(0, 2, 4, 8), ylim=(-1, 25))
+    axes.set(yticks=(0, 6, 12, 18, 24), xlim=(-0.3, 15 if task == "opposites" else 9))
+both[0].set_ylabel("right of 24")
 display(
     notebook.figure(
         both[0],
-        alt="Right answers of 12 by the number of examples, three draws each. In both tasks none without examples and "
-        "most with four. With the examples' answers mixed up, the opposites fall to a few, and the "
-        "capitals stay nearly where they were.",
+        alt="Right answers of 24 by the number of examples, with the span of three draws. In both tasks none without "
+        "examples and most with eight. With the examples' answers mixed up, the opposites fall to a few, and the "
+        "capitals stay where they were.",
         width=720,
     )
 )
 notebook.tell(
-    f"""Without an example none is right, and with four of them {mean["opposites", "right", 4]:.0f} and
-    {mean["capitals", "right", 4]:.0f} of 12. Not one weight has changed. With the answers mixed up,
-    {mean["opposites", "mixed up", 4]:.0f} and {mean["capitals", "mixed up", 4]:.0f} are left. So examples do two
+    f"""Without an example none is right, and with four of them {mean["opposites", "right", "4"]:.0f} opposites and
+    {mean["capitals", "right", "4"]:.0f} capitals of 24. Not one weight has changed. With the answers mixed up,
+    {mean["opposites", "mixed", "4"]:.0f} and {mean["capitals", "mixed", "4"]:.0f} are left. So examples do two
     things: they show what the list is about, and they show the relation. For capitals the first is enough, which is
     why Min et al. (2022) found that wrong answers in examples often do little harm."""
 )
-assert mean["opposites", "right", 0] == mean["capitals", "right", 0] == 0
-assert min(mean["opposites", "right", 4], mean["capitals", "right", 4]) >= 7
-assert harm["opposites"] > harm["capitals"] + 2
+assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
+assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
+assert harm["opposites"] > harm["capitals"] + 4
 
 # %% [markdown]
 # ## What you can take with you
@@ -585,8 +570,8 @@ assert harm["opposites"] > harm["capitals"] + 2
 #
 # All losses are measured on one text of 69 tokens, so compare the steps and not the second decimal. The order in
 # which the parts came in is ours; in another order the steps have other sizes. The file's weights were rounded to 4
-# bits by others, and everything here is measured with the rounded ones. Twelve items per task and three draws of the
-# examples are few; the dots show the draws.
+# bits by others, and everything here is measured with the rounded ones. The examples were measured before, on 24 items
+# per task, and the band is the span of three draws of the examples, not of items.
 #
 # </details>
 #
@@ -607,8 +592,8 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 
 # %% tags=["nbval-ignore-output"]
 folder = at_work.write(weights_file())
-print('python my_language_model.py "What is the capital of Italy?"')
-print(at_work.ask(folder, "What is the capital of Italy?"))
+print('python my_language_model.py "What is the capital of Japan?"')
+print(at_work.ask(folder, "What is the capital of Japan?"))
 
 # %% [markdown]
 # It reads the whole conversation again for every token, because it has no cache. Lesson 16's cache is what it takes
@@ -624,9 +609,10 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
     print(f"{country:>12}:{city:<10} {probability:.0%}")
 
 # %% [markdown]
-# The model gives Sydney more probability than it gives Ottawa. A probability says how often such a token came next in
-# texts like this one. It doesn't say how often the statement is true. The sentence about the wrong capital reads as
-# well as the others, and a list of ten thousand such sentences wouldn't tell you where to look.
+# Four of seven are wrong ("Lag" is the first piece of Lagos), and the model gives Sydney more probability than it gives
+# Ottawa. A probability says how often such a token came next in texts like this one. It doesn't say how often the
+# statement is true. The sentence about the wrong capital reads as well as the others, and a list of ten thousand such
+# sentences wouldn't tell you where to look.
 #
 # ### How large is its cache?
 
@@ -647,6 +633,23 @@ for n in (100, 1000, 8192):
 # %% [markdown]
 # For the longest text that the model was trained on, the cache in 16 bits takes 189 MB. The weights in 16 bits take
 # 269 MB. With nine heads of keys, the cache of a single text would be more than twice as large as the whole model.
+#
+# ### Does it read further than it was trained to?
+#
+# It was trained on up to 8,192 tokens. We let it read the beginning of Sherlock Holmes, 10,240 tokens, once, and took
+# the loss of every 1,024.
+
+# %% tags=["hide-input"]
+by_thousand = measured("smollm")["context"]  # stored: python -m recipes.smollm context
+print(" ".join(f"{loss_there:.2f}" for loss_there in by_thousand))
+inside, beyond = statistics.mean(by_thousand[4:8]), statistics.mean(by_thousand[8:])
+print(f"from 4,096 to 8,192: {inside:.2f} nats per token, from 8,192 to 10,240: {beyond:.2f}")
+assert abs(beyond - inside) < 0.3
+
+# %% [markdown]
+# Nothing happens at the border. A learned table of positions would simply have ended there. A quarter more is little,
+# and a low loss needs mostly the last few hundred tokens. Whether it still finds a name from 9,000 tokens ago is
+# another question.
 #
 # ### How many bits does a weight need?
 
@@ -735,12 +738,30 @@ exercises.quiz("what_rms_norm_leaves_out")
 #
 # ### How does one know how good it is?
 #
-# Lists of questions with choices are scored by comparing log-probabilities, much as you compared opposites above. Two
-# things spoil such scores. Questions that are on the web are in the training text (**contamination**), so that a
-# model of 2024 may know the answers of 2021. And the form matters: the same questions with another prompt can move a
-# small model by several points. Long answers can't be compared with a list, so people, or larger models, judge pairs
-# of answers. Model judges prefer the first of two, the longer one, and their own (Zheng et al. 2023), which one can
-# lessen by asking twice in both orders.
+# Lists of questions with choices are scored by comparing log-probabilities. Here is a small benchmark: 150 film reviews
+# of lesson 12, *positive* against *negative*, asked in two ways. A score from a sample has a **standard error**,
+# $\sqrt{p(1-p)/n}$, and two of them on either side make a band in which the true one lies 19 times of 20.
+
+# %% tags=["hide-input"]
+benchmark = dict(measured("smollm")["benchmark"])  # stored: python -m recipes.smollm
+labels = benchmark.pop("labels")
+print(f"always positive: {sum(labels) / len(labels):.0%}")
+right = {}
+for form, judged in benchmark.items():
+    right[form] = share = sum(a == b for a, b in zip(judged, labels)) / len(labels)
+    error = math.sqrt(share * (1 - share) / len(labels))
+    shown = form.format("…").replace("\n", " / ")
+    print(f"{share:.0%} ± {2 * error:.0%} ({sum(judged)} called positive): {shown}")
+assert max(right.values()) - min(right.values()) > 0.15
+
+# %% [markdown]
+# The same model on the same reviews scores well above chance or at chance, depending on nothing but the wording. With
+# the second wording it calls nearly everything negative, so a score without its prompt says little.
+#
+# Something else spoils scores. Questions that are on the web are in the training text (**contamination**), so that a
+# model of 2024 may know the answers of 2021. These reviews are from 2005, and nobody has checked. Long answers can't
+# be compared with a list at all. People judge pairs of them, or larger models do, and model judges prefer the first of
+# two, the longer one, and their own (Zheng et al. 2023), which one can lessen by asking twice in both orders.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")

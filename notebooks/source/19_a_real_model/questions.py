@@ -184,10 +184,10 @@ PREDICTIONS = [
     ),
     Prediction(
         "four_examples",
-        "With four such examples before it, how many of the 12 capitals does the model get right? (Mean of three draws of the examples.)",
+        "With four such examples before it, how many of 24 capitals does the model get right? (Mean of three draws of the examples.)",
         slider=True,
         low=0,
-        high=12,
+        high=24,
         close=0.12,
         too_low="Four examples say clearly what is asked, and the model has read about all of these countries.",
         too_high="It's a small model, and four lines are little to understand a task from.",

@@ -171,8 +171,9 @@ print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copie
 print(exercises.whose("induction_score", did="scored"))
 
 # %% [markdown]
-# Eight heads stand out, in layers 17 to 23. (Layers and heads count from 0 here, so 18.6 is head 6 of layer 18.) So far this is only looking. A head could attend to the right place and
-# pass on nothing that anybody uses. To test it we take what it puts out away.
+# Eight heads stand out, in layers 17 to 23. Layers and heads count from 0 here, which makes 18.6 head 6 of layer 18.
+# Up to now we've only looked, though. A head could attend to the right place and write nothing that later layers use.
+# The test is to take its output away.
 #
 # ### Your turn (3 min)
 #
@@ -643,12 +644,14 @@ exercises.quiz("what_patching_showed")
 # ## 5. Why did it look there?
 #
 # One question is left from lesson 06, which showed where words look and couldn't say why. In the third layer of the
-# course's translator, the first head has *femme* attend to *noire*. A score is a query times a key. Both are made of a vector in the residual stream, and this is a *sum*: the token, its position,
-# and what every earlier head and network has added. So a score is a sum as well, over all pairs of a part on the
-# query's side with a part on the key's.
+# course's translator, the first head has *femme* attend to *noire*. A score is a query times a key. Both are made of a
+# vector in the residual stream, and this vector is a *sum*: the token, its position, and what every earlier head and
+# network has added. A score is then a sum as well, over all pairs of a part on the query's side with a part on the
+# key's.
 #
 # The translator is small enough to write all of it down. In front of its third encoder layer there are 14 parts,
-# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on, and what the norm and the projections add by themselves is a fifteenth. That makes 225 pairs.
+# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. What the norm
+# and the projections add by themselves is a fifteenth, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -798,37 +801,14 @@ print(f"{n_capitals} of 10 begin with the capital")
 # opposites from four examples in lesson 19. Does it still, without the eight?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-OPPOSITES = [
-    "hot",
-    "cold",
-    "big",
-    "small",
-    "fast",
-    "slow",
-    "up",
-    "down",
-    "open",
-    "closed",
-    "rich",
-    "poor",
-    "happy",
-    "sad",
-    "dark",
-    "light",
-    "early",
-    "late",
-    "strong",
-    "weak",
-    "full",
-    "empty",
-    "wet",
-    "dry",
-]
+OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
+    early late  strong weak  full empty  wet dry"""
 
 
 def opposites_without(heads, seed):
     """Of 12 words, those whose opposite is said after four examples."""
-    pairs, draw, n_right = list(zip(OPPOSITES[::2], OPPOSITES[1::2])), random.Random(seed), 0
+    words, draw, n_right = OPPOSITES.split(), random.Random(seed), 0
+    pairs = list(zip(words[::2], words[1::2]))
     with heads_replaced(model, dict.fromkeys(heads, 0.0)):
         for i, (word, opposite) in enumerate(pairs):
             examples = draw.sample(pairs[:i] + pairs[i + 1 :], 4)

@@ -166,7 +166,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "the_first_token_hidden",
-        "The first token gets 40% of all weight. Hidden from everybody, by how much does the loss rise?",
+        "The first token gets over 40% of all weight. Hidden from everybody, by how much does the loss rise?",
         options={
             "much": (
                 "by more than a nat per token",
