@@ -14,6 +14,7 @@ import html
 import inspect
 import io
 import json
+import linecache
 import os
 import random
 import re
@@ -345,6 +346,34 @@ def show_source(thing, docstring=False):
     path = Path(inspect.getsourcefile(thing)).resolve()
     place = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     return Markdown(f"From `{place}`:\n\n```python\n{source.strip()}\n```")
+
+
+def folded(lesson, number):
+    """Run a long folded cell of a lesson here, as if its code stood in the cell that calls.
+
+    Parameters
+    ----------
+    lesson : str
+        The folder in ``notebooks/source`` whose ``lesson.py`` holds the code.
+    number : int
+        Which of its folded code cells, from 1.
+    """
+    import IPython
+
+    text = (ROOT / "notebooks" / "source" / lesson / "lesson.py").read_text(encoding="utf-8")
+    parts = re.split(r"^# %%(.*)$", text, flags=re.MULTILINE)
+    cells = [
+        code.strip()
+        for head, code in zip(parts[1::2], parts[2::2], strict=True)
+        if "hide-input" in head and "[markdown]" not in head
+    ]
+    code, name = cells[number - 1], f"<{lesson}, folded cell {number}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    *before, last = ast.parse(code).body
+    space = IPython.get_ipython().user_ns
+    exec(compile(ast.Module(before, []), name, "exec"), space)
+    # The last line's value shows itself, as that of any cell does.
+    exec(compile(ast.Interactive([last]), name, "single"), space)
 
 
 def _without_docstrings(source):

@@ -19,6 +19,8 @@ an output when its cell is run. VS Code ignores this mark, so only a copy withou
 the secret there. Under a heading that says *find the bug*, what the check found in the given code
 is folded in the same way.
 
+Folded code is stored in one line, for those who read where no fold works: see `reading.py`.
+
 What a learner waits for is kept in the notebook's metadata, for `minutes.py`: the seconds that each
 slow cell took, by its id.
 """
@@ -405,7 +407,9 @@ def build(source, force=False):
         print(f"{target.name}: unchanged", flush=True)
         return
     start = time.perf_counter()
-    if keeps and keep_outputs(notebook, nbformat.read(target, 4)):
+    from notebooks import reading  # which needs this module
+
+    if keeps and keep_outputs(notebook, reading.read(target.stem)):
         print(f"{target.name}: the code is the same, so its outputs stay", end=", ", flush=True)
     else:
         print(f"{target.name}: running ...", end=" ", flush=True)
@@ -413,7 +417,7 @@ def build(source, force=False):
     notebook.metadata["course"]["modules"] = mark
     nbformat.validate(notebook)
     with atomic_write(target) as partial:
-        nbformat.write(notebook, partial)
+        nbformat.write(reading.for_reading(notebook, target.stem), partial)
     size = target.stat().st_size / 1000
     print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.machine.atomic_writes import atomic_write
+from notebooks import reading
 from notebooks.build import (
     CHECK,
     FOLDED,
@@ -229,7 +230,7 @@ def write_class(out):
         if not is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
         write(learners_copy(notebook), out / "learners" / built.name)
-        write(teachers_copy(nbformat.read(built, 4)), out / "teachers" / built.name)
+        write(teachers_copy(reading.read(built.stem)), out / "teachers" / built.name)
 
 
 def main(arguments: list[str] | None = None):

@@ -13,10 +13,8 @@ import argparse
 import math
 import re
 
-import nbformat
-
 from helpers.exercises.content import find
-from notebooks import build
+from notebooks import build, reading
 
 MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
 REASON = re.compile(
@@ -90,7 +88,7 @@ def answered(only=()):
     for path in sorted(build.NOTEBOOKS.glob("*.ipynb")):
         if only and not path.name.startswith(only):
             continue
-        cells = nbformat.read(path, as_version=4).cells
+        cells = reading.read(path.stem).cells
         for name, _, reveal in build.predictions(cells):
             options = [text for text, _ in find(name, "prediction").options.values()]
             found += [

@@ -41,7 +41,7 @@ def steps(can_open=None, git=None) -> list[Step]:
     github = where.startswith("https://github.com/")
     found = [
         _step("The address is your own", published, "make notebooks ADDRESS=https://…"),
-        _step("Every notebook knows it", _all_know(where), "make notebooks"),
+        _step("Every notebook knows it", _all_know(), "make notebooks"),
         _step(
             "Everything is committed", git("status", "--porcelain") == "", "git add -A, git commit"
         ),
@@ -78,9 +78,9 @@ def _step(what, there, advice):
     return Step(what, UNKNOWN if there is None else DONE if there else LEFT, advice)
 
 
-def _all_know(where):
-    notebooks = sorted(build.NOTEBOOKS.glob("*.ipynb"))
-    return all(f'COURSE = \\"{where}\\"' in path.read_text(encoding="utf-8") for path in notebooks)
+def _all_know():  # what a notebook is assembled from says where the course is
+    built = ((s, build.NOTEBOOKS / f"{build.name_of(s)}.ipynb") for s in build.lessons())
+    return all(build.is_fresh(build.assemble(source), path) for source, path in built)
 
 
 def _is_pushed(git, where):

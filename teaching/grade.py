@@ -32,6 +32,7 @@ import nbformat
 from helpers.exercises import checking
 from notebooks.build import NOTEBOOKS, assemble, source_of
 from notebooks.copies import learners_copy
+from notebooks.reading import whole
 from teaching import reports
 from teaching.handing_back import hand_back
 from teaching.needed import needed
@@ -112,6 +113,7 @@ def read_submission(path: Path) -> Submission:
     for cell in notebook.cells:  # Colab keeps a cell's id in its metadata, and may give it another
         cell["id"] = cell.metadata.get("id", cell.get("id", ""))
     lesson, template = _lesson_of(notebook)
+    whole(notebook, lesson)
     old = notebook.metadata.get("course") not in (None, template.metadata["course"])
     known = {cell.id: cell for cell in template.cells}
     # Every part that the lesson checks counts, whether its cell is still there or not.

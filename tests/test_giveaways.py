@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from notebooks import build
+from notebooks import build, reading
 from notebooks import giveaways as forms
 
 NAMES = sorted(build.name_of(path) for path in build.lessons())
@@ -95,7 +95,7 @@ def rounds(text, answer):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_a_lesson_tells_before_the_reveal(name):
-    notebook = nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    notebook = reading.read(name)
     assert list(giveaways(notebook)) == []
 
 

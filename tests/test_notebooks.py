@@ -1,6 +1,5 @@
 """What every notebook has to be, apart from right: nbval, in the same run, compares its outputs."""
 
-import copy
 import functools
 import re
 from html.parser import HTMLParser
@@ -10,7 +9,7 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 
-from notebooks import build
+from notebooks import build, reading
 
 NAMES = sorted(build.name_of(path) for path in build.lessons())
 # Pictures come from outputs. Text, coloured code and a validation per step take most of the time.
@@ -45,7 +44,7 @@ class Pictures(HTMLParser):
 @functools.cache
 def read(name):
     """Read a notebook, once for all tests: none of them may change it."""
-    return nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    return reading.read(name)
 
 
 def outputs(notebook):
@@ -91,7 +90,8 @@ def test_every_source_has_its_notebook_and_every_notebook_its_source():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_source_and_notebook_agree(name):
-    expected, built = build.assemble(build.source_of(name)), copy.deepcopy(read(name))
+    expected = reading.for_reading(build.assemble(build.source_of(name)), name)
+    built = nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4)
 
     def essence(notebook):
         return [(c.cell_type, c.id, dict(c.metadata), c.source) for c in notebook.cells]

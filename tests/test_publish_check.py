@@ -10,7 +10,7 @@ OURS = "https://github.com/ada/course"
 @pytest.fixture
 def ours(monkeypatch):
     monkeypatch.setattr(build, "address", lambda: OURS)
-    monkeypatch.setattr(publish_check, "_all_know", lambda where: True)
+    monkeypatch.setattr(publish_check, "_all_know", lambda: True)
 
 
 def git(answers):

@@ -19,6 +19,7 @@ import nbformat
 from helpers.widgets import modules
 from helpers.widgets.colours import coloured
 from helpers.widgets.map_tours import STEPS, TOURS
+from notebooks import reading
 from notebooks.build import NOTEBOOKS, ROOT
 from web import pages
 
@@ -47,7 +48,7 @@ def prepare(folder, only=()):
     weights = _write_static(static)
     first = None
     for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
+        notebook = reading.read(path.stem)
         first = first or _first_map(notebook)
         if not only or path.name.startswith(tuple(only)):
             nbformat.write(pages.page_of(notebook, path.stem), folder / path.name)

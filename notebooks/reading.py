@@ -1,0 +1,83 @@
+"""The form in which ``notebooks/`` are stored: what one reads on GitHub, where no fold works.
+
+There the set-up is one line, and so is each long folded cell, which its lesson's source holds and
+`helpers.notebook.folded` runs; what was measured for a prediction folds itself. Everything else
+(copies, the site, the grader) works with the whole code, which `whole` puts back.
+"""
+
+import nbformat
+
+from notebooks import build
+
+SET_UP = "# Finds the course's folder, and gives us `notebook`.\n%run set_up_cell.py"
+WORDS = dict(
+    zip(build.FIRST_LINE.values(), ("# The measurement", "# From the lesson's source"), strict=True)
+)
+CALL = 'notebook.folded("{}", {})'
+OPENS = '<details class="measured"><summary>What was measured (guess first)</summary>\n\n'
+CLOSES = "\n\n</details><!-- measured -->"  # tests/nbval.cfg takes both off before it compares
+
+
+def for_reading(notebook, name):
+    """Shorten folded code to a line, and fold what nobody should read by scrolling.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As `build.assemble` made it, with or without outputs; changed in place.
+    name : str
+        The lesson's, ``03_self_attention_vectors``.
+
+    Returns
+    -------
+    notebook : NotebookNode
+    """
+    number = 0
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        if "set-up" in cell.metadata.get("tags", []):
+            cell.source = SET_UP
+        elif "hide-input" in cell.metadata.get("tags", []):
+            number += 1
+            first, _, rest = cell.source.partition("\n")
+            if first in WORDS:
+                told = rest.partition("\n")[0]
+                told = told if told.startswith("# ") and "click" not in told else WORDS[first]
+                cell.source = f"{told}\n{CALL.format(name, number)}"
+        if cell.metadata.get("jupyter", {}).get("outputs_hidden"):
+            for data, kind in _texts(cell):
+                data[kind] = f"{OPENS}{data[kind]}{CLOSES}" if data[kind] else ""
+    return notebook
+
+
+def whole(notebook, name):
+    """Put back what `for_reading` shortened and folded, wherever it still stands.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Of any origin; changed in place.
+    name : str
+        The lesson's.
+
+    Returns
+    -------
+    notebook : NotebookNode
+    """
+    code = {cell.id: cell.source for cell in build.assemble(build.source_of(name)).cells}
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        if cell.source == SET_UP or cell.source.split("\n")[-1].startswith(CALL[:16]):
+            cell.source = code.get(cell.id, cell.source)
+        for data, kind in _texts(cell):
+            data[kind] = data[kind].removeprefix(OPENS).removesuffix(CLOSES)
+    return notebook
+
+
+def read(name):
+    """Read the notebook called `name` as it is stored, with its whole code."""
+    return whole(nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4), name)
+
+
+def _texts(cell):
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        yield from ((data, kind) for kind in ("text/html", "text/markdown") if kind in data)
