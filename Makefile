@@ -94,7 +94,6 @@ mutants: $(STAMP)
 	$(PY) -m mutmut results
 
 bench: $(TEST_STAMP)
-	$(PY) -m pip install --quiet -r tests/benchmarks/requirements.txt -c requirements.txt
 	OMP_NUM_THREADS=$$($(PY) -c "import os; print(os.cpu_count())") \
 		$(PY) -m pytest tests/benchmarks --benchmark-quiet
 

@@ -22,13 +22,6 @@ def test_every_test_belongs_to_exactly_one_stage():
     assert chosen == ["not slow", "slow"]
 
 
-def test_the_quick_stages_come_first_and_run_no_notebook_and_no_browser():
-    assert stages.ALL[: len(stages.QUICK)] == stages.QUICK
-    package = stages.QUICK[-1].commands[0]
-    for path in [*stages.NOTEBOOKS, *stages.BROWSER, *stages.COLAB]:
-        assert f"--ignore={path}" in package
-
-
 @pytest.mark.parametrize(
     ("line", "counts"),
     [

@@ -1,6 +1,6 @@
 # ruff: noqa  # written as learners write
 # fmt: off
-"""A hundred wrong answers as students write them, by readers who had not seen the known mistakes.
+"""Wrong answers as students write them, by readers who had not seen the known mistakes.
 
 ``ANSWERS`` maps "exercise: what goes wrong" to a function; " + " where two things go wrong at once.
 """
@@ -21,12 +21,6 @@ def called(label):
 # What the lessons hand to their learners, right; the wrong answers below call it.
 
 
-def padding_mask(ids, pad_id):
-    return (ids != pad_id)[:, None, None, :]
-
-def causal_mask(length):
-    return torch.ones(length, length, dtype=torch.bool).tril()
-
 def layer_norm(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
 
@@ -35,49 +29,24 @@ def layer_norm(x, gain, bias, eps=1e-5):
 def rnn_step_1(x, hidden, w_x, w_h, bias):
     return torch.tanh(x @ w_x + F.linear(hidden, w_h) + bias)
 
-@called("rnn_step: tanh closed too early, round the first product only")
-def rnn_step_2(x, hidden, w_x, w_h, bias):
-    return torch.tanh(x @ w_x) + hidden @ w_h + bias
-
 @called("teacher_forcing: drops the first token instead of the last")
 def teacher_forcing_1(target_ids, bos_id):
     bos = torch.full((target_ids.shape[0], 1), bos_id)
     return torch.cat([bos, target_ids[:, 1:]], dim=1)
 
-@called("teacher_forcing: shifted to the left + bos at the end")
-def teacher_forcing_2(target_ids, bos_id):
-    out = torch.roll(target_ids, -1, dims=1)
-    out[:, -1] = bos_id
-    return out
-
 @called("receptive_field: dilations multiplied")
 def receptive_field_1(kernel_size, dilations):
     return 1 + (kernel_size - 1) * math.prod(dilations)
 
-@called("receptive_field: takes for granted that dilations double")
-def receptive_field_2(kernel_size, dilations):
-    n = len(dilations)
-    return 1 + (kernel_size - 1) * (2**n - 1)
-
 @called("layers_needed: rounds down")
 def layers_needed_1(distance, kernel_size):
     return distance // (kernel_size - 1)
-
-@called("layers_needed: round to the nearest + kernel_size for kernel_size - 1")
-def layers_needed_2(distance, kernel_size):
-    return max(1, round(distance / kernel_size))
 
 @called("additive_scores: softmax at the end + no tanh")
 def additive_scores_1(query, keys, w_query, w_key, v):
     hidden = (query @ w_query).unsqueeze(1) + keys @ w_key
     scores = hidden @ v
     return F.softmax(scores, dim=-1)
-
-@called("additive_scores: tanh of each projection before adding")
-def additive_scores_2(query, keys, w_query, w_key, v):
-    q = torch.tanh(query @ w_query).unsqueeze(1)
-    k = torch.tanh(keys @ w_key)
-    return (q + k) @ v
 
 @called("attention_context: hidden words get -1 for a score")
 def attention_context_1(scores, values, mask=None):
@@ -87,42 +56,20 @@ def attention_context_1(scores, values, mask=None):
     context = torch.einsum("bs,bsd->bd", weights, values)
     return context, weights
 
-@called("attention_context: mask after softmax, not renormalised")
-def attention_context_2(scores, values, mask=None):
-    weights = torch.softmax(scores, dim=-1)
-    if mask is not None:
-        weights = weights * mask
-    context = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
-    return context, weights
-
 @called("general_scores: cosine instead of dot product")
 def general_scores_1(query, keys, w):
     q = (query @ w).unsqueeze(1)
     return F.cosine_similarity(q, keys, dim=-1)
-
-@called("general_scores: all queries of the batch against all keys")
-def general_scores_2(query, keys, w):
-    return keys @ (query @ w).T
 
 @called("alignment_from_weights: counted from 1")
 def alignment_from_weights_1(weights):
     positions = weights.argmax(dim=-1)
     return positions + 1
 
-@called("alignment_from_weights: argmax over the target words")
-def alignment_from_weights_2(weights):
-    return torch.argmax(weights, dim=-2)
-
 @called("simple_self_attention: softmax down the columns + divides by D")
 def simple_self_attention_1(x):
     T, D = x.shape
     weights = torch.softmax(x @ x.T / D, dim=0)
-    return weights @ x
-
-@called("simple_self_attention: divides by the root of D all the same")
-def simple_self_attention_2(x):
-    scores = x @ x.T / x.shape[1] ** 0.5
-    weights = F.softmax(scores, dim=1)
     return weights @ x
 
 @called("attend: mean of the weighed values for their sum")
@@ -133,33 +80,11 @@ def attend_1(query, keys, values):
     context = (weights.unsqueeze(1) * values).mean(dim=0)
     return context, weights
 
-@called("attend: weights go through softmax again before they mix")
-def attend_2(query, keys, values):
-    scores = keys @ query / math.sqrt(query.shape[-1])
-    weights = scores.softmax(dim=-1)
-    context = weights.softmax(dim=-1) @ values
-    return context, weights
-
-@called("attend: divides by d_k without the root + values weighed by raw scores")
-def attend_3(query, keys, values):
-    scores = keys @ query / query.shape[0]
-    weights = scores.softmax(-1)
-    return scores @ values, weights
-
 @called("one_word: looks only at words up to i")
 def one_word_1(x, i, w_q, w_k, w_v):
     seen = x[: i + 1]
     q, k, v = x[i] @ w_q, seen @ w_k, seen @ w_v
     weights = torch.softmax(k @ q / math.sqrt(len(q)), dim=-1)
-    return weights @ v
-
-@called("one_word: keys made with w_q")
-def one_word_2(x, i, w_q, w_k, w_v):
-    q = x[i] @ w_q
-    k = x @ w_q
-    v = x @ w_v
-    scores = k @ q / math.sqrt(q.shape[0])
-    weights = scores.softmax(dim=0)
     return weights @ v
 
 @called("kernel_regression: distance not squared + divides over the wrong axis")
@@ -169,19 +94,9 @@ def kernel_regression_1(x, known_x, known_y, width):
     weights = k / k.sum(dim=0)
     return weights @ known_y
 
-@called("kernel_regression: 2 inside the square")
-def kernel_regression_2(x, known_x, known_y, width):
-    scores = -((x.unsqueeze(1) - known_x.unsqueeze(0)) ** 2) / (2 * width) ** 2
-    return F.softmax(scores, dim=1) @ known_y
-
 @called("scaled_scores: root of the number of keys")
 def scaled_scores_1(query, key):
     return (query @ key.mT) / math.sqrt(key.size(-2))
-
-@called("scaled_scores: multiplied by the root")
-def scaled_scores_2(query, key):
-    d_k = query.shape[-1]
-    return torch.matmul(query, key.transpose(-2, -1)) * math.sqrt(d_k)
 
 @called("scaled_dot_product_attention: scaled queries and scaled keys, root twice")
 def scaled_dot_product_attention_1(query, key, value, mask=None):
@@ -192,24 +107,6 @@ def scaled_dot_product_attention_1(query, key, value, mask=None):
     weights = scores.softmax(-1)
     return weights @ value, weights
 
-@called("scaled_dot_product_attention: mask after softmax, weights no longer sum to 1")
-def scaled_dot_product_attention_2(query, key, value, mask=None):
-    d_k = query.size(-1)
-    scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(d_k)
-    weights = torch.softmax(scores, dim=-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
-    return torch.matmul(weights, value), weights
-
-@called("scaled_dot_product_attention: scaled by the width of the values")
-def scaled_dot_product_attention_3(query, key, value, mask=None):
-    d = value.shape[-1]
-    scores = query @ key.transpose(-1, -2) / math.sqrt(d)
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, float("-inf"))
-    weights = F.softmax(scores, dim=-1)
-    return torch.matmul(weights, value), weights
-
 @called("causal_mask: row and column swapped")
 def causal_mask_1(length):
     mask = torch.zeros(length, length, dtype=torch.bool)
@@ -217,20 +114,10 @@ def causal_mask_1(length):
         mask[: t + 1, t] = True
     return mask
 
-@called("causal_mask: one word of the future")
-def causal_mask_2(length):
-    i = torch.arange(length)
-    return i[None, :] <= i[:, None] + 1
-
 @called("padding_mask: one axis missing")
 def padding_mask_1(token_ids, pad_id):
     mask = token_ids != pad_id
     return mask.unsqueeze(1)
-
-@called("padding_mask: the ones on the wrong axes + padding is always 0")
-def padding_mask_2(token_ids, pad_id=0):
-    mask = token_ids != 0
-    return mask[:, None, :, None]
 
 @called("sinusoidal_positions: sines in the left half, cosines in the right")
 def sinusoidal_positions_1(max_len, d_model):
@@ -239,24 +126,10 @@ def sinusoidal_positions_1(max_len, d_model):
     angle = pos / 10000 ** (i / d_model)
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
 
-@called("sinusoidal_positions: cosine columns have an angle of their own")
-def sinusoidal_positions_2(max_len, d_model):
-    table = torch.zeros(max_len, d_model)
-    for pos in range(max_len):
-        for j in range(d_model):
-            angle = pos / 10000 ** (j / d_model)
-            table[pos, j] = math.sin(angle) if j % 2 == 0 else math.cos(angle)
-    return table
-
 @called("add_positions: root of the length")
 def add_positions_1(embeddings, table):
     T = embeddings.size(1)
     return embeddings * math.sqrt(T) + table[:T].unsqueeze(0)
-
-@called("add_positions: divided by the root + one row for each sentence")
-def add_positions_2(embeddings, table):
-    B, T, D = embeddings.shape
-    return embeddings / math.sqrt(D) + table[:B, None, :]
 
 @called("shift_matrix: sines first, cosines in the lower half")
 def shift_matrix_1(k, d_model):
@@ -267,16 +140,6 @@ def shift_matrix_1(k, d_model):
     bottom = torch.cat([s, c], dim=1)
     return torch.cat([top, bottom], dim=0)
 
-@called("shift_matrix: turns the other way")
-def shift_matrix_2(k, d_model):
-    m = torch.zeros(d_model, d_model)
-    for i in range(0, d_model, 2):
-        a = k / 10000 ** (i / d_model)
-        m[i, i] = m[i + 1, i + 1] = math.cos(a)
-        m[i, i + 1] = math.sin(a)
-        m[i + 1, i] = -math.sin(a)
-    return m
-
 @called("rotate_pairs: turned backwards + degrees taken for radians")
 def rotate_pairs_1(x, angles):
     angles = torch.deg2rad(angles)
@@ -286,37 +149,15 @@ def rotate_pairs_1(x, angles):
     out[..., 1::2] = b * angles.cos() - a * angles.sin()
     return out
 
-@called("rotate_pairs: pairs feature i with i + D/2")
-def rotate_pairs_2(x, angles):
-    d = x.shape[-1] // 2
-    a, b = x[:, :d], x[:, d:]
-    cos, sin = torch.cos(angles), torch.sin(angles)
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
-
 @called("split_heads: features before words, then viewed as heads")
 def split_heads_1(x, n_heads):
     B, T, D = x.shape
     return x.transpose(1, 2).reshape(B, n_heads, T, D // n_heads)
 
-@called("split_heads: n_heads taken for the width of a head")
-def split_heads_2(x, n_heads):
-    B, T, D = x.shape
-    return x.view(B, T, -1, n_heads).transpose(1, 2)
-
 @called("merge_heads: reshape without transpose")
 def merge_heads_1(x):
     B, H, T, K = x.shape
     return x.reshape(B, T, H * K)
-
-@called("merge_heads: features of the heads interleaved")
-def merge_heads_2(x):
-    B, H, T, K = x.shape
-    x = x.permute(0, 2, 3, 1)
-    return x.reshape(B, T, K * H)
-
-@called("merge_heads: everything flattened")
-def merge_heads_3(x):
-    return x.transpose(1, 2).flatten(1)
 
 @called("mixed_up_heads: words swapped with features")
 def mixed_up_heads_1(x, w_q, w_k, w_v, n_heads):
@@ -337,19 +178,6 @@ def multi_head_attention_1(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     out = out.transpose(1, 2).reshape(B, T, D)
     return out @ w_o.T
 
-@called("multi_head_attention: root of the whole width")
-def multi_head_attention_2(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-    B, T, D = x.shape
-    K = D // n_heads
-    q = (x @ w_q).view(B, T, n_heads, K).transpose(1, 2)
-    k = (x @ w_k).view(B, T, n_heads, K).transpose(1, 2)
-    v = (x @ w_v).view(B, T, n_heads, K).transpose(1, 2)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(D)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    out = scores.softmax(-1) @ v
-    return out.transpose(1, 2).reshape(B, T, D) @ w_o
-
 @called("silence_head: heads counted from 1")
 def silence_head_1(w_o, head, n_heads):
     K = w_o.shape[0] // n_heads
@@ -357,38 +185,15 @@ def silence_head_1(w_o, head, n_heads):
     silent[(head - 1) * K : head * K, :] = 0
     return silent
 
-@called("silence_head: columns instead of rows")
-def silence_head_2(w_o, head, n_heads):
-    K = w_o.size(0) // n_heads
-    out = w_o.clone()
-    out[:, head * K : (head + 1) * K] = 0
-    return out
-
 @called("layer_norm: eps added to the standard deviation")
 def layer_norm_1(x, gain, bias, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
     std = x.std(-1, keepdim=True, unbiased=False)
     return gain * (x - mean) / (std + eps) + bias
 
-@called("layer_norm: the default eps written in")
-def layer_norm_2(x, gain, bias, eps=1e-5):
-    m = x.mean(-1, keepdim=True)
-    v = ((x - m) ** 2).mean(-1, keepdim=True)
-    return (x - m) / torch.sqrt(v + 1e-5) * gain + bias
-
-@called("layer_norm: normalised over the whole tensor + no square root")
-def layer_norm_3(x, gain, bias, eps=1e-5):
-    mean, var = x.mean(), x.var(unbiased=False)
-    return gain * (x - mean) / (var + eps) + bias
-
 @called("feed_forward: ReLU before the first bias")
 def feed_forward_1(x, w_1, b_1, w_2, b_2):
     h = torch.relu(x @ w_1) + b_1
-    return h @ w_2 + b_2
-
-@called("feed_forward: GELU")
-def feed_forward_2(x, w_1, b_1, w_2, b_2):
-    h = F.gelu(x @ w_1 + b_1)
     return h @ w_2 + b_2
 
 @called("residual_post_norm: x goes in and is added twice")
@@ -396,19 +201,9 @@ def residual_post_norm_1(x, sublayer, norm):
     y = x + sublayer(x)
     return norm(x + y)
 
-@called("residual_post_norm: the sublayer reads the normed x")
-def residual_post_norm_2(x, sublayer, norm):
-    return norm(x) + sublayer(norm(x))
-
 @called("residual_pre_norm: adds the normed x and the sublayer of x")
 def residual_pre_norm_1(x, sublayer, norm):
     return norm(x) + sublayer(x)
-
-@called("residual_pre_norm: no residual + normalised a second time after")
-def residual_pre_norm_2(x, sublayer, norm):
-    normed = norm(x)
-    out = sublayer(normed)
-    return norm(out)
 
 @called("decoder_mask: or for and")
 def decoder_mask_1(target_ids, pad_id):
@@ -416,13 +211,6 @@ def decoder_mask_1(target_ids, pad_id):
     pad = (target_ids != pad_id)[:, None, None, :]
     causal = torch.tril(torch.ones(T, T)).bool()
     return pad | causal
-
-@called("decoder_mask: True where nobody may look")
-def decoder_mask_2(target_ids, pad_id):
-    T = target_ids.shape[-1]
-    future = torch.triu(torch.ones(T, T, dtype=torch.bool), diagonal=1)
-    padding = (target_ids == pad_id)[:, None, None]
-    return future | padding
 
 @called("greedy_decode: one token too many + bos kept")
 def greedy_decode_1(step, bos_id, eos_id, max_len):
@@ -434,37 +222,16 @@ def greedy_decode_1(step, bos_id, eos_id, max_len):
             break
     return ids
 
-@called("greedy_decode: eos not kept")
-def greedy_decode_2(step, bos_id, eos_id, max_len):
-    ids = [bos_id]
-    for _ in range(max_len):
-        next_id = step(ids).argmax().item()
-        if next_id == eos_id:
-            break
-        ids.append(next_id)
-    return ids[1:]
-
 @called("top_k_filter: only what is larger than the k-th stays")
 def top_k_filter_1(logits, k):
     kth = torch.topk(logits, k, dim=-1).values[..., -1:]
     return torch.where(logits > kth, logits, torch.tensor(float("-inf")))
-
-@called("top_k_filter: zero for what is dropped")
-def top_k_filter_2(logits, k):
-    values, index = logits.topk(k, dim=-1)
-    out = torch.zeros_like(logits)
-    return out.scatter(-1, index, values)
 
 @called("top_p_filter: keeps every token of probability p times the likeliest's")
 def top_p_filter_1(logits, p):
     probs = torch.softmax(logits, dim=-1)
     keep = probs >= p * probs.max(dim=-1, keepdim=True).values
     return logits.masked_fill(~keep, float("-inf"))
-
-@called("top_p_filter: keeps only those with a probability of at least 1 - p")
-def top_p_filter_2(logits, p):
-    probs = F.softmax(logits, dim=-1)
-    return logits.masked_fill(probs < 1 - p, float("-inf"))
 
 @called("beam_step: likeliest token of each beam, then sorted")
 def beam_step_1(log_probs, beam_scores, beam_size):
@@ -473,32 +240,11 @@ def beam_step_1(log_probs, beam_scores, beam_size):
     scores, beam = total.sort(descending=True)
     return scores[:beam_size], beam[:beam_size], token[beam[:beam_size]]
 
-@called("beam_step: quotient and remainder swapped")
-def beam_step_2(log_probs, beam_scores, beam_size):
-    V = log_probs.shape[-1]
-    total = log_probs + beam_scores.unsqueeze(-1)
-    scores, index = total.view(-1).topk(beam_size)
-    return scores, index % V, index // V
-
-@called("beam_step: what the beams have scored so far is left out")
-def beam_step_3(log_probs, beam_scores, beam_size):
-    V = log_probs.size(-1)
-    scores, index = torch.topk(log_probs.reshape(-1), beam_size)
-    return scores, index // V, index % V
-
 @called("cross_entropy: averages over padding too")
 def cross_entropy_1(logits, targets, pad_id):
     log_p = F.log_softmax(logits, dim=-1)
     picked = log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -(picked * (targets != pad_id)).mean()
-
-@called("cross_entropy: softmax before a log_softmax + summed")
-def cross_entropy_2(logits, targets, pad_id):
-    probs = logits.softmax(dim=-1)
-    V = logits.shape[-1]
-    return F.cross_entropy(
-        probs.reshape(-1, V), targets.reshape(-1), ignore_index=pad_id, reduction="sum"
-    )
 
 @called("smooth_targets: epsilon shared by the other classes only")
 def smooth_targets_1(targets, vocab_size, epsilon):
@@ -506,32 +252,16 @@ def smooth_targets_1(targets, vocab_size, epsilon):
     out.scatter_(-1, targets.unsqueeze(-1), 1 - epsilon)
     return out
 
-@called("smooth_targets: epsilon taken off the right class and spread over V - 1, the right one again included")
-def smooth_targets_2(targets, vocab_size, epsilon):
-    hot = F.one_hot(targets, num_classes=vocab_size).float()
-    return (1 - epsilon) * hot + epsilon / (vocab_size - 1)
-
 @called("warmup_rate: two branches that do not meet")
 def warmup_rate_1(step, d_model, warmup_steps):
     if step < warmup_steps:
         return d_model**-0.5 * step / warmup_steps
     return d_model**-0.5 * step**-0.5
 
-@called("warmup_rate: steps counted from 0 + root of d_model multiplied")
-def warmup_rate_2(step, d_model, warmup_steps):
-    step = step - 1
-    if step == 0:
-        return 0.0
-    return d_model**0.5 * min(step**-0.5, step * warmup_steps**-1.5)
-
 @called("perplexity: losses not multiplied by their counts")
 def perplexity_1(mean_losses, counts):
     total = mean_losses.sum()
     return torch.exp(total / counts.sum())
-
-@called("perplexity: 2 to the power + plain mean")
-def perplexity_2(mean_losses, counts):
-    return 2 ** (mean_losses.sum() / len(counts))
 
 
 @called("greedy_decode: [-1] on the logits of one token")
@@ -573,20 +303,6 @@ def wordpiece_encode_1(word, ids, unk_id):
                 break
         else:
             return [unk_id]
-    return out
-
-@called("wordpiece_encode: a bare id for an unknown word")
-def wordpiece_encode_2(word, ids, unk_id):
-    out, s = [], 0
-    while s < len(word):
-        for e in range(len(word), s, -1):
-            p = ("##" if s > 0 else "") + word[s:e]
-            if p in ids:
-                out.append(ids[p])
-                s = e
-                break
-        else:
-            return unk_id
     return out
 
 @called("best_pair: the pair itself in place of its count")

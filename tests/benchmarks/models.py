@@ -1,4 +1,4 @@
-"""The same model four ways: ours, and what people would use instead, on the same shapes."""
+"""The same model three ways: ours, and what people would use instead, on the same shapes."""
 
 import torch
 import torch.nn.functional as F
@@ -99,30 +99,6 @@ def bart():
             decoder_start_token_id=BOS,
             forced_eos_token_id=None,
         )
-    )
-
-
-def x_transformer():
-    """x-transformers' encoder-decoder at the same sizes."""
-    from x_transformers import XTransformer
-
-    torch.manual_seed(0)
-    return XTransformer(
-        dim=D_MODEL,
-        tie_token_emb=True,
-        enc_num_tokens=VOCABULARY,
-        enc_depth=N_LAYERS,
-        enc_heads=N_HEADS,
-        enc_max_seq_len=64,
-        enc_attn_flash=True,
-        enc_layer_dropout=0.0,
-        enc_ff_dropout=DROPOUT,
-        dec_num_tokens=VOCABULARY,
-        dec_depth=N_LAYERS,
-        dec_heads=N_HEADS,
-        dec_max_seq_len=64,
-        dec_attn_flash=True,
-        dec_ff_dropout=DROPOUT,
     )
 
 

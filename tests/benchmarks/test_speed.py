@@ -1,13 +1,10 @@
-"""Training, decoding, attention and start-up, beside what people would use instead.
+"""Training and decoding, beside what people would use instead.
 
 All in one run on the same shapes. The contenders take turns, one round each, and the table at the
 end compares round with round: a machine's speed drifts by more than what is to be seen.
 """
 
 import functools
-import json
-import subprocess
-import sys
 
 import models
 import pytest
@@ -15,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.training.training import batch_loss
-from helpers.transformer import decoding, fast
+from helpers.transformer import decoding
 
 
 def _ours(model, src_ids, tgt_ids):
@@ -43,16 +40,11 @@ def _bart(model, src_ids, tgt_ids):
     ).loss
 
 
-def _x_transformers(model, src_ids, tgt_ids):
-    return model(src_ids, tgt_ids, mask=src_ids != models.PAD)
-
-
 CONTENDERS = {
     "ours": (models.ours, _ours),
     "ours, bf16": (models.ours, _ours_bf16),
     "nn.Transformer": (models.TorchModel, _torch),
     "BART": (models.bart, _bart),
-    "x-transformers": (models.x_transformer, _x_transformers),
 }
 
 
@@ -114,21 +106,11 @@ def _decode_bart():
     )
 
 
-@functools.cache
-def _decode_x_transformers():
-    model = models.x_transformer().eval()
-    start = torch.full((models.DECODED, 1), models.BOS)
-    return lambda src_ids: model.generate(
-        src_ids, start, models.NEW_TOKENS, temperature=0.0, mask=src_ids != models.PAD
-    )
-
-
 DECODERS = {
     "ours": lambda: _decode_ours(cached=True),
     "ours, no cache": lambda: _decode_ours(cached=False),
     "nn.Transformer, no cache": _decode_torch,
     "BART generate": _decode_bart,
-    "x-transformers generate": _decode_x_transformers,
 }
 
 
@@ -140,84 +122,3 @@ def test_greedy_decoding(benchmark, turn, name):
     benchmark.group = f"greedy decoding, {models.DECODED} sentences of {models.NEW_TOKENS} tokens"
     ids = benchmark.pedantic(decode, args=[src_ids], rounds=1, warmup_rounds=0 if turn else 2)
     assert len(ids) == models.DECODED
-
-
-@pytest.mark.parametrize("name", ["ours", "fused operator"])
-@pytest.mark.parametrize("turn", TURNS)
-@pytest.mark.parametrize("length", [16, 64, 256])
-def test_attention(benchmark, length, turn, name):
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 8, 8, length, 64).unbind(0)
-    compute = fast.fused_attention if name == "ours" else F.scaled_dot_product_attention
-    benchmark.group = f"attention without weights, length {length}"
-    times = {"rounds": 5, "iterations": 5120 // length, "warmup_rounds": 1}
-    context = benchmark.pedantic(compute, args=[query, key, value], **times)
-    assert context.shape == query.shape
-
-
-START_UP = """
-import json, re, time
-start = time.perf_counter()
-{body}
-peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-print(json.dumps([time.perf_counter() - start, peak]))
-"""
-STARTS = {
-    "import torch": "import torch",
-    "import helpers.pretrained.translator": "import helpers.pretrained.translator",
-    "import and first translation": (
-        "from helpers.pretrained.translator import load_translator\n"
-        "load_translator().translate('Une petite fille joue avec un chien.')"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", STARTS)
-def test_start_up(benchmark, name):
-    code = START_UP.format(body=STARTS[name])
-    megabytes = []
-
-    def start():
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        seconds, peak = json.loads(run.stdout.splitlines()[-1])
-        megabytes.append(peak)
-        return seconds
-
-    benchmark.group = "start-up in a new process"
-    seconds = benchmark.pedantic(start, rounds=3, warmup_rounds=1)
-    benchmark.extra_info["peak memory, MB"] = round(max(megabytes))
-    assert seconds > 0
-
-
-PEAK = """
-import json, re, sys
-sys.path.insert(0, {folder!r})
-import models, test_speed, torch
-build, loss_of = test_speed.CONTENDERS[{name!r}]
-model, batch = build().train(), models.sentences()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-def peak():
-    # Not getrusage: what that reports is inherited from the process that started this one.
-    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-before = peak()
-for _ in range(2):
-    loss_of(model, *batch).backward()
-    optimizer.step()
-    optimizer.zero_grad()
-print(json.dumps(peak() - before))
-"""
-
-
-@pytest.mark.parametrize("name", CONTENDERS)
-def test_peak_memory_of_a_training_step(benchmark, name, request):
-    folder = str(request.path.parent)
-    code = PEAK.format(folder=folder, name=name)
-
-    def measure():
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        return json.loads(run.stdout.splitlines()[-1])
-
-    benchmark.group = "peak memory of a training step (see extra_info; times mean nothing)"
-    megabytes = benchmark.pedantic(measure, rounds=1)
-    benchmark.extra_info["peak memory, MB"] = round(megabytes)
-    assert megabytes > 0
