@@ -247,6 +247,10 @@ def test_an_attention_layer_with_a_mistake(old, new, finding):
          "scores /"),
         ("Writer", "decoder", "        return logits\n", "        return logits.softmax(1)\n",
          "sees the future", "softmax(1)"),
+        ("Writer", "decoder", "        return x + self.positions[: x.shape[1]]\n",
+         "        x = x + self.positions[: x.shape[1]]\n"
+         "        return x / x.norm(dim=(1, 2), keepdim=True)\n",
+         "norm over the wrong axis", "x.norm("),
     ],
 )  # fmt: skip
 def test_a_mistake_that_no_patient_has(model, kind, old, new, finding, line):
@@ -256,6 +260,26 @@ def test_a_mistake_that_no_patient_has(model, kind, old, new, finding, line):
     first = examine(ill, kind, **healthy.TEXT).findings[0]
     assert first.name == finding
     assert line in first.line
+
+
+@pytest.mark.parametrize("keys", ["(x, x, mask)", "(0 * memory, 0 * memory, memory_mask)"])
+def test_one_layer_of_two_that_is_given_the_source_and_does_not_read_it(keys):
+    text = patients.WARD.read_text(encoding="utf-8")
+    old = "(x, memory, memory, memory_mask)"
+    assert text.count(old) == 1
+    new = f"(x, *({keys} if self.deaf else (memory, memory, memory_mask)))"
+    names = patients.run_source(text.replace(old, new), "deaf.py")
+    names["Layer"].deaf = False
+    model = names["Translator"]()
+    model.layers[1].deaf = True
+    (finding,) = examine(model, "encoder-decoder", **healthy.TEXT).findings
+    assert (finding.name, finding.where) == ("source ignored", "layers.1.cross_attention")
+
+
+def test_a_norm_that_hardly_normalises_is_told():
+    model = ward.Writer()
+    model.layers[0].norm_1.eps = 100.0
+    assert "norm_1: eps=100" in examine(model, "decoder", **healthy.TEXT).undecided[0]
 
 
 class Scored(ward.Writer):
@@ -294,7 +318,7 @@ def test_targets_of_a_loss_inside_the_model(first, last, shown, found):
 
 
 class OnePiece(nn.Module):
-    """A decoder whose attention is no module of its own: rotated, or blind to order."""
+    """A decoder whose attention is no module: rotated, in two layers, or blind to order."""
 
     def __init__(self, rotates):
         super().__init__()
@@ -303,6 +327,9 @@ class OnePiece(nn.Module):
 
     def forward(self, ids):
         x = self.table[ids]
+        return self.layer(self.layer(x, ids), ids) if self.rotates else self.layer(x, ids)
+
+    def layer(self, x, ids):
         q, k, v = (x @ w for w in self.w[:3])
         if self.rotates:
             angle = torch.arange(ids.shape[1])[:, None] / 10.0 ** torch.arange(8)
@@ -318,7 +345,12 @@ class OnePiece(nn.Module):
 
 def test_order_is_looked_for_in_a_model_of_one_piece():
     found = [
-        [f.name for f in examine(OnePiece(rotates), "decoder", **healthy.TEXT).findings]
+        [
+            f.name
+            for f in examine(
+                OnePiece(rotates), "decoder", shared_layers=True, **healthy.TEXT
+            ).findings
+        ]
         for rotates in (True, False)
     ]
     assert found == [[], ["order unseen"]]

@@ -145,24 +145,23 @@ def probe_source(e):
         return
     effect, back = e.effects["source"], e.effects["target"]
     if not (e.whole["source"][0] > 0).any():
-        if e.explained:
-            return
-        call = ignoring(e, effect)
-        e.explained.add(call.path or "?")
-        e.find("source ignored", call.path, "No output depends on the source.",
-               f"change any of the {e.s} source tokens: nothing moves",
-               ("keys and values of cross-attention have to come from the encoder: "
-                "attend(x, memory, memory)", "the memory is computed and not passed on"),
-               e.line(call, *ATTENDS))  # fmt: skip
+        if not e.explained:
+            blame_deaf(e, ignoring(e, effect), f"change any of {e.s} source tokens: nothing moves")
         return
-    for call, _ in e.attentions:
-        key = call.key
-        if key not in effect or key not in back:
-            continue
-        memory = [i for i, changes in enumerate(effect[key][0]) if differs(changes)
-                  and call.inputs[i].dim() > 2 and not differs(back[key][0][i])]  # fmt: skip
-        moving_target = any(differs(changes) for changes in back[key][0])
-        local = e.local(call, e.s, memory) if memory and moving_target else None
+    memory = {
+        key: [i for i, changes in enumerate(inputs) if differs(changes)
+              and e.calls[key].inputs[i].dim() > 2 and not differs(back[key][0][i])]
+        for key, (inputs, _) in effect.items()
+        if key in back and any(differs(changes) for changes in back[key][0])
+    }  # fmt: skip
+    readers = [call for call, _ in e.attentions if memory.get(call.key)]
+    for key, given in memory.items():
+        within = [call for call, _ in e.attentions if call.inside(e.calls[key])]
+        if given and within and not any(call in readers for call in within):
+            blame_deaf(e, within[-1], f"{key[0]} is given the memory; no attention in it reads it")
+            return
+    for call in readers:
+        local = e.local(call, e.s, memory[call.key])
         if local is None or not (local == 0).any() or e.excused(call):
             continue
         e.find("source misaligned", call.path, "Outputs depend on a part of the source only.",
@@ -171,6 +170,15 @@ def probe_source(e):
                 "queries come from the decoder, keys and values from the encoder"),
                e.line(call, *ATTENDS))  # fmt: skip
         return
+
+
+def blame_deaf(e, call, evidence):
+    """Report that a cross-attention doesn't read the source."""
+    e.explained.add(call.path or "?")
+    e.find("source ignored", call.path, "Cross-attention doesn't depend on the source.", evidence,
+           ("keys and values of cross-attention have to come from the encoder: "
+            "attend(x, memory, memory)", "the memory is computed and not passed on"),
+           e.line(call, *ATTENDS))  # fmt: skip
 
 
 def ignoring(e, effect):

@@ -14,6 +14,12 @@ PRODUCTS = ("matmul", "bmm", "einsum", "baddbmm")
 def probe_norms(e):
     """A norm works on each vector alone: change one position, and no other may move."""
     parents = {id(call.parent) for call in e.calls.values()}
+    weak = [c for c in e.calls.values() if isinstance(getattr(c.module, "eps", 0), float)
+            and c.module.eps > 0.1]  # fmt: skip
+    if weak:
+        e.unsure(
+            f"{weak[0].path}: eps={weak[0].module.eps:g} lets it hardly normalise; usual: 1e-5"
+        )
     for call in e.calls.values():
         seen = averaged(e, call)
         if seen is not None:
@@ -44,11 +50,14 @@ def averaged(e, call):
         return None  # an average that nothing is divided by is no norm
     for op in call.ops:
         x = op.args[0] if op.args else None
-        if op.name not in ("mean", "var", "std", "layer_norm") or not isinstance(x, torch.Tensor):
+        if op.name not in ("mean", "var", "std", "layer_norm", "norm") or not isinstance(
+            x, torch.Tensor
+        ):
             continue
         n = len(op.args[1]) if op.name == "layer_norm" else 0
         laid = [a for a in range(1, x.dim()) if x.shape[a] in e.lengths] if x.dim() == 3 else []
-        axes = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
+        place = 2 if op.name == "norm" else 1  # x.norm(p, dim), x.mean(dim)
+        axes = op.kwargs.get("dim", op.args[place] if len(op.args) > place else None)
         axes = [axes] if isinstance(axes, int) else axes if isinstance(axes, list | tuple) else []
         kept = isinstance(op.result, torch.Tensor) and op.result.dim() == x.dim()
         if n > 1 or laid and kept and n == 0 and any(a % x.dim() in laid for a in axes):
@@ -297,17 +306,18 @@ def scale_of(e, call, op):
     else:
         ops = e.ops_of(call)
         end = next(i for i, o in enumerate(ops) if o is op)
-        products = [i for i in range(end) if is_product(ops[i], op.result)]
+        layer = max((i for i in range(end) if ops[i].name == op.name), default=0)
+        products = [i for i in range(layer, end) if is_product(ops[i], op.result)]
         if not products:
             return None
         at = products[-1]
         query, key = (x for x in tensors(ops[at].args) if x.dim() > 1)
         width = contracted(ops[at])
         sizes = {query.numel(), key.numel(), op.result.numel()}
-        factors = [scalar_factor(o, sizes) for o in ops[:end]]
+        factors = [scalar_factor(o, sizes) for o in ops[layer:end]]
         if any(f is None for f in factors):
             return None
-        scaling = [o.line for o, f in zip(ops[:end], factors, strict=True) if f != 1]
+        scaling = [o.line for o, f in zip(ops[layer:end], factors, strict=True) if f != 1]
         factor, line = math.prod(factors), (scaling or [ops[at].line])[-1]
     if not width:
         return None

@@ -341,11 +341,13 @@ def probe_cache(e):
         return
     start = int((apart > DIFFERS).nonzero()[0])
     where = first_disagreement(e, recorder, start)
+    causes = ("positions start from 0 again at every step: add the length of the cache",
+              "a key or value is lost, comes before the old ones, or is rotated for another place",
+              "the mask for one new row lets it see all earlier keys")  # fmt: skip
+    embeds = isinstance(dict(e.model.named_modules())[where], nn.Embedding)
     e.find("cache disagrees", where, "One token at a time gives other logits than all at once.",
            "difference per position: " + " ".join(f"{x:.1g}" for x in apart.tolist()),
-           ("positions start from 0 again at every step: add the length of the cache",
-            "new keys are rotated with the wrong position, or put before the old ones",
-            "the mask for one new row lets it see all earlier keys"))  # fmt: skip
+           causes if embeds else (*causes[1:], causes[0]))  # fmt: skip
 
 
 def first_disagreement(e, recorder, start):
