@@ -33,7 +33,7 @@ from notebooks.build import (
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
-PROGRESS = ("progress.json", ".course/progress.json")
+PROGRESS = ".course/progress.json"
 SLIDES = "from teaching.deck import Deck\n\nDeck()"
 
 
@@ -176,7 +176,7 @@ def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
 
 def _take_progress_along(folder):
     """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
-    for name in (*PROGRESS, "my_transformer.py"):
+    for name in (PROGRESS, "my_transformer.py"):
         if (NOTEBOOKS / name).exists() and not (folder / name).exists():
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copy2(NOTEBOOKS / name, folder / name)

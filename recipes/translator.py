@@ -1,19 +1,16 @@
 """The recipe of the bundled translator: Multi30k, French to English.
 
-Run as ``python -m recipes.translator``; under ``torchrun`` it trains on several
-processes.
+Run as ``python -m recipes.translator``.
 """
 
 import argparse
 import contextlib
 import copy
 import json
-import os
 from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
-import torch.distributed as dist
 
 from helpers.data import corpus
 from helpers.pretrained.translator import Translator
@@ -46,7 +43,7 @@ def arguments(argv=None):
     option("--peak-rate", type=float, default=1.5e-3)
     option("--warmup-steps", type=int, default=800)
     option("--decay", choices=["inverse_sqrt", "linear"], default="linear")
-    option("--batch-tokens", type=int, default=2048, help="of all processes together")
+    option("--batch-tokens", type=int, default=2048)
     option("--label-smoothing", type=float, default=0.1)
     option("--weight-decay", type=float, default=0.0)
     option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
@@ -63,26 +60,20 @@ def main(argv=None):
     args = arguments(argv)
     if args.threads:
         torch.set_num_threads(args.threads)
-    if "WORLD_SIZE" in os.environ:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    first = not dist.is_initialized() or dist.get_rank() == 0
-    translator, histories = train_translator(args, say=print if first else lambda *_, **__: None)
-    if first:
-        own = [history for name, history in histories.items() if name != "backward"]
-        translator.card |= scores(translator, args.limit) | {
-            "seconds": round(sum(history.seconds for history in histories.values())),
-            "validation_bleu": round(max(own[-1].scores), 2) if own[-1].scores else None,
-            "stopped_early": [name for name, run in histories.items() if run.stopped_early],
-        }
-        # Scored without it, since test captions may hold characters that training never saw.
-        translator.alphabet = set(clean("".join(map("".join, corpus.multi30k("train")))))
-        translator.save(args.out / "translator.safetensors")
-        print(json.dumps(translator.card, indent=1))
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    translator, histories = train_translator(args)
+    own = [history for name, history in histories.items() if name != "backward"]
+    translator.card |= scores(translator, args.limit) | {
+        "seconds": round(sum(history.seconds for history in histories.values())),
+        "validation_bleu": round(max(own[-1].scores), 2) if own[-1].scores else None,
+        "stopped_early": [name for name, run in histories.items() if run.stopped_early],
+    }
+    # Scored without it, since test captions may hold characters that training never saw.
+    translator.alphabet = set(clean("".join(map("".join, corpus.multi30k("train")))))
+    translator.save(args.out / "translator.safetensors")
+    print(json.dumps(translator.card, indent=1))
 
 
-def train_translator(args, say=print):
+def train_translator(args):
     """Train as the arguments say; returns the Translator with its best weights, and Histories.
 
     Two stages. The first trains on the pairs as they are. The second goes on with pairs of which
@@ -93,8 +84,6 @@ def train_translator(args, say=print):
     ----------
     args : argparse.Namespace
         As `arguments` returns it.
-    say : function, default=print
-        Takes what is to be reported.
 
     Returns
     -------
@@ -103,8 +92,6 @@ def train_translator(args, say=print):
         One for each stage and for the way back.
     """
     torch.manual_seed(args.seed)
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     refuse_leftovers(args.out)
     texts, val_texts = (corpus.multi30k(split)[: args.limit] for split in ("train", "val"))
     sides = [clean(side) for pair in texts for side in pair]
@@ -112,11 +99,11 @@ def train_translator(args, say=print):
     model = Transformer(config_of(args, len(tokenizer)))
     model = model.cuda() if torch.cuda.is_available() else model
     translator = Translator(model, tokenizer, card=card_of(args, model, len(texts)))
-    say(translator)
+    print(translator)
     histories = {}
     with contextlib.suppress(Stopped):
-        train_stage(args, histories, "first", translator, texts, val_texts, say)
-        second_stage(args, histories, translator, texts, val_texts, say)
+        train_stage(args, histories, "first", translator, texts, val_texts)
+        second_stage(args, histories, translator, texts, val_texts)
     return translator, histories
 
 
@@ -134,12 +121,12 @@ def refuse_leftovers(out):
         )
 
 
-def second_stage(args, histories, translator, texts, val_texts, say):
+def second_stage(args, histories, translator, texts, val_texts):
     """Train on with pairs of which a side is written anew.
 
     Parameters
     ----------
-    args, say
+    args : argparse.Namespace
         As in `train_translator`.
     histories, translator, texts, val_texts
         As in `train_stage`.
@@ -154,7 +141,6 @@ def second_stage(args, histories, translator, texts, val_texts, say):
         "backward",
         backward,
         *turned,
-        say,
         epochs=args.backward_epochs,
         peak_rate=1.2e-3,
         warmup_steps=150,
@@ -169,7 +155,6 @@ def second_stage(args, histories, translator, texts, val_texts, say):
         translator,
         texts,
         val_texts,
-        say,
         alter=lambda epoch: diversify.mixture(texts, sources, targets, seed=epoch),
         epochs=args.second_epochs,
         peak_rate=1.0e-3,
@@ -177,12 +162,12 @@ def second_stage(args, histories, translator, texts, val_texts, say):
     )
 
 
-def train_stage(args, histories, name, translator, texts, val_texts, say, alter=None, **changed):
+def train_stage(args, histories, name, translator, texts, val_texts, alter=None, **changed):
     """Train once, from the weights that `translator` has.
 
     Parameters
     ----------
-    args, say
+    args : argparse.Namespace
         As in `train_translator`.
     histories : dict of str to History
         Gets this stage's.
@@ -205,7 +190,7 @@ def train_stage(args, histories, name, translator, texts, val_texts, say, alter=
 
     def validation_bleu(_):
         bleu = metrics.bleu(translator.translate(sources), [target for _, target in val_texts])
-        say(f"{name}, validation BLEU {bleu:.2f}", flush=True)
+        print(f"{name}, validation BLEU {bleu:.2f}", flush=True)
         return bleu
 
     def encode_epoch(epoch):

@@ -1,18 +1,16 @@
 """The recipe of the bundled Vision Transformer and of its comparison with a CNN.
 
 ``python -m recipes.wardrobe`` trains it on 18,000 of the first 20,000 pictures
-of Fashion-MNIST, beside a CNN of equal size, and writes its weights over the bundled ones; under
-``torchrun`` on several processes. ``… comparison`` trains both on 300, 3,000 and 20,000
+of Fashion-MNIST, beside a CNN of equal size, and writes its weights over the bundled ones.
+``… comparison`` trains both on 300, 3,000 and 20,000
 pictures for equal times and writes what came of it.
 """
 
 import argparse
 import json
-import os
 import time
 
 import torch
-import torch.distributed as dist
 
 from helpers.data.clothes import Pictures, clothes
 from helpers.machine.atomic_writes import atomic_write
@@ -47,7 +45,7 @@ def arguments(argv=None):
     option("--optimizer", choices=["adamw", "muon"], default="muon", help="of the ViT")
     option("--cnn-epochs", type=int, default=6, help="of the CNN beside it; 0: none")
     option("--peak-rate", type=float, default=3e-3, help="of the ViT")
-    option("--batch-size", type=int, default=64, help="of all processes together")
+    option("--batch-size", type=int, default=64)
     option("--weight-decay", type=float, default=0.05)
     option("--label-smoothing", type=float, default=0.1)
     option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
@@ -66,9 +64,6 @@ def main(argv=None):
     if args.what == "comparison":
         compare(args)
         return
-    if "WORLD_SIZE" in os.environ:
-        dist.init_process_group("gloo")
-    first = is_first()
     train, validation = split_pictures(args.limit)
     torch.manual_seed(args.seed)
     sizes = {name: getattr(args, name) for name in SIZES}
@@ -80,7 +75,7 @@ def main(argv=None):
         torch.manual_seed(args.seed)
         cnn = SmallCNN(CNN_WIDTHS)
         card["cnn"] = fit(cnn, train, validation, args, args.cnn_epochs, PLAIN)
-    if first and not args.dry:
+    if not args.dry:
         test = clothes("test", 5_000)
         card["test_accuracy"] = round(accuracy(model, *test), 4)
         if args.cnn_epochs:
@@ -96,15 +91,7 @@ def main(argv=None):
         )
         card["settings"] = {name: getattr(args, name) for name in (*names, "peak_rate", "seed")}
         Wardrobe(model, card).save(PATH)
-    if first:
-        print(json.dumps(card, indent=1))
-    if dist.is_initialized():
-        dist.destroy_process_group()
-
-
-def is_first():
-    """Tell whether this is the only process, or the first of several."""
-    return not dist.is_initialized() or dist.get_rank() == 0
+    print(json.dumps(card, indent=1))
 
 
 def split_pictures(limit=None):
@@ -133,9 +120,8 @@ def fit(model, train, validation, args, epochs, how) -> dict:
     def score(epoch, loss):
         scores.append(round(accuracy(model, *validation), 4))
         minutes = (time.perf_counter() - start) / 60
-        if is_first():
-            told = f"epoch {epoch}: {loss:.3f}, validation {scores[-1]:.4f}, {minutes:.1f} min"
-            print(told, flush=True)
+        told = f"epoch {epoch}: {loss:.3f}, validation {scores[-1]:.4f}, {minutes:.1f} min"
+        print(told, flush=True)
 
     losses = train_pictures(
         model,

@@ -196,13 +196,14 @@ def test_a_damaged_copy_is_not_overwritten(sources, tmp_path):
 
 def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, monkeypatch):
     monkeypatch.setattr(copies, "NOTEBOOKS", tmp_path)
-    (tmp_path / "progress.json").write_text("1", encoding="utf-8")
+    (tmp_path / ".course").mkdir()
+    (tmp_path / copies.PROGRESS).write_text("1", encoding="utf-8")
     mine = tmp_path / "mine"
     copies.bring_up_to_date(mine, sources)
-    assert (mine / "progress.json").read_text(encoding="utf-8") == "1"
-    (mine / "progress.json").write_text("2", encoding="utf-8")
+    assert (mine / copies.PROGRESS).read_text(encoding="utf-8") == "1"
+    (mine / copies.PROGRESS).write_text("2", encoding="utf-8")
     copies.bring_up_to_date(mine, sources)
-    assert (mine / "progress.json").read_text(encoding="utf-8") == "2"
+    assert (mine / copies.PROGRESS).read_text(encoding="utf-8") == "2"
 
 
 def test_a_class_gets_no_copy_of_a_notebook_that_is_not_built(tmp_path, monkeypatch):

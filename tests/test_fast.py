@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.models.lora import LoRALinear
-from helpers.transformer import attention, decoding, fast, losses, positions
+from helpers.transformer import attention, decoding, fast, positions
 
 SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
 
@@ -84,15 +84,6 @@ def test_cross_entropy_sum_and_its_gradient_equal_pytorch(n, smoothing):
     expected = F.cross_entropy(2 * first, targets, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(gradient, *torch.autograd.grad(expected * 3, first))
-
-
-def test_cross_entropy_sum_is_the_loss_of_lesson_09():
-    logits, targets = torch.randn(4, 6, 9, dtype=torch.float64), torch.randint(0, 9, (4, 6))
-    real = targets != 0
-    ours = fast.cross_entropy_sum(logits[real], targets[real]) / real.sum()
-    torch.testing.assert_close(ours, losses.cross_entropy(logits, targets, pad_id=0))
-    smoothed = fast.cross_entropy_sum(logits[real], targets[real], 0.1) / real.sum()
-    torch.testing.assert_close(smoothed, losses.cross_entropy(logits, targets, 0, epsilon=0.1))
 
 
 def test_cross_entropy_sum_uses_up_its_input_only_for_a_gradient():
@@ -274,11 +265,6 @@ def test_top_p_of_the_likeliest_equals_sorting_all(spread):
 def test_bf16_pays_on_a_processor_that_multiplies_it(monkeypatch, able, pays):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able, raising=False)
     assert fast.bf16_pays(torch.device("cpu")) is pays
-
-
-def test_an_older_pytorch_says_nothing_of_the_processor(monkeypatch):
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert fast.bf16_pays(torch.device("cpu")) is False
 
 
 def test_no_number_depends_on_a_clock_or_a_private_operator():

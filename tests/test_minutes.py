@@ -105,17 +105,6 @@ def test_the_minutes_are_an_instructor_s(lesson):
     assert core.first_code == pytest.approx(core.minutes - writing)
 
 
-def test_an_unbuilt_lesson_has_no_waiting_time(lesson):
-    (build.NOTEBOOKS / "42_lesson.ipynb").unlink()
-    assert minutes.measure(lesson)[0].waiting == 0
-
-
-def test_an_exercise_that_does_not_exist_is_said_to_be_missing(lesson):
-    lesson.write_text(LESSON.replace("causal_mask", "casual_mask"), encoding="utf-8")
-    with pytest.raises(ValueError, match="no exercise 'casual_mask'.*causal_mask"):
-        minutes.measure(lesson)
-
-
 def test_each_limit_is_kept_by_its_own_sentence(lesson):
     parts = minutes.measure(lesson)
     parts[0].first_code = 9.9
@@ -139,23 +128,9 @@ def test_each_limit_is_kept_by_its_own_sentence(lesson):
     assert "the core has no exercise" in minutes.too_much(parts)
 
 
-def test_a_lesson_without_practice_is_not_held_to_the_limits(lesson):
-    assert minutes.is_second_edition(minutes.measure(lesson))
-    lesson.write_text("# %% [markdown]\n# # A lesson\n#\n# Practice makes.\n", encoding="utf-8")
-    assert not minutes.is_second_edition(minutes.measure(lesson))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=[build.name_of(source) for source in SOURCES])
 def test_a_lesson_keeps_to_its_limits(source):
     parts = minutes.measure(source)
     complaints = minutes.too_much(parts) if minutes.is_second_edition(parts) else []
     assert not complaints, "\n".join(complaints)
-
-
-def test_the_table_has_a_row_a_part(lesson, monkeypatch, capsys):
-    monkeypatch.setattr(build, "SOURCES", lesson.parents[1])
-    minutes.main(["42"])
-    rows = capsys.readouterr().out.splitlines()
-    assert [row.split(",")[0] for row in rows[1:4]] == ["42_lesson"] * 3
-    assert rows[-1].startswith("42_lesson: Going deeper: the cell")

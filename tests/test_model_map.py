@@ -27,7 +27,7 @@ from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
 from helpers.widgets.map_picture import picture
 from helpers.widgets.map_places import HERE
 from helpers.widgets.map_tours import STEPS, STRIP, TOURS
-from helpers.widgets.model_map import ModelMap, model_map
+from helpers.widgets.model_map import model_map
 from helpers.widgets.modules import STATIC
 
 GOOD_PLACES = [
@@ -335,14 +335,6 @@ def test_the_static_picture_says_what_it_shows_and_tokens_are_only_text(trace):
     assert "<" not in found[1]
     assert "<script" not in base64.b64decode(found[2]).decode()
     assert model_map(bad).static_html().count("</script>") == 1  # ours; none from a token
-
-
-def test_the_repr_is_a_name_and_the_same_trace_gives_the_same_picture(trace):
-    view = model_map(trace)
-    assert repr(view) == "ModelMap()"
-    assert isinstance(view, ModelMap)
-    assert view.static_html() == model_map(trace).static_html()
-    assert repr(trace) == "Trace(the translator, 12 source tokens, 12 target tokens)"
 
 
 # ---- another sentence ------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import torch
 from matplotlib import pyplot
 
 from helpers import plots
-from helpers.widgets.apart import spread
 
 
 @pytest.fixture(autouse=True)
@@ -118,13 +117,6 @@ def test_a_map_of_scores_shows_them():
     assert [text.get_text() for text in ax.texts] == ["−10.05", "1.70"]
 
 
-def test_numbers_stand_out_from_their_cells():
-    ax = plots.attention_heatmap([[0.02, 0.98]], "a", "xy")
-    pale, dark = ax.texts
-    assert pale.get_color() == plots.INK
-    assert dark.get_color() == "white"
-
-
 def test_maps_to_be_compared_can_share_their_scale():
     ax = plots.attention_heatmap([[0.25, 0.25]], "a", "xy", darkest=1.0)
     assert ax.images[0].get_clim() == (0.0, 1.0)
@@ -140,11 +132,6 @@ def test_a_dollar_sign_in_a_token_is_drawn_as_one():
     ax = plots.attention_heatmap([[0.5, 0.5]], ["$"], ["$x$", "y"])
     assert texts(ax)
     assert ax.get_xticklabels()[0].get_text() == r"\$x\$"
-
-
-def test_a_wholly_masked_map_is_white_and_not_an_error():
-    ax = plots.attention_heatmap([[0.0, 0.0]], "a", "xy")
-    assert ax.images[0].get_clim() == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2,), (1, 2, 3)])
@@ -184,12 +171,6 @@ def test_a_curve_that_stops_early_is_named_where_it_stops():
     assert ax.texts[0].xy == (1, 6)
 
 
-def test_places_are_spread_only_where_they_touch():
-    assert spread([0, 100], gap=10) == [0, 100]
-    assert spread([50, 50], gap=10) == [45, 55]
-    assert spread([0, 4, 50], gap=10) == [-3, 7, 50]
-
-
 def test_bars_say_their_numbers():
     ax = plots.probability_bars(["cat", "dog"], torch.tensor([0.2, 0.8]), highlight=1)
     assert [text.get_text() for text in ax.texts] == ["0.20", "0.80"]
@@ -208,19 +189,6 @@ def luminance(colour):
     parts = numpy.array(matplotlib.colors.to_rgb(colour))
     linear = numpy.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def test_more_weight_is_evenly_darker():
-    lightness = [luminance(plots.WEIGHTS(step)[:3]) ** (1 / 3) for step in numpy.linspace(0, 1, 21)]
-    steps = -numpy.diff(lightness)
-    assert steps.min() > 0
-    assert steps.max() / steps.min() < 2.5
-
-
-@pytest.mark.parametrize("colour", plots.COLOURS)
-def test_the_colours_can_be_read_as_text_on_white(colour):
-    # 3:1 is what WCAG asks of large text and of lines.
-    assert 1.05 / (luminance(colour) + 0.05) >= 3
 
 
 def test_a_guess_is_marked_where_it_is_or_at_the_end_of_the_axis():

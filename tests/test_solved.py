@@ -175,30 +175,6 @@ def test_a_solved_lesson_is_green(name, kernel):
         assert all(text.startswith("✓ right") for text in said), said
 
 
-@pytest.mark.parametrize(
-    ("cells", "kept"),
-    [
-        (["y = 1", "check", "print(y)"], [1]),  # nothing to do with the solution
-        (["x = 1", "check", "y = f(x)", "print(y)"], [0, 1, 2, 3]),  # uses it, and is used
-        (["import a", "x = a.b()", "x.append(1)", "check", "f(x)"], [0, 1, 2, 3, 4]),
-        (["import a", "a.seed(0)", "check", "f(a)"], [0, 2, 3]),
-        (["x = []", "check", "x.append(f)", "len(x)"], [0, 1, 2, 3]),
-        (["def g():\n    return h", "h = 3", "check", "f(g())"], [0, 1, 2, 3]),
-        (["%time 3", "check"], [0, 1]),
-        (["check", "print(f(1))", "print(2)"], [0, 1]),  # who prints doesn't change printing
-        (["x = 1", "def g():\n    x = 2", "check", "y = [x for x in f(2)]", "x"], [2, 3]),
-        (["x = []", "g(x)", "check", "f(x)"], [0, 1, 2, 3]),  # a call may change what it gets
-        (["check", 'f = exercises.mine("f")\ny = f(1)', "f(y)"], [0]),
-        (["check", 'f = exercises.reference("f")', "f(1)"], [0]),
-        (["check", "y = f(1)", 'f = exercises.mine("f")', "f(y)"], [0, 1, 2, 3]),
-    ],
-)
-def test_only_what_solutions_can_change_runs_again(cells, kept):
-    place = cells.index("check")
-    cells[place] = "def f(x):\n    return x"
-    assert sorted(touched(cells, {place})) == kept
-
-
 def test_what_steps_in_for_a_stub_is_the_solution():
     sources = [cell.source for name in LESSONS for cell in lesson(name).cells]
     found = [match for source in sources for match in SAME_IN_BOTH.findall(source)]
@@ -219,8 +195,3 @@ def test_every_stub_is_checked_in_its_own_cell():
             if stub and stub[1] != "my_tokens":  # lesson 17's own design has no right answer
                 assert f", {stub[1]})" in cell.source, f"{name}: {stub[1]} is never checked"
                 assert "exercises.reference" in exercises.solved(cell.source)
-
-
-def test_a_notebook_is_what_is_solved():
-    assert LESSONS
-    assert nbformat.validate(lesson(LESSONS[0])) is None

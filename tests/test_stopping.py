@@ -1,13 +1,9 @@
-"""A training can be stopped, resumed, shared by processes, and survives a full disk."""
+"""A training can be stopped, resumed, and survives a full disk."""
 
 import errno
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
-from pathlib import Path
 
 import pytest
 import torch
@@ -356,64 +352,3 @@ def test_a_disk_error_says_why(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint.pt"
     with pytest.raises(OSError, match=r"\(No space left on device\); its disk has"):
         train(small_model(), copy_task(20), [], quick(), checkpoint=path, progress=False)
-
-
-TWO = """
-import gc
-gc.disable()  # nothing to find while PyTorch is imported
-import sys, torch, torch.distributed as dist
-from test_stopping import StopsAt
-from test_training import copy_task, quick, small_model
-from helpers.training.training import train
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-
-pairs = copy_task(61)
-encode = lambda epoch: copy_task(61, seed=dist.get_rank())  # all must take the first's
-history = train(small_model(), pairs, [], quick(batch_tokens=48), progress=False, encode=encode)
-if dist.get_rank() == 0:
-    torch.save(history.losses, f"{sys.argv[1]}/losses.pt")
-
-model = small_model()
-if dist.get_rank() == 1:
-    model.register_forward_pre_hook(StopsAt(5))
-history = train(model, copy_task(60), [], quick(), progress=False)
-torch.save((len(history.losses), history.stopped_early), f"{sys.argv[1]}/{dist.get_rank()}.pt")
-dist.destroy_process_group()
-"""
-
-
-@pytest.fixture(scope="module")
-def of_two_processes(tmp_path_factory):
-    """Train and stop in two processes; return the folder with what they saved."""
-    folder = tmp_path_factory.mktemp("two")
-    run_in_two_processes(folder, TWO)
-    return folder
-
-
-def run_in_two_processes(folder, code):
-    """Run a script, which finds the tests' helpers, in two processes."""
-    here = Path(__file__).parent
-    script = folder / "two.py"
-    script.write_text(textwrap.dedent(code), encoding="utf-8")
-    paths = os.pathsep.join([str(here), str(here.parent)])
-    subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
-         str(script), str(folder)],
-        check=True, capture_output=True, timeout=120,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
-    )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_two_processes_reach_the_losses_of_one(of_two_processes):
-    expected = train(small_model(), copy_task(61), [], quick(batch_tokens=48), progress=False)
-    assert torch.load(of_two_processes / "losses.pt") == pytest.approx(expected.losses, abs=1e-4)
-
-
-@pytest.mark.slow
-def test_processes_agree_on_a_stop_that_one_of_them_was_told(of_two_processes):
-    assert [torch.load(of_two_processes / f"{rank}.pt") for rank in range(2)] == [
-        (5, True),
-        (5, True),
-    ]

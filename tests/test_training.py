@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 from helpers.pretrained.translator import load_translator
 from helpers.training import training
@@ -255,21 +254,6 @@ def test_every_setting_reaches_the_loop(with_everything):
     torch.testing.assert_close(with_everything, expected)
 
 
-@pytest.mark.parametrize("name", ["clip_norm", "label_smoothing", "weight_decay", "betas", "seed"])
-def test_every_setting_matters(with_everything, name):
-    without = {key: value for key, value in EVERYTHING.items() if key != name}
-    other = plain_loop(small_model().double(), copy_task(60), quick(**without))
-    assert (other - with_everything).abs().max() > 0.01
-
-
-def test_every_epoch_has_an_order_of_its_own():
-    model, seen = small_model(), []
-    model.register_forward_pre_hook(lambda _, inputs: seen.append(str(inputs[0].tolist())))
-    train(model, copy_task(60), [], quick(epochs=2), progress=False)
-    first, second = seen[: len(seen) // 2], seen[len(seen) // 2 :]
-    assert first != second
-
-
 def test_every_epoch_is_encoded_once():
     epochs = []
 
@@ -379,27 +363,6 @@ def test_nan_leaves_the_last_good_weights_not_the_best():
     torch.testing.assert_close(found[found.isfinite()], before[9][found.isfinite()])
 
 
-def test_nan_stops_and_keeps_the_last_good_weights():
-    model = small_model()
-    before = []
-
-    class Breaks(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner, self.calls = model, 0
-
-        def forward(self, *inputs):
-            self.calls += 1
-            before.append(weights_of(self))
-            return self.inner(*inputs) * (math.nan if self.calls == 4 else 1.0)
-
-    broken = Breaks()
-    with pytest.raises(FloatingPointError, match=r"step 4 .*holds the weights of step 3"):
-        train(broken, copy_task(60), [], quick(), progress=False)
-    assert weights_of(model).isfinite().all()
-    torch.testing.assert_close(weights_of(model), before[3])
-
-
 def test_bf16_runs_and_learns():
     model = small_model()
     history = train(model, copy_task(60), [], quick(epochs=5, precision="bf16"), progress=False)
@@ -424,7 +387,7 @@ def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped
 
     monkeypatch.setattr(train_translator, "train", stop)
     args = in_small(tmp_path, monkeypatch)
-    translator, histories = train_translator.train_translator(args, say=lambda *_, **__: None)
+    translator, histories = train_translator.train_translator(args)
     assert list(histories) == list(train_translator.STAGES[:trained])
     assert translator.translate("un chat") is not None  # usable
 

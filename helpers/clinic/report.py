@@ -134,7 +134,7 @@ def picture(moved, may=None):
 
 
 def drawn(moved, may=None, by="token"):
-    """Draw a dependence matrix under a line that says what is drawn."""
+    """Draw what `moved`, beside what `may` move, under a line that says what is drawn."""
     return f"outputs (rows) that move with each {by} (columns):\n{picture(moved, may)}"
 
 

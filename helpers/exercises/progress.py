@@ -38,30 +38,9 @@ def folder():
 
 
 def _path():
-    """Return where the progress is; a file among the lessons, where it used to be, moves first."""
-    old = folder() / FILE
-    if os.environ.get("COURSE_PROGRESS") or old.is_symlink():
-        return old.resolve()  # a link stays a link: what it points to is written
-    home = folder() / HOME / FILE
-    if old.exists():
-        with _one_thread, contextlib.suppress(OSError):
-            _bring_home(old, home)
-        if old.exists() and not home.exists():
-            return old.resolve()  # this folder can't be written to
-    return home.resolve()
-
-
-def _bring_home(old, home):
-    """Move a file to its new place; if one is there already, add what it holds and keep it too."""
-    home.parent.mkdir(exist_ok=True)
-    held = home.exists()
-    moved = home.with_name(f"{FILE}.older-{time.time_ns()}") if held else home
-    os.replace(old, moved)
-    with contextlib.suppress(OSError):
-        os.replace(old.with_name(sending.FILE), home.with_name(sending.FILE))
-    old.with_name(f"{FILE}.lock").unlink(missing_ok=True)
-    if held:
-        import_progress(moved.read_text(encoding="utf-8"))
+    """Return where the progress is; a link stays a link: what it points to is written."""
+    home = folder() if os.environ.get("COURSE_PROGRESS") else folder() / HOME
+    return (home / FILE).resolve()
 
 
 def load():
@@ -136,20 +115,14 @@ def _read(path):
 
 
 def understood(state):
-    """Bring the `state` in a file of any age to today's form; the first held a word per name."""
+    """Check the `state` in a file, and add the kinds that an older one lacks."""
     kinds = {kind: state[kind] if kind in KINDS[:2] else state.get(kind, {}) for kind in KINDS}
-    for kind in KINDS[:2]:
-        kinds[kind] = {name: _entry(entry) for name, entry in kinds[kind].items()}
     if not all(isinstance(e, dict) for entries in kinds.values() for e in entries.values()):
         raise ValueError("not a progress file")
+    for entry in (*kinds["exercises"].values(), *kinds["questions"].values()):
+        if entry["state"] not in STATES or not isinstance(entry["tries"], int):
+            raise ValueError("not a progress file")
     return kinds
-
-
-def _entry(entry):
-    entry = {"state": entry, "tries": 1} if isinstance(entry, str) else entry
-    if entry["state"] not in STATES or not isinstance(entry["tries"], int):
-        raise ValueError("not a progress file")
-    return entry
 
 
 def record(kind, name, done, mistake=""):

@@ -53,7 +53,7 @@ def optimizers(model, name, rate, weight_decay) -> list[torch.optim.Optimizer]:
     return [*made, torch.optim.AdamW(groups, rate, betas=(0.9, 0.98), fused=True)]
 
 
-def take_step(loss, optimizers, rate, step, clip_norm=1.0, value=None):
+def take_step(loss, optimizers, rate, step, clip_norm=1.0):
     """Take one training step: gradients, clipped; the learning rate; the update; zeros again.
 
     Parameters
@@ -66,8 +66,6 @@ def take_step(loss, optimizers, rate, step, clip_norm=1.0, value=None):
         Its number, from 1, for the message if it fails.
     clip_norm : float, default=1.0
         Longest gradient; longer ones are shortened to it.
-    value : float, default=None
-        The loss over all processes, where several train; None means that of `loss`.
 
     Returns
     -------
@@ -83,7 +81,7 @@ def take_step(loss, optimizers, rate, step, clip_norm=1.0, value=None):
     groups = [group for optimizer in optimizers for group in optimizer.param_groups]
     weights = [weight for group in groups for weight in group["params"]]
     norm = nn.utils.clip_grad_norm_(weights, clip_norm).item()
-    value = loss.item() if value is None else value
+    value = loss.item()
     if not math.isfinite(value) or not math.isfinite(norm):
         for optimizer in optimizers:
             optimizer.zero_grad()

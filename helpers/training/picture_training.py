@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from tqdm.auto import tqdm
 
 from helpers.data.clothes import as_input
-from helpers.machine.processes import Processes
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.optimizers import holding, moving_average, optimizers, take_step
 
@@ -143,20 +142,19 @@ def train_pictures(
         raise ValueError(f"give epochs or seconds; got epochs={epochs}, seconds={seconds}.")
     made = optimizers(model, optimizer, peak_rate, weight_decay)
     run = _Run(model, peak_rate, made, label_smoothing, average_decay, bf16)
-    torch.manual_seed(seed * 1000 + run.processes.rank)
-    batches = _batches(pictures, batch_size, augmented, run.processes, seed)
+    torch.manual_seed(seed * 1000)
+    batches = _batches(pictures, batch_size, augmented, seed)
     return run.run(batches, epochs, seconds, after_epoch, progress)
 
 
-def _batches(pictures, batch_size, augmented, processes, seed):
+def _batches(pictures, batch_size, augmented, seed):
     """Yield, for one epoch after the other, a list of functions that make its batches."""
-    generator = torch.Generator().manual_seed(seed)  # the same order in every process
+    generator = torch.Generator().manual_seed(seed)
     n = len(pictures.images)
 
     def make(rows):
-        mine = rows[processes.rank :: processes.world]
-        images = pictures.images[mine]
-        return as_input(augment(images) if augmented else images), pictures.labels[mine]
+        images = pictures.images[rows]
+        return as_input(augment(images) if augmented else images), pictures.labels[rows]
 
     while True:
         parts = torch.randperm(n, generator=generator).split(min(batch_size, n))
@@ -168,25 +166,26 @@ class _Run:
     def __init__(self, model, peak_rate, made, label_smoothing, average_decay, bf16):
         self.model, self.peak_rate, self.bf16 = model, peak_rate, bf16
         self.label_smoothing = label_smoothing
-        self.processes = Processes(next(model.parameters()).device)
-        self.forward = self.processes.wrap(model)
+        self.device = next(model.parameters()).device
         self.optimizers = made
         self.average = moving_average(model, average_decay)
         self.step = 0
 
     def run(self, batches, epochs, seconds, after_epoch, progress):
         start, losses, done = time.process_time(), [], 0.0
-        show = progress and self.processes.rank == 0
         form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
-        with StopBetweenSteps() as stop, tqdm(total=1.0, disable=not show, bar_format=form) as bar:
-            while not self.processes.any(done >= 1 or stop.asked):
+        with (
+            StopBetweenSteps() as stop,
+            tqdm(total=1.0, disable=not progress, bar_format=form) as bar,
+        ):
+            while not (done >= 1 or stop.asked):
                 epoch, found = next(batches), []
                 for make in epoch:
                     found.append(self.train_step(*make(), done))
                     spent = (time.process_time() - start) / seconds if seconds else 0.0
                     before, done = done, min(1.0, spent or self.step / (epochs * len(epoch)))
                     bar.update(done - before)
-                    if self.processes.any(done >= 1 or stop.asked):
+                    if done >= 1 or stop.asked:
                         break
                 losses.append(sum(found) / len(found))
                 bar.set_postfix(loss=f"{losses[-1]:.3f}")
@@ -200,17 +199,15 @@ class _Run:
 
     def train_step(self, images, labels, done):
         """Take one step, `done` the share of the training before it; returns the loss."""
-        device = self.processes.device
         self.model.train()
         rising = min(1.0, (done + 1e-3) / WARMUP)
         rate = self.peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.bf16):
-            logits = self.forward(images.to(device))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            logits = self.model(images.to(self.device))
         loss = F.cross_entropy(
-            logits.float(), labels.to(device), label_smoothing=self.label_smoothing
+            logits.float(), labels.to(self.device), label_smoothing=self.label_smoothing
         )
-        value = self.processes.mean(loss.detach().clone())
-        take_step(loss, self.optimizers, rate, self.step + 1, value=value)
+        value = take_step(loss, self.optimizers, rate, self.step + 1)
         self.step += 1
         if self.average:
             self.average.update_parameters(self.model)

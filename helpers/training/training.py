@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 import torch
 from tqdm.auto import tqdm
 
-from helpers.machine.processes import Processes
 from helpers.training.batches import pad_batch, token_batches
 from helpers.training.checkpoints import Checkpoint, random_states, set_random_states
 from helpers.training.interruption import StopBetweenSteps
@@ -202,8 +201,7 @@ def train(
     press, see `interruption.StopBetweenSteps`.
 
     With a `checkpoint`, calling again goes on where it stopped, with the same batches and the same
-    dropout. Two things are not saved: random numbers that `encode` and `score` draw elsewhere than
-    from PyTorch, and under ``torchrun`` those of all processes but the first.
+    dropout. Random numbers that `encode` and `score` draw elsewhere than from PyTorch aren't saved.
 
     Parameters
     ----------
@@ -245,8 +243,6 @@ class _Run:
         self.model, self.settings, self.score, self.encode = model, settings, score, encode
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.device = next(model.parameters()).device
-        self.processes = Processes(self.device)
-        self.forward = self.processes.wrap(model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=0.0,
@@ -263,12 +259,11 @@ class _Run:
 
     def run(self, checkpoint, progress):
         state = checkpoint.read(self.model, self.device) if checkpoint else None
-        show = progress and self.processes.rank == 0
         with StopBetweenSteps() as self.stop, self.stop.protect():
             try:
                 self.load(state) if state else self.begin()
                 with tqdm(
-                    total=self.total, initial=self.step, disable=not show, unit="step"
+                    total=self.total, initial=self.step, disable=not progress, unit="step"
                 ) as bar:
                     while self.epoch < self.settings.epochs and not self.stopping():
                         self.run_epoch(bar)
@@ -293,21 +288,20 @@ class _Run:
         self.model.eval()
 
     def stopping(self):
-        """Whether somebody asked any of the processes to stop."""
-        return self.processes.any(self.stop.asked)
+        """Whether somebody asked to stop."""
+        return self.stop.asked
 
     def begin(self):
         self.bf16 = self.settings.precision == "bf16"
         if self.settings.precision == "auto":
-            self.bf16 = self.processes.from_first(lambda: bf16_pays(self.device))
+            self.bf16 = bf16_pays(self.device)
         self.total = self.settings.epochs * len(self.epoch_batches())
 
     def epoch_batches(self):
         """Return the current epoch's batches, the same whenever it is asked in that epoch."""
         if self.encode and self.encoded is None:
-            # Random subword cuts must be the same in every process.
-            with self.stop.protect(self.processes.world > 1):
-                self.encoded = self.processes.from_first(lambda: self.encode(self.epoch))
+            with self.stop.protect(False):
+                self.encoded = self.encode(self.epoch)
         pairs, s = self.encoded if self.encode else self.train_pairs, self.settings
         seed = s.seed * 1000 + self.epoch
         return token_batches(pairs, s.batch_tokens, s.pad_multiple, seed)
@@ -333,15 +327,12 @@ class _Run:
     def train_step(self, batch):
         s = self.settings
         rate = learning_rate(self.step + 1, s, self.total)
-        n_tokens = sum(len(target) - 1 for _, target in batch)
-        ids = self.processes.share(*pad_batch(batch, s.pad_id, s.pad_multiple), s.pad_id)
+        ids = pad_batch(batch, s.pad_id, s.pad_multiple)
         src_ids, tgt_ids = (x.to(self.device) for x in ids)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            loss, _ = batch_loss(self.forward, src_ids, tgt_ids, s.pad_id, s.label_smoothing)
-            loss = loss * (self.processes.world / n_tokens)
-        value = self.processes.mean(loss.detach().clone())
-        clip = s.clip_norm
-        take_step(loss, [self.optimizer], rate, self.step + 1, clip, value)
+            loss, n_tokens = batch_loss(self.model, src_ids, tgt_ids, s.pad_id, s.label_smoothing)
+            loss = loss / n_tokens
+        value = take_step(loss, [self.optimizer], rate, self.step + 1, s.clip_norm)
         self.step += 1
         if self.average:
             self.average.update_parameters(self.model)
@@ -355,7 +346,7 @@ class _Run:
                     loss, score = self.measure()
             except KeyboardInterrupt:
                 self.stop.presses = 2
-            if self.processes.any(self.stop.presses > 1):
+            if self.stop.presses > 1:
                 return False
             if loss is not None:
                 self.history.validation_losses.append(loss)
@@ -375,7 +366,7 @@ class _Run:
         return loss, score
 
     def save(self, checkpoint):
-        if not checkpoint or self.processes.rank:
+        if not checkpoint:
             return
         checkpoint.write(
             {

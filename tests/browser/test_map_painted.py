@@ -200,23 +200,6 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     expect_at(page, "The model")
 
 
-def test_the_products_of_one_number_add_up(offline, trace):
-    page = offline(model_map(trace, place="encoder/1/self-attention/3/8,7"))
-    heads = trace.encoder.layers[1][0].heads
-    query, key = heads.query[3, 8], heads.key[3, 7]
-    box = page.get_by_role("button", name=re.compile("^Query, key")).bounding_box()
-    for i in (0, 17, 63):
-        page.mouse.move(box["x"] + box["width"] * (i + 0.5) / 64, box["y"] + 5)
-        told = page.locator(".mm-tip").inner_text().replace("−", "-")
-        numbers = [float(number) for number in re.findall(r"-?\d+\.\d+", told)]
-        exact = [query[i].item(), key[i].item(), (query[i] * key[i]).item()]
-        assert numbers == pytest.approx(exact, abs=0.02)
-    box = page.get_by_role("button", name=re.compile("^Running sum")).bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 5)
-    total = float(page.locator(".mm-tip").inner_text().split(": ")[1])
-    assert total == pytest.approx((query @ key).item(), abs=0.1)
-
-
 def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     page = offline(model_map(trace))
     for depth, name in enumerate(("Layer", "Head", "One number"), start=2):
@@ -244,26 +227,6 @@ def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     writes = f"the model writes “{trace.written[row].strip('▁')}” next"
     expect(page.locator(".mm-words")).to_contain_text(f"“{read}” gives “{source}” more weight")
     expect(page.locator(".mm-words")).to_contain_text(writes)
-
-
-def test_following_a_token_lights_its_row_and_greys_the_rest(offline, trace):
-    page = offline(model_map(trace))
-    mine, other = "^Target token 3: black", "^Source token 2: chien"
-    before = colours(page, mine, (0.8, 0.5)), colours(page, other, (0.8, 0.5))
-    open_(page, mine)
-    page.mouse.move(2, 2)
-    page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Bands')")
-    after = colours(page, mine, (0.8, 0.5)), colours(page, other, (0.8, 0.5))
-    assert after[0] == before[0]
-    assert 0 < after[1] < before[1] / 2
-    next_token = page.get_by_role("button", name=re.compile("^Next token")).get_attribute(
-        "aria-label"
-    )
-    assert next_token.startswith("Next token: dog, ")  # what follows the followed token
-    page.keyboard.press("Escape")
-    page.wait_for_function(
-        "document.querySelector('.mm-words').innerText.startsWith('Translation')"
-    )
 
 
 def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, trace):
@@ -399,39 +362,6 @@ def test_the_tour_of_lesson_00(offline, trace):
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
 
 
-@pytest.mark.parametrize("tour", sorted(TOURS))
-def test_what_a_tour_lights_is_in_the_picture(offline, trace, tour):
-    view = model_map(trace, tour=tour)
-    page = offline(view)
-    words = {
-        "source": ("^Source token 2: chien", (0.95, 0.5)),
-        "target": ("^Target token 3: black", (0.4, 0.5)),
-        "vectors": ("^Encoder, embedding: ", (0.5, 0.5)),
-        "answer": ("^Next token", (0.5, 0.2)),
-    }
-    full = {name: colours(page, *where) for name, where in words.items()}
-    attends = {
-        "self-attention": "source",
-        "masked-self-attention": "target",
-        "cross-attention": "target",
-    }
-    for stop, step in enumerate(view._tour):
-        page.get_by_role("button", name=re.compile("^Take the tour|^Next$")).click()
-        if step.get("parts"):
-            page.wait_for_timeout(40)
-            now = {name: colours(page, *where) / full[name] for name, where in words.items()}
-            assert min(now.values()) < 0.5, stop
-            for part in step["parts"]:  # the tokens that a step speaks of are not greyed
-                named = (
-                    [attends[part]]
-                    if part in attends
-                    else ["source"]
-                    if part == "embeddings"
-                    else []
-                )
-                assert all(now[name] == 1 for name in named), stop
-
-
 def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
     page = offline(model_map(trace, here="cross-attention", tour=["cross"]))
     expect(page.get_by_role("button", name="Take the tour: 1 step", exact=True)).to_be_visible()
@@ -511,24 +441,6 @@ def test_the_page_stays_where_it_is_through_the_tour(offline, trace, width):
         page.wait_for_timeout(60)
         heights.add(page.locator(".mm").bounding_box()["height"])
     assert len(heights) == 1
-
-
-def test_playing_says_what_each_layer_does_otherwise_and_then_writes(offline, trace):
-    page = offline(model_map(trace))
-    page.get_by_role("button", name=re.compile("^Play")).click()
-    slider = page.get_by_label("Step of the computation")
-    expect(slider).to_have_value("2", timeout=15_000)
-    page.get_by_role("button", name=re.compile("^Pause")).click()
-    said = set()
-    for step in range(2, 13):
-        slider.fill(str(step))
-        page.wait_for_timeout(100)  # a frame or two
-        said.add(page.locator(".mm-words").inner_text())
-    assert len(said) == 11
-    expect(page.locator(".mm-words")).to_contain_text("The decoder starts")
-    slider.fill(slider.get_attribute("max"))
-    words = page.locator(".mm-words")
-    expect(words).to_contain_text("is done: “A black dog runs through the snow with a stick.”")
 
 
 def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
