@@ -14,7 +14,8 @@ WORDS = dict(
     zip(build.FIRST_LINE.values(), ("# The measurement", "# From the lesson's source"), strict=True)
 )
 CALL = 'notebook.folded("{}", {})'
-OPENS = '<details class="measured"><summary>What was measured (guess first)</summary>\n\n'
+OPENS = '<details class="measured"><summary>{}</summary>\n\n'
+SUMMARY = "What was measured (guess first)", "… and more"  # the first output, the others
 CLOSES = "\n\n</details><!-- measured -->"  # tests/nbval.cfg takes both off before it compares
 
 
@@ -44,8 +45,8 @@ def for_reading(notebook, name):
                 told = told if told.startswith("# ") and "click" not in told else WORDS[first]
                 cell.source = f"{told}\n{CALL.format(name, number)}"
         if cell.metadata.get("jupyter", {}).get("outputs_hidden"):
-            for data, kind in _texts(cell):
-                data[kind] = f"{OPENS}{data[kind]}{CLOSES}" if data[kind] else ""
+            for i, (data, kind) in enumerate(_texts(cell)):
+                data[kind] = f"{OPENS.format(SUMMARY[i > 0])}{data[kind]}{CLOSES}"
     return notebook
 
 
@@ -68,7 +69,8 @@ def whole(notebook, name):
         if cell.source == SET_UP or cell.source.split("\n")[-1].startswith(CALL[:16]):
             cell.source = code.get(cell.id, cell.source)
         for data, kind in _texts(cell):
-            data[kind] = data[kind].removeprefix(OPENS).removesuffix(CLOSES)
+            for words in SUMMARY:
+                data[kind] = data[kind].removeprefix(OPENS.format(words)).removesuffix(CLOSES)
     return notebook
 
 
@@ -80,4 +82,4 @@ def read(name):
 def _texts(cell):
     for output in cell.get("outputs", []):
         data = output.get("data", {})
-        yield from ((data, kind) for kind in ("text/html", "text/markdown") if kind in data)
+        yield from ((data, kind) for kind in ("text/html", "text/markdown") if data.get(kind))

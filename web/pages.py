@@ -1,5 +1,6 @@
 """Turn the executed notebooks into pages: what the site shows otherwise than JupyterLab does."""
 
+import ast
 import copy
 import html
 import json
@@ -19,6 +20,7 @@ from notebooks.build import (
     on_github,
     predictions,
 )
+from web import questions
 
 OF_THE_TRANSLATOR = 'data-model="the translator"'  # around a map
 OWN_SENTENCE = (
@@ -26,6 +28,7 @@ OWN_SENTENCE = (
     "and see its map.</p>"
 )
 # Code that only shows a question or a verdict, which the page shows anyway.
+LIVE = {"Quiz(": questions.question, "WarmUp(": questions.warm_up_of}  # by how each is written
 NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^\n]*\)")
 LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^)\s]*(?:\([^)]*\))?[^)\s]*))?\)")
 # What the notebooks ask for and a page can't do, and what one can do there instead.
@@ -94,6 +97,10 @@ def _mark_predictions(cells):
         for name, data in zip(REVEAL.findall(cell.source), panels, strict=True):
             shown = data["text/html"]
             data["text/html"] = f'<div class="course-reveal" data-name="{name}">{shown}</div>'
+        for kind, live in LIVE.items():
+            for data in _outputs(cell, kind):
+                about = ast.literal_eval(data["text/plain"].removeprefix(kind[:-1]))
+                data["text/html"] = live(about)
 
 
 def _outputs(cell, start):

@@ -11,9 +11,11 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from helpers.exercises import panels, quizzes
+from helpers.exercises.content import catalogue
 from helpers.widgets.fallback import TO_PLAY
 from notebooks import build
-from web import pages
+from web import pages, questions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,3 +171,37 @@ def test_what_only_a_notebook_can_do_is_said_otherwise_and_every_such_sentence_i
 
 def test_blocks_that_touch_are_two_words_to_the_search():
     assert pages.TOUCHING.sub(r"\1\n", "<td>one</td><td>two</td>") == "<td>one</td>\n<td>two</td>"
+
+
+@pytest.mark.parametrize("kind", quizzes.KINDS)
+def test_every_kind_of_question_opens_its_answer(kind):
+    asked = next(q for q in catalogue("question").values() if q.kind == kind)
+    (card,) = (c for c in pages.page_of(v4.new_notebook(cells=[
+        v4.new_markdown_cell("# T"),
+        code(f'exercises.quiz("{asked.name}")', shown("dead", f"Quiz('{asked.name}')")),
+    ]), "03_a").cells[1].outputs)  # fmt: skip
+    page = card["data"]["text/html"]
+    folds = re.findall(r'<details class="course-(\w+)"([^>]*)>', page)
+    if kind in ("single", "multiple"):
+        assert len(folds) == len(asked.options)
+        rights = [o.text for o in asked.options if o.right]
+        opened = re.findall(r'course-right"[^>]*><summary>(.*?)</summary>', page)
+        assert sorted(map(html.unescape, opened)) == sorted(rights)
+        assert all(panels.rich(o.why) in page for o in asked.options)
+        assert {alone for _, alone in folds} == {
+            f' name="course-{asked.name}"' if kind == "single" else ""
+        }
+    else:
+        assert [one for one, _ in folds] == ["right"]
+    before = page.partition("<details")[0]
+    assert "To play" not in page
+    assert "Type a" not in before
+
+
+def test_a_warm_up_asks_what_its_notebook_asks():
+    stored = nbformat.read(build.NOTEBOOKS / "03_self_attention_vectors.ipynb", as_version=4)
+    (still,) = (o.data["text/html"] for c in stored.cells for o in c.get("outputs", [])
+                if o.get("data", {}).get("text/plain") == "WarmUp(3)")  # fmt: skip
+    asked = re.findall(r"<strong>Question.</strong> (.*?)<", questions.warm_up_of(3))
+    assert len(asked) == 3
+    assert all(one in still for one in asked)
