@@ -70,10 +70,6 @@ def test_a_hidden_key_gets_no_weight_where_it_is_hidden(model, texts):
     assert maps[..., 2:, 0].max() == 0
     torch.testing.assert_close(maps[:, 0, :, :2], whole[:, 0, :, :2])
     torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps[..., 0]))
-    with keys_hidden(model, 4, 2, [(1, 3)]):
-        maps = model.attention_maps(texts)
-    assert maps[:, 1, 3, 4, 2].max() == 0
-    torch.testing.assert_close(maps[:, 1, :3], whole[:, 1, :3])
     with keys_hidden(model, slice(0, None), slice(0, None)):  # everybody sees themselves
         assert torch.equal(model.attention_maps(texts)[0, 0, 0], torch.eye(5).double())
 

@@ -153,8 +153,8 @@ def heads_replaced(model, replacements):
 
 
 @contextmanager
-def keys_hidden(model, query, keys, heads=None):
-    """Hide some positions from others inside a ``with`` block.
+def keys_hidden(model, query, keys):
+    """Hide some positions from others inside a ``with`` block, in all heads of all layers.
 
     Parameters
     ----------
@@ -162,32 +162,22 @@ def keys_hidden(model, query, keys, heads=None):
     query : slice or int
         Positions that can't attend to `keys` any more.
     keys : slice or int
-    heads : list of (layer, head), default=None
-        Only in these; None means in all.
 
     Notes
     -----
     A position always sees itself, so that no row is left without a key.
     """
-    n_heads = model.config.n_heads
 
-    def hiding(number):
-        def act(_, args, kwargs):
-            length = args[0].shape[1]
-            mask = causal_mask(length).expand(n_heads, -1, -1).clone()  # (H, T, T)
-            chosen = range(n_heads) if heads is None else [h for i, h in heads if i == number]
-            for head in chosen:
-                mask[head, query, keys] = False
-            mask |= torch.eye(length, dtype=torch.bool)
-            return (*args[:3], mask), {**kwargs, "need_weights": True}  # a mask per head
+    def act(_, args, kwargs):
+        mask = causal_mask(args[0].shape[1]).clone()  # (T, T)
+        mask[query, keys] = False
+        mask |= torch.eye(len(mask), dtype=torch.bool)
+        return (*args[:3], mask), kwargs
 
-        return act
-
-    touched = range(len(model.layers)) if heads is None else sorted({i for i, _ in heads})
     with _hooked(
         [
-            model.layers[i].self_attention.register_forward_pre_hook(hiding(i), with_kwargs=True)
-            for i in touched
+            layer.self_attention.register_forward_pre_hook(act, with_kwargs=True)
+            for layer in model.layers
         ]
     ):
         yield

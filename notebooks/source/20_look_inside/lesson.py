@@ -48,8 +48,8 @@ smol = live.model
 model = smol and smol.model
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 who copies 11 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why
-# did it look there 6 · summary 2. Section 3 begins at minute 21. You come from lesson 19; lesson 06 has maps and
+# **50 minutes.** Hook and warm-up 4 · 1 who copies 14 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why
+# did it look there 6 · summary 2. Section 3 begins at minute 24. You come from lesson 19; lesson 06 has maps and
 # silenced heads, lesson 14 the induction score.
 #
 # **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
@@ -290,6 +290,47 @@ notebook.tell(
     would be as hard as the first."""
 )
 assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
+
+# %% [markdown]
+# ### Who tells them where to look?
+#
+# A copier attends to the token *after* the earlier copy. That token is another one than the token at hand, and its key
+# can only match if it says which token came before it. Lesson 14 argued that a head of an earlier layer has to write
+# this there, a head that attends to the **previous token**. In front of the copiers, one stands out:
+
+# %% tags=["nbval-ignore-output"]
+
+
+def previous_scores(seed):
+    """Weight that each head of layers 0 to 16 gives to the previous token, (17, 9)."""
+    maps = model.attention_maps(twice(seed))[:, :17]
+    return maps.diagonal(-1, dim1=-2, dim2=-1).mean((0, 3))
+
+
+def place_of_copies(silenced):
+    """The eight copiers' induction score, and the loss of the second copy."""
+    with heads_replaced(model, dict.fromkeys(silenced, mean_ablate)):
+        score = induction_scores(10)[tuple(zip(*copiers))]
+        return score.mean(), loss_of_copies(twice(10))[1]
+
+
+previous = torch.tensor(live("previous", lambda: previous_scores(0)))
+teller = divmod(previous.argmax().item(), 9)
+others = [(teller[0], head) for head in range(9) if head != teller[1]]
+places = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
+teller = "{}.{}".format(*teller)
+print(f"{teller} gives {previous.max():.0%} of its weight to the previous token")
+for name, found in zip(("nothing", teller, f"the 8 beside {teller}"), places):
+    print(f"silenced: {name:>17}   induction score {found[0]:.2f}   {found[1]:.1f} nats per token")
+
+# %% tags=["hide-input"]
+assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
+assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
+
+# %% [markdown]
+# Nobody touched the copiers, and they have lost their place. Without this one head their keys no longer say what came
+# before, while the eight heads beside it aren't missed at all. Two kinds of heads that only work together are a
+# **circuit**, and a head that reads another one's output through its keys is **K-composition** (Elhage et al. 2021).
 
 # %% [markdown]
 # ## 2. Why does everybody look at the first word?
@@ -582,8 +623,9 @@ notebook.tell(
 assert carrier == (23, 4) and half == 1
 
 # %% [markdown]
-# Is it *the* head for capitals? That claim says what should happen without it. We silence it for ten countries that
-# had no part in finding it, in the same sentence and in two others.
+# Is it *the* head for capitals? Patching has shown that exchanging it is enough. Whether it's *needed* is another
+# question, and only silencing it answers that. We do so for ten countries that had no part in finding it, in the same
+# sentence and in two others.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -727,8 +769,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # - A score finds a head, and only a change tells what it does. Next to every effect belongs the same change somewhere
 #   else.
-# - Eight of 270 heads do most of SmolLM's reciting. The first token is a place for idle weight, and if you hide it,
-#   the next one takes over.
+# - Eight of 270 heads do most of SmolLM's reciting, and one head of an earlier layer tells them where to look. The
+#   first token is a place for idle weight, and if you hide it, the next one takes over.
 # - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
 #   last word.
 # - Most of it isn't all of it. Others cover for that head, so removing one at a time underrates each.
@@ -792,8 +834,9 @@ print(f"{n_capitals} of 10 begin with the capital")
 # Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look did.
 #
 # Compare with lesson 06, where a head was its map. The map is only half of it: $W_Q W_K^T$ decides where to look
-# (the **QK circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). They are two matrices of
-# width D by D and rank K each, and they can be studied without any text (Elhage et al. 2021).
+# (the **QK circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). Both are D by D and have
+# rank K, and they can be studied without any text (Elhage et al. 2021). In SmolLM the first one also depends on the
+# distance, because a rotation comes between the two matrices.
 #
 # ### Do examples in the input need the copiers?
 #
@@ -829,8 +872,9 @@ for name, counts in zip(("all heads", "without the 8", "without 8 others"), exam
 assert abs(sum(examples[1]) - sum(examples[0])) <= 6
 
 # %% [markdown]
-# Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. A score
-# on random tokens named them, and the name *induction head* doesn't say what else they do, or who else does it.
+# Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
+# Steinhardt (2025) found the same in twelve models: other heads, which carry what the task is, matter more. A score on
+# random tokens named ours, and the name *induction head* doesn't say what else they do.
 
 # %%
 exercises.quiz("why_as_many_others")
@@ -840,9 +884,6 @@ exercises.quiz("what_the_lens_missed")
 
 # %%
 exercises.quiz("zero_or_mean")
-
-# %%
-exercises.quiz("what_a_sink_is_for")
 
 # %%
 exercises.quiz("what_qk_and_ov_say")
@@ -922,7 +963,8 @@ assert sparse >= 12 and max(principal, chance) <= 4
 # the Wild", arXiv:2211.00593; Zhang and Nanda (2023), "Towards Best Practices of Activation Patching",
 # arXiv:2309.16042; McGrath et al. (2023), "The Hydra Effect", arXiv:2307.15771; Rushing and Nanda (2024), "Explorations
 # of Self-Repair in Language Models", arXiv:2402.15390; Elhage et al. (2022), "Toy Models of Superposition",
-# arXiv:2209.10652; Templeton et al. (2024), "Scaling Monosemanticity"; Paulo and Belrose (2025), "Sparse Autoencoders
-# Trained on the Same Data Learn Different Features", arXiv:2501.16615.
+# arXiv:2209.10652; Templeton et al. (2024), "Scaling Monosemanticity"; Yin and Steinhardt (2025), "Which Attention
+# Heads Matter for In-Context Learning?", arXiv:2502.14010; Paulo and Belrose (2025), "Sparse Autoencoders Trained on
+# the Same Data Learn Different Features", arXiv:2501.16615.
 #
 # To go on with exercises at a larger scale, take ARENA's chapter on interpretability. You'll know most of its tools.

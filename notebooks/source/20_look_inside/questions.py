@@ -96,29 +96,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "what_a_sink_is_for",
-        "Many heads put most of their weight on the first token of every text. What do they read there?",
-        "single",
-        [
-            wrong(
-                "The topic of the text, which its first word often names.",
-                "They do it whatever the first word is.",
-            ),
-            wrong(
-                "The start of the sentence, because grammar begins there.",
-                "They do it in random tokens too, which have no grammar.",
-            ),
-            right(
-                "Hardly anything: its values are small, and weight has to go somewhere.",
-                "Yes. A softmax can't say *nothing*, so it parks its weight where it does little.",
-            ),
-            wrong(
-                "The number of tokens so far, counted from the beginning.",
-                "Positions enter by rotation, and no head has to look them up.",
-            ),
-        ],
-    ),
-    Question(
         "what_qk_and_ov_say",
         "Which of these are answered by a head's $W_Q W_K^\\top$ alone, without its values and its output?",
         "multiple",
