@@ -26,6 +26,9 @@ pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its varian
 at_work = lessons.module(10, "at_work")
 FRENCH = [french for french, _ in CAPTIONS[:2]]
 
+ARTICLES = {"le": "the", "un": "a"}
+NOUNS = {"chat": "cat", "chien": "dog", "garçon": "boy"}
+
 MERGE = "def merge_heads(x):\n    return x.transpose(1, 2).flatten(-2)\n"
 MERGE_TOO = """def merge_heads(x):
     b, h, t, k = x.shape
@@ -65,6 +68,13 @@ def test_the_courses_copy_passes_every_check(name):
     module = own_code.run(own_file.TESTED.read_text(encoding="utf-8"), "tested")[0]
     if name in own_file.catalogue()[0]:
         assert judge(name, getattr(module, name)).passed
+        assert own_file.find(name).then, "the panel says what runs next on the learner's code"
+
+
+@pytest.mark.parametrize("number", [*range(11), 14, 15, 19])
+def test_lessons_show_which_parts_are_the_learners(number):
+    lesson = lessons.folders()[number] / "lesson.py"
+    assert "exercises.my_parts()" in lesson.read_text(encoding="utf-8")
 
 
 def test_parts_stand_in_the_papers_order_whatever_came_first():
@@ -312,7 +322,7 @@ def test_three_styles_give_a_file_that_trains_loads_and_translates(style, transl
     assert all(map(exercises.is_mine, PARTS))
     exercises.fill_in()
     works(translator)
-    assert len(text().splitlines()) <= 300
+    assert len(text().splitlines()) <= 250
 
 
 @pytest.mark.parametrize("order", ["half", "backwards"])
@@ -324,13 +334,34 @@ def test_half_solved_or_out_of_order_works_too(order, translator):
     assert written == list(own_file.tested())
 
 
-def test_the_file_runs_on_its_own(translator, folder):
+def run(*arguments, cwd):
+    """Run Python in a process that finds nothing of ours; return what it prints."""
+    command = [sys.executable, "-I", *map(str, arguments)]
+    found = subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8")
+    assert not found.returncode, found.stderr
+    return found.stdout.strip()
+
+
+def test_the_file_translates_on_its_own_from_any_folder(translator, folder, tmp_path_factory):
     exercises.fill_in()
-    at_work.export(folder, translator, [("le chat", "the cat"), ("un chien", "a dog")] * 20)
-    command = [sys.executable, own_file.FILE, "un chien noir court"]
-    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={})
-    assert found.stdout.strip() == translator.translate("un chien noir court"), found.stderr
+    at_work.export(folder, translator, [("le chat", "the cat")])
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for cwd, file in ((folder, own_file.FILE), (elsewhere, own_file.path())):
+        assert run(file, "un chien noir court", cwd=cwd) == translator.translate("un chien noir court")
     assert len(text().replace(f"{own_file.COURSES}\n", "").splitlines()) <= 250
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_file_trains_on_its_own(newline, folder):
+    exercises.fill_in()
+    own_file.path().write_bytes(text().replace("\n", newline).encode())
+    pairs = {f"{a} {b}": f"{c} {d}" for a, c in ARTICLES.items() for b, d in NOUNS.items()}
+    lines = "".join(f"{french}\t{english}{newline}" for french, english in pairs.items())
+    (folder / "pairs.tsv").write_text(lines, encoding="utf-8-sig", newline="")
+    told = run(own_file.FILE, "--train", "pairs.tsv", 100, cwd=folder)
+    assert told.startswith("step 50, loss"), told
+    assert run(own_file.FILE, "le garçon", "trained.pt", cwd=folder) == "the boy"
+    assert run(own_file.FILE, "le xylophone garçon", "trained.pt", cwd=folder), "a word unknown"
 
 
 def test_the_pieces_are_the_tokenizers(translator):

@@ -100,8 +100,7 @@ class Own:
             at = self.parts[before[-1]].last
         elif heading in old:  # only later parts of its section are there
             at = old.index(heading) + 1
-            lines = [*lines, ""]
-            self.text = "\n".join(old[:at] + lines + old[at:]) + "\n"
+            self.text = "\n".join([*old[:at], *lines, *_apart(old[at:])]) + "\n"
             return
         else:
             after = [n for n in order[order.index(name) + 1 :] if n in self.parts]
@@ -112,7 +111,7 @@ class Own:
         rest = old[at:]
         while rest and not rest[0].strip():
             rest = rest[1:]
-        self.text = "\n".join([*old[:at], "", *lines, *(["", *rest] if rest else [])]) + "\n"
+        self.text = "\n".join([*old[:at], *_apart(lines), *_apart(rest)]) + "\n"
 
     @staticmethod
     def _above(lines, at):
@@ -122,6 +121,11 @@ class Own:
         while at and not lines[at - 1].strip():
             at -= 1
         return at
+
+
+def _apart(lines):
+    """Put an empty line in front, except before a function: those of a section stand together."""
+    return lines if not lines or lines[0].startswith("def ") else ["", *lines]
 
 
 def keep(name, answer):

@@ -11,6 +11,8 @@ import types
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.exercises.model import catalogue
+
 TESTED = (
     Path(__file__).parents[2] / "notebooks" / "source" / "10_build_a_transformer" / "my_transformer.py"
 )  # fmt: skip
@@ -139,7 +141,8 @@ def what_to_add(name, known):
     """Say what to write into the file for a name that it lacks."""
     value = known.get(name)
     if name in tested():
-        return f'Pass its exercise, or put in the course\'s: exercises.fill_in("{name}").'
+        first = "Pass its exercise, or p" if name in catalogue()[0] else "P"
+        return f'{first}ut in the course\'s: exercises.fill_in("{name}").'
     if isinstance(value, int | float | str | bool | None.__class__):
         return f"Add the line `{name} = {value!r}`." if name in known else "Define it there."
     module = getattr(value, "__module__", "") or ""

@@ -652,6 +652,9 @@ notebook.tell(
 # %%
 exercises.quiz("which_problems_attention_solves")
 
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
 # %% [markdown]
 # ## What to take away
 #

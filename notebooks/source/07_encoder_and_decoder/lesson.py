@@ -687,6 +687,9 @@ exercises.heading("decoder_mask")
 
 
 # %%
+causal_mask, padding_mask = exercises.mine("causal_mask"), exercises.mine("padding_mask")
+
+
 def decoder_mask(target_ids, pad_id):
     """(B, T) -> (B, 1, T, T) bool, True = allowed to attend"""
     ...

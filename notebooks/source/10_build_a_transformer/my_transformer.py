@@ -1,8 +1,5 @@
 """My Transformer: "Attention Is All You Need" (Vaswani et al., 2017), in the paper's order."""
-import math
-import random
-import re
-import sys
+import math, pathlib, random, re, sys
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -11,16 +8,13 @@ PAD, BOS, EOS = 0, 1, 2
 # Before the paper: Bahdanau et al. (2015), section 3.1, and self-attention word by word
 def additive_scores(query, keys, w_query, w_key, v):
     return torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v
-
 def attention_context(scores, values, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(-1)
     return (weights[:, None] @ values)[:, 0], weights
-
 def simple_self_attention(x):
     return (x @ x.T).softmax(-1) @ x
-
 def attend(query, keys, values):
     weights = (keys @ query / math.sqrt(query.shape[-1])).softmax(-1)
     return weights @ values, weights
@@ -29,10 +23,8 @@ def attend(query, keys, values):
 def layer_norm(x, gain, bias, eps=1e-5):
     centred = x - x.mean(-1, keepdim=True)
     return gain * centred / ((centred**2).mean(-1, keepdim=True) + eps).sqrt() + bias
-
 def residual_post_norm(x, sublayer, norm):
     return norm(x + sublayer(x))
-
 def residual_pre_norm(x, sublayer, norm):
     return x + sublayer(norm(x))
 
@@ -54,10 +46,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 # Section 3.2.2: several heads
 def split_heads(x, n_heads):
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
 def merge_heads(x):
     return x.transpose(1, 2).flatten(-2)
-
 def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
     return merge_heads(scaled_dot_product_attention(query, key, value, mask)[0]) @ w_o
@@ -79,10 +69,8 @@ class MultiHeadAttention(nn.Module):
 # Section 3.2.3: what a position is allowed to attend to
 def causal_mask(length):
     return torch.ones(length, length).tril().bool()
-
 def padding_mask(token_ids, pad_id):
     return (token_ids != pad_id)[:, None, None]
-
 def decoder_mask(target_ids, pad_id):
     return padding_mask(target_ids, pad_id) & causal_mask(target_ids.shape[1])
 
@@ -95,8 +83,8 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
     def forward(self, x):
-        w_1, w_2 = self.inner.weight.T, self.outer.weight.T
-        return feed_forward(x, w_1, self.inner.bias, w_2, self.outer.bias)
+        inner, outer = self.inner, self.outer
+        return feed_forward(x, inner.weight.T, inner.bias, outer.weight.T, outer.bias)
 
 # Sections 3.4 and 3.5: positions, and the embeddings that they are added to
 def sinusoidal_positions(max_len, d_model):
@@ -161,12 +149,10 @@ class Transformer(nn.Module):
 # Sections 5.3 and 5.4: the learning rate, eq. (3), the loss, and smoothed targets
 def warmup_rate(step, d_model, warmup_steps):
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
-
 def cross_entropy(logits, targets, pad_id):
     picked = logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
     real = targets != pad_id
     return -(picked * real).sum() / real.sum()
-
 def smooth_targets(targets, vocab_size, epsilon):
     return F.one_hot(targets, vocab_size) * (1 - epsilon) + epsilon / vocab_size
 
@@ -174,8 +160,7 @@ def smooth_targets(targets, vocab_size, epsilon):
 def batches_of(pairs, n_batches, size=32):
     pad = lambda rows: nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, PAD)
     for _ in range(n_batches):
-        yield tuple(map(pad, zip(*random.sample(pairs, size))))
-
+        yield tuple(map(pad, zip(*random.choices(pairs, k=size))))
 def train(model, batches, warmup_steps=150, show=print):
     optimizer, losses = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98)), []
     for step, (src_ids, tgt_ids) in enumerate(batches, start=1):
@@ -194,20 +179,16 @@ def greedy_decode(step, bos_id, eos_id, max_len):
     while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != eos_id):
         ids.append(int(step(ids).argmax()))
     return ids[1:]
-
 def translate(model, src_ids, bos_id, eos_id, max_len, cache=None):
     memory, mask = model.encode(src_ids), padding_mask(src_ids, model.pad_id)
     step = lambda ids: model.decode(torch.tensor([ids]), memory, mask, cache)[0, -1]
     return greedy_decode(step, bos_id, eos_id, max_len)
-
 def top_k_filter(logits, k):
     return logits.masked_fill(logits < logits.topk(k).values[..., -1:], -math.inf)
-
 def top_p_filter(logits, p):
     probabilities, order = logits.softmax(-1).sort(dim=-1, descending=True)
     dropped = probabilities.cumsum(-1) - probabilities >= p
     return logits.masked_fill(dropped.scatter(-1, order, dropped), -math.inf)
-
 def beam_step(log_probs, beam_scores, beam_size):
     scores, flat = (beam_scores[:, None] + log_probs).flatten().topk(beam_size)
     return scores, flat // log_probs.shape[-1], flat % log_probs.shape[-1]
@@ -216,7 +197,6 @@ def beam_step(log_probs, beam_scores, beam_size):
 def words_of(text):
     parts = re.findall(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s", " " + text.strip())
     return [part.encode().decode("latin-1") for part in parts]  # one character per byte
-
 def to_ids(text, pieces):
     numbers, ids = {piece: i for i, piece in enumerate(pieces)}, []
     for word in words_of(text):
@@ -225,26 +205,27 @@ def to_ids(text, pieces):
         while (best := min(ranks(), default=math.inf)) < math.inf:
             i = ranks().index(best)
             parts[i : i + 2] = [parts[i] + parts[i + 1]]
-        ids += [numbers[part] for part in parts]
+        ids += [numbers[part] for part in parts if part in numbers]
     return [*ids, EOS]
-
 def to_text(ids, pieces):
     text = "".join(pieces[i] for i in ids if i > EOS)
     return text.encode("latin-1").decode(errors="replace").strip()
 
 if __name__ == "__main__":  # python my_transformer.py "un chien noir"  or  --train pairs.tsv
-    first, *rest = sys.argv[1:]
-    if first == "--train":  # a sentence, a tab and its translation per line
-        lines = [line.strip().split("\t") for line in open(rest[0], encoding="utf-8")]
+    first, *rest = sys.argv[1:] or ["un chien noir court"]
+    if first == "--train":  # a sentence, a tab and its translation per line; then the steps
+        path, n_steps = (*rest, 1200)[:2]
+        lines = [line.strip().split("\t") for line in open(path, encoding="utf-8-sig")]
         words = {word for line in lines for side in line for word in words_of(side)}
         pieces = ["<pad>", "<bos>", "<eos>", *sorted(words)]
-        sizes = len(pieces), 128, 4, 2, 256
         pairs = [(to_ids(a, pieces), [BOS, *to_ids(b, pieces)]) for a, b in lines]
-        train(model := Transformer(*sizes), batches_of(pairs, 1200))
+        model = Transformer(*(sizes := (len(pieces), 128, 4, 2, 256)))
+        told = lambda step, loss: step % 50 or print(f"step {step}, loss {loss:.3f}")
+        train(model, batches_of(pairs, int(n_steps)), show=told)
         torch.save({"sizes": sizes, "pieces": pieces, "weights": model.state_dict()}, "trained.pt")
     else:
-        saved = torch.load(rest[0] if rest else f"{sys.path[0]}/translator.pt")
-        model = Transformer(*saved["sizes"])
-        model.load_state_dict(saved["weights"])
-        ids = translate(model, torch.tensor([to_ids(first, saved["pieces"])]), BOS, EOS, 99, {})
-        print(to_text(ids, saved["pieces"]))
+        beside = pathlib.Path(__file__).with_name("translator.pt")
+        sizes, pieces, weights = torch.load(rest[0] if rest else beside).values()
+        (model := Transformer(*sizes)).load_state_dict(weights)
+        ids = translate(model, torch.tensor([to_ids(first, pieces)]), BOS, EOS, 99, {})
+        print(to_text(ids, pieces))

@@ -563,6 +563,9 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 #
 # </details>
 
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
 # %% [markdown]
 # ### What to take away
 #

@@ -588,6 +588,9 @@ exercises.quiz("what_rollout_shows")
 #
 # </details>
 
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
 # %% [markdown]
 # ### What to take away
 #

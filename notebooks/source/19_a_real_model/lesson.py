@@ -556,6 +556,9 @@ assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
 assert harm["opposites"] > harm["capitals"] + 4
 
+# %% tags=["nbval-ignore-output"]
+exercises.my_parts()
+
 # %% [markdown]
 # ## What you can take with you
 #
