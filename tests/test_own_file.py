@@ -347,7 +347,9 @@ def test_the_file_translates_on_its_own_from_any_folder(translator, folder, tmp_
     at_work.export(folder, translator, [("le chat", "the cat")])
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     for cwd, file in ((folder, own_file.FILE), (elsewhere, own_file.path())):
-        assert run(file, "un chien noir court", cwd=cwd) == translator.translate("un chien noir court")
+        assert run(file, "un chien noir court", cwd=cwd) == translator.translate(
+            "un chien noir court"
+        )
     assert len(text().replace(f"{own_file.COURSES}\n", "").splitlines()) <= 250
 
 
