@@ -37,13 +37,15 @@ PROGRESS = ".course/progress.json"
 SLIDES = "from teaching.deck import Deck\n\nDeck()"
 
 
-def learners_copy(notebook):
+def learners_copy(notebook, commit="HEAD"):
     """Leave out the teacher's notes, and everything that was ever computed.
 
     Parameters
     ----------
     notebook : NotebookNode
         As `build.assemble` made it.
+    commit : str
+        The version of the course that its first cell fetches where there is none, as in Colab.
 
     Returns
     -------
@@ -56,6 +58,8 @@ def learners_copy(notebook):
         cell.metadata.get("jupyter", {}).pop("outputs_hidden", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+        if "set-up" in _tags(cell):
+            cell.source = cell.source.replace('COMMIT = "HEAD"', f'COMMIT = "{commit}"')
     return made
 
 
@@ -210,13 +214,15 @@ def write(notebook, path, keep=False):
         nbformat.write(notebook, partial)
 
 
-def write_class(out):
+def write_class(out, commit="HEAD"):
     """Write the learner's and the teacher's copies of all lessons.
 
     Parameters
     ----------
     out : Path
         Gets the folders ``learners`` and ``teachers``.
+    commit : str
+        See `learners_copy`.
 
     Raises
     ------
@@ -229,7 +235,7 @@ def write_class(out):
         notebook, built = assemble(source), NOTEBOOKS / f"{name_of(source)}.ipynb"
         if not is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
-        write(learners_copy(notebook), out / "learners" / built.name)
+        write(learners_copy(notebook, commit), out / "learners" / built.name)
         write(teachers_copy(reading.read(built.stem)), out / "teachers" / built.name)
 
 
@@ -238,10 +244,11 @@ def main(arguments: list[str] | None = None):
     parser = argparse.ArgumentParser(prog="python -m notebooks.copies", description=__doc__)
     parser.add_argument("kind", choices=("lab", "class"))
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--commit", default="HEAD", help="which version learners' copies fetch")
     options = parser.parse_args(arguments)
     if options.kind == "class":
         out = options.out or ROOT / "teaching" / "copies"
-        write_class(out)
+        write_class(out, options.commit)
         print(f"Learner's and teacher's copies are in {out}")
         return
     folder = options.out or MY_LESSONS

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 COURSE = "ADDRESS"  # where the course is published
+COMMIT = "HEAD"  # the version of it that belongs to this notebook
 try:
     from helpers import notebook  # installed, or in the folder that the kernel started in
 except ImportError:
@@ -13,10 +14,12 @@ except ImportError:
     if root is None:
         root = places[-1]
         print(f"Fetching the course (about 40 MB, less than a minute) from {COURSE} into {root}")
-        clone = ["git", "clone", "--quiet", "--depth=1", COURSE, str(root)]
         quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}  # ask for no password
         try:
-            subprocess.run(clone, check=True, capture_output=True, env=quiet)
+            root.mkdir(exist_ok=True)
+            for step in ("init", f"fetch --depth=1 {COURSE} {COMMIT}", "checkout FETCH_HEAD"):
+                git = ["git", *step.split(), "--quiet"]
+                subprocess.run(git, cwd=root, check=True, capture_output=True, env=quiet)
         except (OSError, subprocess.CalledProcessError):
             raise SystemExit(
                 "The course isn't on this machine and couldn't be fetched. Connect to the network "

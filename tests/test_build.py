@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from notebooks import build, freshness
+from notebooks import build, copies, freshness
 
 LESSON = """\
 # %% [markdown]
@@ -223,8 +223,10 @@ def course(tmp_path):
     return course
 
 
-def run_set_up_cell(course, cwd):
-    source = build.set_up_cell().replace(build.address(), course.as_uri())
+def run_set_up_cell(course, cwd, commit="HEAD"):
+    notebook = copies.learners_copy(build.assemble(build.lessons("00")[0]), commit)
+    source = next(c.source for c in notebook.cells if "set-up" in c.metadata.get("tags", []))
+    source = source.replace(build.address(), course.as_uri())
     done = subprocess.run(
         [sys.executable, "-I", "-c", source], cwd=cwd, capture_output=True, text=True
     )
@@ -246,6 +248,16 @@ def test_the_set_up_cell_fetches_the_course_once_and_says_so(course, tmp_path):
     assert said.endswith(str(elsewhere / "attention-course"))
     assert ready == "ready attention-course"
     assert run_set_up_cell(course, elsewhere) == ["ready attention-course"]
+
+
+def test_a_published_copy_fetches_the_version_that_it_was_made_from(course, tmp_path):
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    old = subprocess.check_output([*git, "rev-parse", "HEAD"], cwd=course, text=True).strip()
+    (course / "helpers" / "notebook.py").write_text("raise SystemExit('a later version')")
+    subprocess.run([*git, "commit", "-qam", "Later"], cwd=course, check=True)
+    assert run_set_up_cell(course, tmp_path, old)[-1] == "ready attention-course"
+    workflow = (build.ROOT / ".github" / "workflows" / "learners.yml").read_text(encoding="utf-8")
+    assert '--commit "$GITHUB_SHA"' in workflow
 
 
 def test_the_set_up_cell_says_in_one_sentence_what_to_do_without_a_network(tmp_path):
