@@ -57,7 +57,8 @@ def steps(can_open=None, git=None) -> list[Step]:
             _has_branch(git, where),
             "it appears when the checks have passed: open Actions and switch the workflows on"
             if github
-            else "python -m notebooks.copies class --commit $(git rev-parse HEAD), and push them as learners",
+            else "python -m notebooks.copies class --commit $(git rev-parse HEAD), and push the "
+            "copies as the branch learners",
         ),
         _step(
             "The site is there",

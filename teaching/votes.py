@@ -25,12 +25,13 @@ class Poll:
     """One question, and what the phones say to it in each round."""
 
     def __init__(self):
-        self.question, self.stage = None, "closed"
+        self.question, self.stage, self.right = None, "closed", -1
         self.rounds = {name: {} for name in ROUNDS}
 
     def open(self, name):
         """Ask the prediction called `name`, from the first round."""
         self.question, self.stage = content.find(name, "prediction"), "first"
+        self.right = right_option(self.question)  # once: it reads a whole notebook
         self.rounds = {each: {} for each in ROUNDS}
 
     def move(self, stage):
@@ -77,7 +78,7 @@ class Poll:
             ]
         if self.stage == "revealed":
             told["why"] = [why for _, why in question.options.values()]
-            told["explain"], told["right"] = question.explain, right_option(question)
+            told["explain"], told["right"] = question.explain, self.right
         return told
 
 
