@@ -109,7 +109,7 @@ def test_two_learners_play_the_class():
     command = [python, "-m", "teaching.hub.trial", "--learners=2", f"--proxy={proxy}"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=ROOT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "everybody is back, with every answer" in done.stdout
+    assert "everybody is right, with every answer" in done.stdout
 
 
 def test_no_secret_name_or_work_is_published_or_copied_into_an_image():
