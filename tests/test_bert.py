@@ -179,20 +179,6 @@ def test_encoder_and_heads_equal_hugging_face_s_on_padded_pairs():
         assert_equal_heads(ours, theirs, IDS, segments, 1e-10)
 
 
-@pytest.mark.slow
-def test_minilm_s_weights_give_the_same_numbers_up_to_512_positions_and_an_error_beyond():
-    minilm = load_minilm()
-    state = theirs_state(minilm)
-    ids = minilm.encode(["Where was it?", "word " * 510])
-    assert ids.shape == (2, 512)
-    segments = torch.zeros_like(ids)
-    segments[:, 3:] = (ids[:, 3:] != 0).long()
-    for ours, theirs in heads_beside_theirs(minilm.model.config, torch.float32, state):
-        assert_equal_heads(ours, theirs, ids, segments, 1e-5)
-    with pytest.raises(ValueError, match="holds 512 positions"):
-        minilm.model(minilm.encode(["word " * 511]))
-
-
 def theirs_state(minilm):
     """MiniLM's tensors under Hugging Face's names, as its file has them."""
     with safe_open(minilm_file("model.safetensors", 90.9), "pt") as file:

@@ -167,21 +167,6 @@ def test_where_code_or_its_tags_have_changed_everything_is_run_again(lesson, cha
     assert not any(c.get("outputs") for c in notebook.cells)
 
 
-def test_only_what_is_asked_for_is_built(lesson, monkeypatch):
-    asked = []
-    (lesson.parents[1] / "43_next").mkdir()
-    (lesson.parents[1] / "43_next" / "lesson.py").write_text(LESSON, encoding="utf-8")
-    monkeypatch.setattr(build, "SOURCES", lesson.parents[1])
-    monkeypatch.setattr(
-        build, "build", lambda source, force: asked.append((build.name_of(source), force))
-    )
-    build.main(["43", "--force"])
-    build.main([])
-    assert asked == [("43_next", True), ("42_lesson", False), ("43_next", False)]
-    with pytest.raises(SystemExit, match="starts with 99"):
-        build.main(["99"])
-
-
 @pytest.mark.slow
 def test_executing_drops_the_live_view_keeps_what_stands_beside_it_and_notes_the_wait(
     monkeypatch,
@@ -330,19 +315,6 @@ def test_a_notebook_is_stale_when_a_module_that_it_runs_changes(project, file, o
     assert mark() == before
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
     assert (mark() != before) == stale
-
-
-def test_a_lessons_mark_reaches_down_to_attention():
-    source = build.source_of("06_multi_head_attention")
-    reached, left = set(), [source]
-    while left:
-        for name in freshness._imported(left.pop(), build.ROOT):
-            path = freshness._path(name, build.ROOT)
-            if path and path not in reached:
-                reached.add(path)
-                left.append(path)
-    assert build.ROOT / "helpers" / "transformer" / "attention.py" in reached
-    assert build.ROOT / "helpers" / "exercises" / "checking.py" in reached
 
 
 def test_a_notebook_built_with_other_modules_is_run_again(lesson, tmp_path, monkeypatch, capsys):

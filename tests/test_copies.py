@@ -139,16 +139,6 @@ def test_an_answer_stays_though_its_stub_has_changed(sources, tmp_path):
     assert "def answer(x, y):\n    ..." in found
 
 
-def test_a_file_of_the_learners_own_is_set_aside(sources, tmp_path):
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    own = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("my notes")])
-    nbformat.write(own, mine / "42_lesson.ipynb")
-    copies.bring_up_to_date(mine, sources)
-    assert sources_of(mine / "42_lesson (mine).ipynb") == ["my notes"]
-    assert sources_of(mine / "42_lesson.ipynb")[0].startswith("# A lesson")
-
-
 def test_every_file_of_the_learners_own_is_kept_however_often(sources, tmp_path):
     mine = tmp_path / "mine"
     for n in range(3):

@@ -3,24 +3,16 @@
 import shutil
 
 import pytest
-import torch
 
 from helpers.data.stories import stories
 from helpers.models.lora import LoRALinear
-from helpers.pretrained.detective import DETECTIVE, N_UNSEEN, holmes_pages, load_detective
+from helpers.pretrained.detective import DETECTIVE, holmes_pages, load_detective
 from helpers.pretrained.storyteller import load_storyteller
-from recipes import detective as recipe
 
 
 @pytest.fixture(scope="module")
 def story():
     return load_storyteller()
-
-
-def test_the_pages_are_divided_without_a_gap():
-    train, unseen = holmes_pages()
-    assert train + unseen == stories("holmes")
-    assert len(unseen) == N_UNSEEN
 
 
 @pytest.mark.slow
@@ -44,17 +36,3 @@ def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
     copy.write_bytes(copy.read_bytes()[:-1] + b"x")
     with pytest.raises(ValueError, match="SHA-256"):
         load_detective(copy)
-
-
-@pytest.mark.slow
-def test_the_recipe_trains_an_adapter_and_leaves_the_model_alone(story, tmp_path):
-    path = tmp_path / "small.safetensors"
-    small = ["--steps", "2", "--batch-size", "1", "--length", "16", "--letters", "200"]
-    recipe.main([*small, "--precision", "fp32", "--out", str(path)])
-    trained = load_detective(path)
-    ids = story.encode("The door opened")[None]
-    with torch.no_grad():
-        before, after = story.model(ids), trained.model(ids)
-    assert not torch.allclose(before, after)
-    assert torch.allclose(before, after, atol=1.0)  # two steps
-    assert set(trained.card["before"]) == set(trained.card["after"]) == {"holmes", "fairy tales"}

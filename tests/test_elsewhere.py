@@ -1,20 +1,9 @@
 """The data of the page Elsewhere: sounds and their spectrograms, chains and their structures."""
 
-from collections import Counter
-
 import numpy
 import pytest
 
 from helpers.data import digits, proteins
-
-
-def test_every_speaker_says_every_digit_equally_often():
-    clips = digits.clips()
-    assert len(clips) == 900
-    counts = Counter((clip.speaker, clip.digit) for clip in clips)
-    assert len(counts) == 60
-    assert set(counts.values()) == {15}
-    assert all(clip.frames.shape[1] == digits.BANDS for clip in clips)
 
 
 def test_the_stored_frames_are_the_spectrograms_of_the_sounds():
@@ -35,22 +24,6 @@ def test_a_tone_is_loudest_in_the_band_that_holds_its_frequency(pitch):
     wanted = 1127 * numpy.log1p(pitch / 700) / top * (digits.BANDS + 1) - 1
     loudest = digits.spectrogram(tone).mean(0).argmax()
     assert abs(loudest - wanted) <= 1
-
-
-def test_a_step_is_fine_enough():
-    frames = numpy.linspace(digits.QUIETEST, digits.LOUDEST, 999)
-    back = digits.from_bytes(digits.to_bytes(frames))
-    assert numpy.abs(back - frames).max() < 0.1  # of about 20 in a clip
-
-
-def test_every_residue_has_a_structure_or_is_unknown():
-    for part, number in (("train", 2400), ("test", 200)):
-        pairs = proteins.proteins(part)
-        assert len(pairs) == number
-        for chain, structure in pairs:
-            assert len(chain) == len(structure)
-            assert set(chain) <= set(proteins.RESIDUES)
-            assert set(structure) <= {*proteins.STRUCTURES, proteins.UNKNOWN}
 
 
 def test_no_chain_is_on_both_sides():

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers import exercises
-from helpers.data import drum_kit
 from helpers.exercises import lessons
 from helpers.pretrained.measured import measured
 from helpers.training import genre_training, genres
@@ -96,17 +95,6 @@ def test_a_split_keeps_apart_what_it_says(windows, way, seed):
         assert windows.genres[rows].unique().tolist() == [0, 1, 2, 3]
 
 
-def test_the_groups_hold_every_drummer_once(windows):
-    together = sorted(drummer for group in genres.DRUMMER_GROUPS for drummer in group)
-    assert together == windows.drummers.unique().tolist()
-
-
-def test_another_seed_draws_another_split_and_the_same_seed_the_same(windows):
-    first, again, other = (genres.split(windows, "performances", seed)[1] for seed in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
 def test_padding_and_the_order_of_the_list_change_nothing(windows, model):
     ids, steps, real = genres.tokenized(windows.at([52]))
     n = int(real.sum())
@@ -153,15 +141,6 @@ def test_the_grid_is_the_one_of_the_exercise(windows):
         torch.testing.assert_close(genres.stroke_grid(strokes, 9), by_hand(strokes, 9))
 
 
-def test_the_linear_model_learns_what_is_linear():
-    torch.manual_seed(0)
-    grids, w = torch.randn(300, 6), torch.randn(6, 4)
-    labels, rows = (grids @ w).argmax(-1), torch.arange(300)
-    windows = genres.Windows([None] * 300, labels, rows, rows, rows)
-    logits = genre_training.linear_logits(grids, windows, rows[:200], rows[200:], decay=0.1)
-    assert genres.accuracy(logits, labels[200:]) > 0.85
-
-
 @pytest.mark.slow
 def test_training_lowers_the_loss_and_repeats_exactly(windows):
     tables, rows = genres.tokenized(windows), torch.arange(0, 7400, 37)
@@ -190,13 +169,6 @@ def test_what_was_measured_reaches_the_target_and_tells_the_story():
     assert mean("windows", "encoder") > mean("performances", "encoder") + 0.05
     assert mean("drummers", "encoder") < mean("performances", "encoder") - 0.05
     assert all(share == 0 for share in results["ways"]["performances"]["seen"])
-
-
-def test_a_sound_is_a_wav_file_of_the_right_length():
-    samples = drum_kit.listen([(0, 0, 120, 0)], bpm=120)
-    file = drum_kit.as_wav(samples)
-    assert file[:4] == b"RIFF"
-    assert len(file) == 44 + 2 * len(samples)
 
 
 CHANGES = {"window": 1, "layer": 2, "head": 3, "token": 4, "muted": 2}
@@ -235,11 +207,6 @@ def test_leaving_a_drum_out_keeps_the_chosen_stroke_or_goes_back_to_the_class_to
     assert torch.equal(roll.numbers["strokes"][roll.numbers["asked"] - 1], strokes[later])
     roll.muted = strokes[later, 1].item()
     assert roll._where() == ["the class token"]
-
-
-def test_the_roll_keeps_its_limits(roll):
-    roll.take({"window": 99, "layer": 99, "head": 99, "token": 64})
-    assert (roll.window, roll.layer, roll.head) == (2, 2, 3)
 
 
 def test_the_roll_names_a_stroke_by_the_beats_that_stand_above_it(roll):

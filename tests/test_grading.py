@@ -320,14 +320,6 @@ def test_the_courses_own_functions_are_flagged_by_any_name(tmp_path, source):
     assert any("another version" in remark for remark in old)
 
 
-def test_three_endless_answers_leave_a_right_one_its_point(tmp_path):
-    notebook = solved(["padding_mask"])
-    for name in ("scaled_scores", "causal_mask", "scaled_dot_product_attention"):
-        put(notebook, name, f"def {name}(*a, **k):\n    while True:\n        pass")
-    rows = grade.grade(hand_in(tmp_path, "endless", notebook), not WALLS)
-    assert points(rows)["padding_mask"] == 1
-
-
 @pytest.mark.skipif(not WALLS, reason="no bubblewrap")
 def test_a_sandbox_that_does_not_work_stops_grading_and_says_so(tmp_path, monkeypatch):
     hand_in(tmp_path / "in", "right", solved(PARTS))

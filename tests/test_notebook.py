@@ -136,13 +136,6 @@ def test_figure_is_an_image_with_alt_text_and_is_closed():
     assert not plt.fignum_exists(fig.number)
 
 
-def test_the_same_drawing_gives_the_same_bytes():
-    def drawn():
-        return notebook.figure(plt.subplots()[0], alt="Empty axes.").data
-
-    assert drawn() == drawn()
-
-
 def test_a_dark_page_turns_drawings_over_and_leaves_photos_alone():
     fig, ax = plt.subplots()
     ax.imshow([[0, 1]], cmap="gray")

@@ -5,7 +5,6 @@ import html
 import re
 import sys
 
-import ipywidgets as widgets
 import pytest
 
 from helpers import exercises
@@ -100,11 +99,6 @@ def test_every_exercise_and_question_stands_in_a_lesson():
     assert asked == set(catalogue()[0]) | set(QUESTIONS)
 
 
-def test_every_kind_of_question_is_used():
-    kinds = {question.kind for question in QUESTIONS.values()}
-    assert kinds == {"single", "multiple", "number", "shape", "order", "match", "open"}
-
-
 @every_question
 def test_every_option_is_explained(name):
     question = QUESTIONS[name]
@@ -169,19 +163,6 @@ def test_what_is_stored_gives_nothing_away(name):
         assert question.answer[:40] not in page
     assert repr(quiz) == repr(again)
     assert "0x" not in repr(quiz)
-
-
-@pytest.mark.slow
-@every_question
-def test_the_static_view_and_the_live_view_are_in_one_bundle(name):
-    quiz = exercises.quiz(name)
-    bundle = quiz._repr_mimebundle_()
-    assert set(bundle) == {
-        "text/plain",
-        "text/html",
-        "application/vnd.jupyter.widget-view+json",
-    }
-    assert "Question" in bundle["text/html"]
 
 
 @functools.cache
@@ -299,16 +280,6 @@ def test_a_shape_that_is_oddly_written_gets_a_true_reply(text, reply):
 
 def test_a_power_in_a_shape_is_worked_out():
     assert quizzes._axes("(3², 2³, D²)") == ["9", "8", "D*D"]
-
-
-@pytest.mark.slow
-@every_question
-def test_a_question_can_be_asked_again_after_all_widgets_were_closed(name):
-    exercises.quiz(name)
-    widgets.Widget.close_all()
-    quiz = exercises.quiz(name)
-    quiz.button.click()
-    assert "○" in quiz.said.value
 
 
 @pytest.mark.parametrize(

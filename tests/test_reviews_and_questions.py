@@ -22,12 +22,6 @@ def test_film_reviews_split_without_overlap_and_nearly_balanced():
     assert reviews.film_reviews("test") == splits["test"]
 
 
-def test_product_reviews_are_balanced_and_none_is_empty():
-    products = reviews.product_reviews()
-    assert [sum(review.label == label for review in products) for label in (0, 1)] == [500, 500]
-    assert all(review.text.strip() for review in products)
-
-
 def test_an_unknown_split_is_refused():
     with pytest.raises(ValueError, match="train, validation, test; got 'val'"):
         reviews.film_reviews("val")

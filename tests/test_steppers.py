@@ -9,7 +9,7 @@ from helpers.data.corpus import toy_corpus
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
-from helpers.widgets.bahdanau_stepper import BahdanauStepper, look
+from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.rnn_stepper import MOST, RNNStepper, greedy_trace
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
@@ -56,12 +56,6 @@ def test_the_trace_is_the_models_own_step(attention, cell):
         assert found["weights"] is None
 
 
-def test_the_trace_leaves_the_mode_of_the_model():
-    model = model_of("none").train()
-    greedy_trace(model, SOURCE.encode(SENTENCE, eos=True), BOS, EOS)
-    assert model.training
-
-
 @torch.no_grad()
 def test_energies_weights_and_context_are_the_layers():
     w = bahdanau()
@@ -78,16 +72,6 @@ def test_energies_weights_and_context_are_the_layers():
         expected = chances.sort(descending=True).values[:3].tolist()
         assert [c for _, c in found["candidates"]] == pytest.approx(expected)
         assert found["candidates"][0][0] == found["target"][t - 1]
-
-
-@torch.no_grad()
-def test_energies_against_a_loop():
-    layer = model_of("additive").decoder.attention
-    state, states = torch.randn(20), torch.randn(4, 20)
-    energies, _, _ = look(layer, state, states)
-    for energy, h in zip(energies, states, strict=True):
-        inner = torch.tanh(layer.query_proj.weight @ state + layer.key_proj.weight @ h)
-        torch.testing.assert_close(energy, layer.energy.weight[0] @ inner)
 
 
 @pytest.mark.parametrize(("make", "trait"), [(rnn, "step"), (bahdanau, "output_step")])
@@ -187,13 +171,6 @@ def test_bad_arguments_are_named():
         RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
     with pytest.raises(TypeError, match="what_is_this"):
         rnn(what_is_this=1)
-
-
-@pytest.mark.parametrize("make", [rnn, bahdanau])
-def test_without_a_kernel_there_is_a_picture_with_words(make):
-    w = make()
-    assert 'alt="' in w.static_html()
-    assert repr(w) == repr(make())
 
 
 @pytest.mark.parametrize("make", [rnn, bahdanau])

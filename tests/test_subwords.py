@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from helpers.data.corpus import toy_corpus
-from helpers.data.ten_languages import PARAGRAPH
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
 from helpers.text.byte_alphabet import BYTE_OF
@@ -278,33 +277,7 @@ def test_sampled_cuts_come_as_often_as_they_should(alpha):
         assert abs(counts[cut] / draws - share) < 4 * spread
 
 
-@on_hostile_text
-def test_sampled_pieces_spell_the_word(unigram, text):
-    _, ours = unigram
-    for word in marked_words(text):
-        assert "".join(ours.sample(word, 0.2, random.Random(0))) == word
-
-
 # On the captions, where they are at hand.
 
 
-@pytest.mark.slow
-@pytest.mark.data
-def test_captions_are_cut_as_by_the_library():
-    from helpers.data.corpus import multi30k
-
-    texts = [side for pair in multi30k("val")[:300] for side in (pair.source, pair.target)]
-    ours, theirs = BytePairs.train(texts, 1000), library_byte_pairs(texts, 1000)
-    assert all(ours.encode(text) == theirs.encode(text).ids for text in texts)
-
-
 # The text that lesson 11 counts pieces of.
-
-
-@pytest.mark.parametrize("language", PARAGRAPH)
-def test_the_paragraph_says_the_same_five_sentences(language):
-    text = PARAGRAPH[language]
-    assert len(PARAGRAPH) == len(set(PARAGRAPH.values())) == 10
-    assert sum(text.count(end) for end in ".।。") == 5
-    assert text == unicodedata.normalize("NFC", text).strip()
-    assert "  " not in text

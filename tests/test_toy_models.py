@@ -1,8 +1,5 @@
 """The toy translators load, translate as well as the lessons say, and can be made again."""
 
-import os
-import signal
-
 import pytest
 import torch
 
@@ -48,14 +45,6 @@ def test_a_fixed_context_loses_them(splits):
 
 
 @pytest.mark.slow
-def test_vocabularies_are_those_of_the_data(splits):
-    toy = toy_models.load_toy("gru")
-    new = toy_models.new_toy("gru", splits)
-    assert toy.source.words == new.source.words
-    assert toy.target.words == new.target.words
-
-
-@pytest.mark.slow
 def test_trained_saved_and_loaded_again(splits, tmp_path, monkeypatch):
     few = Splits(splits.train[:200], splits.validation[:20], splits.test[:5])
     toy = toy_models.train_toy("dot", few, epochs=1, progress=False)
@@ -90,29 +79,3 @@ def test_a_damaged_one_is_refused(tmp_path, monkeypatch):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is damaged .* train it anew: python -m"):
         toy_models.load_toy("rnn")
-
-
-@pytest.mark.slow
-def test_the_command_line_trains_and_writes(tmp_path, monkeypatch, capsys, splits):
-    few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
-    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    monkeypatch.setattr(recipe, "toy_data", lambda: few)
-    recipe.main(["rnn", "--epochs", "1"])
-    assert "rnn: " in capsys.readouterr().out
-    assert toy_models.load_toy("rnn").card["epochs"] == 1
-
-
-@pytest.mark.slow
-def test_a_stopped_command_writes_nothing_half_trained(tmp_path, monkeypatch, capsys, splits):
-    few = Splits(splits.train[:100], splits.validation[:10], splits.test[:5])
-    monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    monkeypatch.setattr(recipe, "toy_data", lambda: few)
-
-    def press_and_train(*arguments):
-        os.kill(os.getpid(), signal.SIGINT)
-        return toy_models.train_toy(*arguments)
-
-    monkeypatch.setattr(recipe, "train_toy", press_and_train)
-    recipe.main(["rnn", "gru", "--epochs", "1"])
-    assert capsys.readouterr().out == "rnn: stopped, and its file is as it was\n"
-    assert not list(tmp_path.iterdir())

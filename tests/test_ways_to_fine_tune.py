@@ -41,42 +41,6 @@ def test_a_draw_takes_its_own_reviews_once():
 
 
 @pytest.mark.slow
-def test_the_curve_goes_on_where_it_stopped_with_the_draws_that_the_others_got(
-    tmp_path, monkeypatch
-):
-    seen, out = [], tmp_path / "ways.json"
-
-    def train(way, reviews, passes, test, seed):
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        seen.append((way, reviews, passes, len(test), seed))
-        return 0.5 + len(seen) / 100, 7.0, 1
-
-    monkeypatch.setattr(recipe, "CURVE", {2: 9, 3: 4})
-    monkeypatch.setattr(recipe, "DRAWS", 2)
-    monkeypatch.setattr(recipe, "trained", train)
-    with pytest.raises(KeyboardInterrupt):
-        recipe.main(["--only", "curve", "--out", str(out)])
-    kept = json.loads(out.read_text(encoding="utf-8"))["curve"]["runs"]
-    assert [len(runs) for runs in kept.values()] == [2, 1]
-    first = seen[:]
-    seen.clear()
-    recipe.main(["--only", "curve", "--out", str(out)])
-    reviews = film_reviews("train")
-    wanted = [(2, 0, 9), (2, 1, 9), (3, 0, 4), (3, 1, 4)]
-    assert first + seen == [
-        (
-            "lora16", [reviews[row] for row in drawn(reviews, n, draw)], passes,
-            len(film_reviews("test")), seed_of(n, draw),
-        )
-        for n, draw, passes in wanted
-    ]  # fmt: skip
-    runs = json.loads(out.read_text(encoding="utf-8"))["curve"]["runs"]
-    assert runs["2"] == kept["2"]
-    assert [run["accuracy"] for run in runs["3"]] == [0.53, 0.51]
-
-
-@pytest.mark.slow
 def test_an_adapter_really_is_trained_and_scored(stored):
     few = film_reviews("train")[:3]
     score, seconds, size = recipe.trained("lora16", few, 40, few, seed=1)

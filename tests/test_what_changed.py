@@ -45,39 +45,6 @@ def test_a_change_changes_one_thing_and_all_together_everything_at_once():
 
 
 @pytest.mark.slow
-def test_every_block_is_trained_with_the_rate_that_is_best_for_2017(monkeypatch):
-    """Time and scores are set here, so that every number of the result is known."""
-    seconds = {name: 0.5 if name == "GELU" else 1.0 for name in BLOCKS}
-    asked = []
-
-    class Known:
-        ids = None
-
-        def __init__(self, experiment):
-            pass
-
-        def score(self, name, steps, peak_rate, seed):
-            asked.append((name, steps, peak_rate, seed))
-            return 2.0 - 10 * peak_rate + seed / 100 - steps / 1000
-
-    monkeypatch.setattr(what_changed, "Scores", Known)
-    monkeypatch.setattr(what_changed, "seconds_per_step", lambda experiment, ids: seconds)
-    found = what_changed.measure(Experiment(**TINY))
-    assert asked[:2] == [("2017", 1, 1e-3, 0), ("2017", 1, 1e-2, 0)]
-    assert found["rate"] == 1e-2
-    assert {rate for _, _, rate, _ in asked[2:]} == {1e-2}
-    assert found["blocks"]["GELU"]["steps_in_equal_seconds"] == 4
-    assert found["blocks"]["GELU"]["equal_seconds"] == pytest.approx([1.906, 1.916])
-    assert found["blocks"]["GELU"]["equal_steps"] == pytest.approx([1.908, 1.918])
-    for name in BLOCKS:
-        if name != "GELU":  # equally fast, so it need not be trained twice
-            row = found["blocks"][name]
-            assert row["equal_seconds"] == row["equal_steps"]
-    assert asked[-2:] == [("2017", 12, 1e-2, 1), ("rotary positions", 12, 1e-2, 1)]
-    assert len(asked) == 2 + 2 * len(BLOCKS) + 2 + 2
-
-
-@pytest.mark.slow
 def test_a_block_is_trained_and_scored(monkeypatch):
     experiment, before = Experiment(**TINY), torch.get_rng_state()
     scores = what_changed.Scores(experiment)

@@ -31,15 +31,6 @@ def bleu(hypotheses, references) -> float:
     return sacrebleu.corpus_bleu(list(hypotheses), [list(references)]).score
 
 
-def bleu_signature() -> str:
-    """Name the settings of `bleu`, to print beside every score."""
-    import sacrebleu
-
-    score = sacrebleu.BLEU()
-    score.corpus_score(["a"], [["a"]])  # it knows the number of references only afterwards
-    return str(score.get_signature())
-
-
 def exact_match(hypotheses, references):
     """Measure the share of hypotheses that equal their reference.
 

@@ -1,18 +1,14 @@
-"""Widgets in JupyterLab: from a change to the painted frame, first paint, size.
+"""Widgets in JupyterLab: from a change to the painted frame.
 
 Needs a Chromium; its JupyterLab is the browser tests' own. Timed inside the page: from the change
 of the trait until the frame that shows it has been handed to the screen.
 """
 
 import importlib.util
-import json
 import statistics
 from pathlib import Path
 
 import pytest
-from ipywidgets import embed
-
-from helpers.widgets.attention_view import attention_view
 
 _PATH = Path(__file__).resolve().parents[1] / "browser" / "conftest.py"
 _SPEC = importlib.util.spec_from_file_location("browser_fixtures", _PATH)
@@ -54,31 +50,6 @@ CHANGE = """async rounds => {
   }
   return times;
 }""".replace("PAINTED", PAINTED)
-# From the kernel's word that the cell is done (the output is its last message before) until the
-# map is on the page and its frame painted.
-FIRST_PAINT = """async () => {
-  const panel = jupyterapp.shell.currentWidget;
-  const { kernel } = panel.sessionContext.session;
-  const cell = panel.content.widgets[1];
-  let ran = 0;
-  const listen = (_, message) => {
-    if (message.direction === 'recv' && message.msg.header.msg_type === 'execute_reply') {
-      ran ||= performance.now();
-    }
-  };
-  kernel.anyMessage.connect(listen);
-  panel.content.activeCellIndex = 1;
-  cell.outputArea.model.clear();
-  for (const old of document.querySelectorAll('.av')) old.dataset.old = 'yes';
-  const finished = jupyterapp.commands.execute('notebook:run-cell');
-  const there = () => document.querySelector('.av:not([data-old]) .av-stage[data-painted] canvas');
-  while (!there()) await new Promise(requestAnimationFrame);
-  await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-  const shown = performance.now();
-  await finished;
-  kernel.anyMessage.disconnect(listen);
-  return Math.max(0, shown - ran);
-}"""
 
 # A slider's own event, as from a hand on it, or an arrow key on a handle in the picture; through
 # the kernel and back, until the new picture is painted.
@@ -170,29 +141,6 @@ def test_explorers_slider_to_painted_frame(open_notebook, capsys, explorer):
     assert report(capsys, f"slider moved, {explorer}", times, 150) <= 150
 
 
-def test_first_paint_after_the_cell_ran(open_notebook, capsys):
-    page = open_notebook([SETUP, "show(40)"], size=(1280, 1000))
-    page.wait_for_selector(".av-stage[data-painted]")
-    times = [page.evaluate(FIRST_PAINT) for _ in range(12)]
-    name = f"first paint after the cell ran, {N_LAYERS} x {N_HEADS} heads, 40 tokens"
-    assert report(capsys, name, times, 300) <= 300
-
-
-def test_size_in_the_notebook(capsys):
-    import torch
-
-    weights = torch.randn(N_LAYERS, N_HEADS, 40, 40).softmax(-1)
-    view = attention_view(weights, [f"word{i}" for i in range(40)])
-    state = len(json.dumps(embed.dependency_state([view], drop_defaults=False)))
-    output = len(json.dumps(view._repr_mimebundle_()))
-    with capsys.disabled():
-        print(
-            f"\n  size in the notebook, {N_LAYERS} x {N_HEADS} heads, 40 tokens: "
-            f"{(state + output) / 1000:.0f} kB, of it {output / 1000:.0f} kB static picture"
-        )
-    assert state + output <= 300_000
-
-
 # ---- the map ---------------------------------------------------------------------------------
 
 MAP = """
@@ -256,12 +204,3 @@ def test_map_plays_smoothly(open_notebook, capsys, map_cells):
     with capsys.disabled():
         print(f"\n  map, playing: {rate:.0f} frames a second   (at least 50)")
     assert rate >= 50
-
-
-def test_map_first_paint_after_the_cell_ran(open_notebook, capsys, map_cells):
-    page = open_notebook(map_cells, size=(1280, 1000))
-    page.wait_for_selector(".mm-stage[data-painted]")
-    first = FIRST_PAINT.replace(".av-stage[data-painted] canvas", ".mm-stage[data-painted]")
-    first = first.replace(".av", ".mm")
-    times = [page.evaluate(first) for _ in range(12)]
-    assert report(capsys, "map, first paint after the cell ran, twelve tokens", times, 300) <= 300

@@ -78,58 +78,6 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1024, 768)])
-def test_nothing_is_wider_than_its_view_and_letters_are_as_large_as_the_pages(open_notebook, size):
-    cells = [SOFTMAX, VIEW.format(n=5), VIEW.format(n=30), "print('two words ' * 40)"]
-    page = open_notebook(cells, size=size)
-    page.locator(".av-stage[data-painted]").nth(1).wait_for()
-    page.locator(".ex .handle").first.wait_for()
-    scale = page.locator(".ex-picture svg").evaluate_all(
-        "all => all.map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
-    )
-    assert min(scale) > 0.99
-    tops = page.locator(".ex-picture svg").evaluate_all(
-        "all => all.map(svg => svg.getBoundingClientRect().top)"
-    )
-    assert len(tops) == 2
-    assert tops[0] == tops[1]  # side by side: what the hand moves and what follows
-    printed = page.locator(".jp-RenderedText pre").last
-    assert printed.evaluate("pre => getComputedStyle(pre).wordBreak") == "normal"
-    for tab in ("One", "Two"):
-        for view in page.locator(".av:not(.ex)").all():
-            view.get_by_role("tab", name=tab).click()
-        page.wait_for_function(
-            """name => [...document.querySelectorAll('.av-stage')]
-                 .every(stage => stage.dataset.painted.startsWith(name))""",
-            arg=tab,
-        )
-        over = page.locator(".av-body").evaluate_all(
-            """bodies => bodies.map(body => {
-                 const edge = body.getBoundingClientRect().right;
-                 const parts = [...body.children].map(part => part.getBoundingClientRect().right);
-                 return Math.max(...parts) - edge;
-               })"""
-        )
-        assert max(over) < 1
-    # As narrow as the file browser leaves it at 1024: smaller, still side by side, on one screen.
-    view = page.locator(".av:not(.ex)").first
-    page.locator(".av").evaluate_all(
-        "all => all.forEach(one => (one.parentElement.style.width = '592px'))"
-    )
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('.ex-picture svg')].every(svg =>
-                 svg.getBoundingClientRect().width < 0.75 * svg.viewBox.baseVal.width)"""
-    )
-    tops = page.locator(".ex-picture svg").evaluate_all(
-        "all => all.map(svg => svg.getBoundingClientRect().top)"
-    )
-    assert tops[0] == tops[1]
-    for tab in ("Two", "One"):
-        view.get_by_role("tab", name=tab).click()
-        view.locator(f".av-stage[data-painted^={tab}]").wait_for()
-        assert view.bounding_box()["height"] <= 600
-
-
 def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
     page = open_notebook([SOFTMAX, VIEW.format(n=5)], size=(1280, 1200))
     page.locator(".av-stage[data-painted]").wait_for()

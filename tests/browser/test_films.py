@@ -71,18 +71,6 @@ def test_steps_keys_speed_and_the_end(film):
     assert page.get_by_role("button", name="Pause").count() == 0
 
 
-def test_a_turning_arrow_is_seen_on_its_way(film):
-    page = film()
-    scenes = notebook.picture(NAME).data["scenes"]
-    start = sum(scene["seconds"] for scene in scenes[:2]) + scenes[2]["lead"]
-    places = set()
-    for share in (0, 0.3, 0.5, 0.7, 1):
-        moment = f"{start + share * scenes[2]['move']:.2f}"
-        page.get_by_label("Moment of the film").first.fill(moment)
-        places.add(page.evaluate(PLACE.replace("path'", "path:nth-of-type(2)'")))
-    assert len(places) == 5
-
-
 def test_who_wants_no_motion_gets_the_same_scenes_in_steps(film):
     page = film(reduced_motion="reduce")
     scenes = notebook.picture(NAME).data["scenes"]

@@ -14,48 +14,9 @@ def code_of(name):
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def inked(page, canvas):
-    """Count the different colours on a canvas."""
-    return page.evaluate(
-        """selector => {
-          const canvas = document.querySelector(selector);
-          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-          const seen = new Set();
-          for (let i = 0; i < data.length; i += 4) seen.add(`${data[i]},${data[i+1]},${data[i+2]}`);
-          return seen.size;
-        }""",
-        canvas,
-    )
-
-
 def picture_of(page, canvas):
     """Return the pixels of a canvas as text, to compare."""
     return page.evaluate("selector => document.querySelector(selector).toDataURL()", canvas)
-
-
-@pytest.fixture(scope="module")
-def map_of_lesson_00():
-    return ".av-field canvas"
-
-
-def test_lesson_00_runs_and_its_map_answers(open_notebook, map_of_lesson_00):
-    page = open_notebook(code_of("00_start_here"))
-    assert page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
-    page.locator(".av").scroll_into_view_if_needed()
-    page.wait_for_selector(map_of_lesson_00)
-    assert inked(page, map_of_lesson_00) > 10
-
-    before = picture_of(page, map_of_lesson_00)
-    sliders = page.locator(".av-slider input")
-    sliders.nth(1).fill("2")  # another head
-    page.wait_for_function(
-        "before => document.querySelector('.av-field canvas').toDataURL() !== before", arg=before
-    )
-    page.locator(".av button[data-tab='encoder']").click()
-    page.wait_for_function("() => document.querySelector('.av').innerText.includes('Une')")
-    page.locator(".av button[data-view='lines']").click()
-    page.wait_for_selector(".av[data-layout]")
-    assert page.locator(".av button[data-view='lines']").get_attribute("aria-pressed") == "true"
 
 
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
