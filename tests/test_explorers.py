@@ -48,7 +48,7 @@ CHANGES = {
     TokenizersSideBySide: {"text": "été  12"},
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
                         "causal": False},
-    PatchCutter: {"picture": 3, "side": 2},
+    PatchCutter: {"picture": 3, "side": 2, "chosen": 5},
     PatchingGrid: {"source": "The capital of Italy is", "target": "The capital of Japan is",
                    "layer": 25, "position": 4},
 }  # fmt: skip

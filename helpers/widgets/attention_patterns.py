@@ -42,9 +42,8 @@ class AttentionPatterns(Explorer):
     pattern = traitlets.Enum(PATTERNS, "window").tag(state=True)
     length = traitlets.Int(32, min=8, max=48).tag(state=True)
     width = traitlets.Int(6, min=1, max=12).tag(state=True)
-    layers = traitlets.Int(1, min=1, max=8).tag(state=True)
+    layers = traitlets.Int(3, min=1, max=8).tag(state=True)
     causal = traitlets.Bool(True).tag(state=True)
-    still = {"layers": 2}
 
     def build(self):
         """Make the controls; a pattern is chosen in the picture."""
@@ -82,6 +81,20 @@ class AttentionPatterns(Explorer):
             return "Some pairs never meet"
         return f"Any two have met after {layers} layer{'s' if layers != 1 else ''}"
 
+    def tell(self):
+        """Say what the pattern costs, and what to try."""
+        pairs, reached = self.numbers["pairs"], self.numbers["reached"]
+        share = pairs[self.pattern] / pairs["all"]
+        met = reached.equal(
+            causal_mask(self.length) if self.causal else reached.new_ones(()).expand_as(reached)
+        )
+        return (
+            f"Pattern “{self.pattern}”: {share:.0%} of the pairs are computed.",
+            "Now press another pattern. Does it need fewer layers, or fewer pairs?"
+            if met
+            else "Add layers until no cell is empty: then any two positions have met.",
+        )
+
     def draw(self):
         """Draw the mask with what is reached through it, and all patterns side by side."""
         return [self._draw_mask(), self._draw_patterns()]
@@ -101,7 +114,7 @@ class AttentionPatterns(Explorer):
 
     def _draw_patterns(self):
         sheet, found = Sheet(400, 400), self.numbers
-        sheet.text(0, 18, "Pairs to compute (click a pattern)", INK, bold=True)
+        sheet.text(0, 18, "Pairs to compute: press a pattern", INK, bold=True)
         for i, pattern in enumerate(PATTERNS):
             y, pairs, on = 34 + 92 * i, found["pairs"][pattern], pattern == self.pattern
             colour = BLUE if on else GREY

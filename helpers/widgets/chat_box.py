@@ -3,13 +3,10 @@
 import traitlets
 
 from helpers.models.assistant import MARKS, chat_prompt
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.widgets.readable import width_of
+from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import Sheet
-from helpers.widgets.tokenizers_side_by_side import visible
+from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
-WIDTH, LEFT, ROW = 780, 130, 34  # pixels; where the pieces begin; from line to line
 LONGEST = 160  # characters of a message
 
 TEMPLATES = {
@@ -74,28 +71,23 @@ class ChatBox(SentenceExplorer):
         )
         return f"The models read “{self._decode(self.numbers['prompt'])}”. Then {replies}."
 
-    def draw(self):
-        """Draw the prompt's pieces in the colour of their role, and each reply below."""
-        sheet = Sheet(WIDTH, 0)
-        top = self._draw_pieces(sheet, 0, "both read", self.numbers["prompt"], GREY)
-        for name, ids in self.numbers["replies"].items():
-            top = self._draw_pieces(sheet, top + 16, name, ids, PURPLE)
-        sheet.height = top + 4
-        return sheet
+    def tell(self):
+        """Say what the first model makes of this template, and what to try."""
+        name, ids = next(iter(self.numbers["replies"].items()))
+        ends = "and stops by itself" if ids and ids[-1] == MARKS.end else "and doesn't stop"
+        return (
+            f"With “{self.template}”, {name} writes {len(ids)} tokens {ends}.",
+            "Take something away from the template. Who still answers, and who just goes on?",
+        )
 
-    def _draw_pieces(self, sheet, top, name, ids, colour):
-        """Draw one row of pieces, in several lines if need be, and return where it ends."""
-        sheet.text(0, top + 20, name, INK, bold=True)
-        x = LEFT
-        for token_id in ids:
-            label = visible(self._decode([token_id]))
-            width = width_of(label) + 10
-            if x + width > WIDTH and x > LEFT:
-                x, top = LEFT, top + ROW
-            role = ROLES.get(token_id)
-            sheet.rect(x, top, width, 28, role or colour, round=6, opacity=0.5 if role else 0.16)
-            sheet.text(x + width / 2, top + 20, label, anchor="middle", bold=role is not None)
-            x += width + 2
-        if ids is not self.numbers["prompt"] and (not ids or ids[-1] != MARKS.end):
-            sheet.text(x + 4, top + 20, "…", GREY, bold=True)
-        return top + ROW
+    def draw(self):
+        """Draw the prompt's pieces in the colour of their role, and each reply beside it."""
+        replies = self.numbers["replies"].items()
+        return [
+            self._draw_pieces("all of them read", self.numbers["prompt"], GREY),
+            *(self._draw_pieces(f"{name} writes", ids, PURPLE, "…") for name, ids in replies),
+        ]
+
+    def _draw_pieces(self, title, ids, colour, more=""):
+        labels = [(visible(self._decode([i])), ROLES.get(i, colour), i in ROLES) for i in ids]
+        return draw_labels(title, labels, "" if ids and ids[-1] == MARKS.end else more)

@@ -1,6 +1,7 @@
 """Heads of the bundled translator on and off: what becomes of the loss and of the translation."""
 
 from contextlib import ExitStack
+from textwrap import wrap
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +15,8 @@ from helpers.widgets.svg import PALE, Sheet, number
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
-MOST_LETTERS = 50  # of a translation in one line
+CELL, LINE = 47, 24  # pixels: a head's width, a line of text
+MOST_LETTERS = 60  # in one line
 
 
 def attention_layers(model):
@@ -181,13 +183,30 @@ class HeadSwitches(Explorer):
             f"{len(self._sentences)} translations changed."
         )
 
+    def tell(self):
+        """Say what is silent and what that changed, and what to try."""
+        found, n = self.numbers, len(self.silent)
+        if not n:
+            return (
+                f"All {len(self.names())} heads are on.",
+                "Press a head. Does any translation change?",
+            )
+        changed = sum(a != b for a, b in zip(found["before"], found["translations"], strict=True))
+        return (
+            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {changed} of "
+            f"{len(self._sentences)} translations changed.",
+            "How many can you silence before the first one changes?"
+            if not changed
+            else "Switch some on again. Which of them brings the old translation back?",
+        )
+
     def draw(self):
         """Draw the heads, to be clicked, and beside them the loss and the translations."""
-        sheet = Sheet(480, TOP + ROW * len(self._layers) + 30)
+        sheet, y = Sheet(508, TOP + ROW * len(self._layers) + 30), 86
         self._draw_loss(sheet)
-        room = (sheet.height - 70) / len(self._sentences)
         for i in range(len(self._sentences)):
-            self._draw_sentence(sheet, i, 92 + room * i)
+            y = self._draw_sentence(sheet, i, y) + 14
+        sheet.height = max(sheet.height, y - 20)
         return [self._draw_map(), sheet]
 
     def _draw_loss(self, sheet):
@@ -195,24 +214,24 @@ class HeadSwitches(Explorer):
         more = f" (+{number(loss - whole)})" if loss > whole else ""
         more = f" ({number(loss - whole)})" if loss < whole else more
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
-        scale = 480 / 8  # nats; a guess among all 4,000 tokens costs 8.3
-        sheet.rect(0, 30, 480, 22, PALE, round=4)
-        sheet.rect(0, 30, min(loss * scale, 480), 22, PURPLE, round=4)
+        scale = sheet.width / 8  # nats; a guess among all 4,000 tokens costs 8.3
+        sheet.rect(0, 30, sheet.width, 22, PALE, round=4)
+        sheet.rect(0, 30, min(loss * scale, sheet.width), 22, PURPLE, round=4)
         sheet.line(whole * scale, 26, whole * scale, 56, INK, 2.5)
 
     def _draw_map(self):
-        sheet, costs = Sheet(320, TOP + ROW * len(self._layers) + 30), self.numbers["costs"]
+        sheet, costs = Sheet(292, TOP + ROW * len(self._layers) + 30), self.numbers["costs"]
         top = max(costs.values()) if costs else 1.0
-        title = "Cost of each head alone, in nats" if costs else "Click a head to switch it off"
+        title = "Cost of each head alone, in nats" if costs else "Press a head to switch it off"
         sheet.text(0, 18, title, INK, bold=True)
         sheet.text(96, 46, "head", GREY, anchor="end")
         for head in range(self._n_heads):
-            sheet.text(130 + 54 * head, 46, head + 1, GREY, anchor="middle")
+            sheet.text(103 + CELL * (head + 0.5), 46, head + 1, GREY, anchor="middle")
         for i, layer in enumerate(self._layers):
             y = TOP + ROW * i
             sheet.text(96, y + 24, layer, INK, anchor="end")
             for head in range(self._n_heads):
-                self._draw_head(sheet, f"{layer}.{head + 1}", 104 + 54 * head, y, top)
+                self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 6
         sheet.text(106, y, "■ on", BLUE, bold=True)
         sheet.text(180, y, "× off", ORANGE, bold=True)
@@ -222,22 +241,24 @@ class HeadSwitches(Explorer):
         off, costs = name in self.silent, self.numbers["costs"]
         share = max(costs[name], 0) / top if costs else 0.0
         fill = to_hex(WEIGHTS(share)) if costs else BLUE
-        sheet.rect(x, y + 1, 52, ROW - 4, PALE if off else fill, round=4)
+        sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
         words = "×" if off else number(costs[name]) if costs and costs[name] >= 0.005 else ""
         colour = ORANGE if off else "white" if share > 0.5 else "black"
-        sheet.text(x + 26, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
+        sheet.text(x + CELL / 2 - 1, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
-        sheet.target(x, y, 52, ROW - 2, label, silent=others if off else [*others, name])
+        sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
 
     def _draw_sentence(self, sheet, i, y):
+        """Write a sentence, its translation and what it has become; return where they end."""
         before, now = self.numbers["before"][i], self.numbers["translations"][i]
         changed = now != before
-        sheet.text(0, y, _shorten(self._sentences[i]), GREY)
-        sheet.text(0, y + 24, _shorten(before), GREY if changed else INK)
-        words = _shorten(now or "(nothing)") if changed else ""
-        sheet.text(0, y + 48, words, ORANGE, bold=True)
-
-
-def _shorten(words):
-    return words if len(words) <= MOST_LETTERS else words[: MOST_LETTERS - 1] + "…"
+        for words, colour in (
+            (self._sentences[i], GREY),
+            (before, GREY if changed else INK),
+            (now or "(nothing)" if changed else "", ORANGE),
+        ):
+            for line in wrap(words, MOST_LETTERS) or [""]:
+                sheet.text(0, y, line, colour, bold=colour == ORANGE)
+                y += LINE
+        return y

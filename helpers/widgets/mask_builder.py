@@ -56,11 +56,18 @@ class MaskBuilder(Explorer):
 
     def describe(self):
         """Say in words what the picture shows."""
+        return f"A mask of six queries by six keys. {self.tell()[0]}"
+
+    def tell(self):
+        """Say what the chosen query sees, and what to try."""
         row = self.numbers["mask"][self.query - 1]
         seen = [word for word, may in zip(self._keys(), row.tolist(), strict=True) if may]
         names = ", ".join(seen) if seen else "nothing, so its weights are zeros"
         who = self._queries()[self.query - 1]
-        return f"A mask of six queries by six keys. {who} is allowed to attend to: {names}."
+        return (
+            f"“{who}” is allowed to attend to: {names}.",
+            "Press a cell to change that. What do the weights do once the last cell is masked out?",
+        )
 
     def _keys(self):
         words = CROSS_WORDS if self.cross else WORDS
@@ -75,7 +82,7 @@ class MaskBuilder(Explorer):
 
     def _draw_grid(self):
         sheet, mask = Sheet(400, 350), self.numbers["mask"].tolist()
-        sheet.text(0, 18, "Click a cell to change the mask", INK, bold=True)
+        sheet.text(0, 18, "The mask", INK, bold=True)
         sheet.text(88, 46, "keys →", ORANGE)
         sheet.text(80, 70, "queries ↓", BLUE, anchor="end")
         for j, word in enumerate(self._keys()):

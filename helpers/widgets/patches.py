@@ -5,11 +5,11 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
 from helpers.models.vit import attention_rollout
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.plots import BLUE, GREY, INK, ORANGE, WEIGHTS
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import Sheet, number
 
-BOX = 308  # pixels of a picture's side on the page
+BOX = 340  # pixels of a picture's side on the page
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
@@ -26,21 +26,25 @@ class PatchCutter(Explorer):
     Parameters
     ----------
     **state : traits
-        `picture` (int, which of the twelve) and `side` (int, pixels of a patch: 2, 4, 7 or 14).
+        `picture` (int, which of the twelve), `side` (int, pixels of a patch: 2, 4, 7 or 14) and
+        `chosen` (int, from 1: which patch is marked in both pictures).
     """
 
     picture = traitlets.Int(9, min=0, max=11).tag(state=True)
     side = traitlets.Enum(SIDES, default_value=7).tag(state=True)
+    chosen = traitlets.Int(7, min=1, max=196).tag(state=True)
 
     def build(self):
         """Choose the picture and the size of the patches."""
         self.pictures = clothes("test", 12)
         self.choice("picture", "Picture", _named(self.pictures))
         self.choice("side", "Side of a patch", [(f"{side} pixels", side) for side in SIDES])
+        self.button("Start again", self.reset)
 
     def compute(self):
         """Count tokens, the numbers in each, and the weights of one attention map."""
         n = (SIDE // self.side) ** 2
+        self.chosen = min(self.chosen, n)
         return {"tokens": n, "width": self.side**2, "weights": (n + 1) ** 2}
 
     def describe(self):
@@ -48,7 +52,17 @@ class PatchCutter(Explorer):
         n, label = self.numbers, CLASSES[self.pictures.labels[self.picture]]
         return (
             f"A picture of class {label}, cut into {n['tokens']} patches of {n['width']} pixels. "
-            f"With a class token, one attention map has {n['weights']} weights."
+            f"Patch {self.chosen} is marked. With a class token, one attention map has "
+            f"{n['weights']} weights."
+        )
+
+    def tell(self):
+        """Say what the cut costs, and what to try."""
+        n = self.numbers
+        return (
+            f"{n['tokens']} tokens of {n['width']} numbers; one attention map has "
+            f"{n['weights']:,} weights.",
+            "Press a patch to find it in the sentence. Then halve the side: what costs more now?",
         )
 
     def draw(self):
@@ -56,27 +70,29 @@ class PatchCutter(Explorer):
         image, side = self.pictures.images[self.picture].numpy(), self.side
         along, gap = SIDE // side, 4 if side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
-        left, right = Sheet(BOX + 20, BOX + 40), Sheet(474, BOX + 40)
-        left.text(10, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
+        per_line = {2: 18, 4: 10, 7: 6, 14: 4}[side]
+        left, right = Sheet(BOX + 4, BOX + 30), Sheet(456, BOX + 30)
+        left.text(2, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
         right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
-        per_line = {2: 28, 4: 14, 7: 8, 14: 4}[side]
         small = right.width / per_line
         # On dark paper, a cut between black patches would not be seen.
-        left.rect(10, 28, BOX, BOX, GREY, opacity=0.4)
+        left.rect(2, 28, BOX, BOX, GREY, opacity=0.4)
         for i in range(along**2):
             row, column = divmod(i, along)
             patch = image[row * side : (row + 1) * side, column * side : (column + 1) * side]
-            x, y = 10 + column * (size + gap), 28 + row * (size + gap)
+            x, y = 2 + column * (size + gap), 28 + row * (size + gap)
             left.pixels(x, y, size, size, patch, GREYS, 0, 255)
+            self._mark(left, i + 1, x, y, size)
             line, place = divmod(i, per_line)
-            x, y = place * small, 32 + line * small
+            x, y = 2 + place * small, 30 + line * small
             right.pixels(x, y, small - 3, small - 3, patch, GREYS, 0, 255)
             right.rect(x, y, small - 3, small - 3, stroke=GREY, line=1)
-        n = self.numbers
-        words = f"{n['tokens']} tokens of {n['width']} numbers"
-        right.text(0, BOX + 4, words, PURPLE, bold=True)
-        right.text(0, BOX + 30, f"one map with class token: {n['weights']:,} weights", INK)
+            self._mark(right, i + 1, x, y, small - 3)
         return [left, right]
+
+    def _mark(self, sheet, patch, x, y, size):
+        sheet.rect(x, y, size, size, stroke=ORANGE if patch == self.chosen else None, line=4)
+        sheet.target(x, y, size, size, f"Patch {patch}", chosen=patch)
 
 
 class PatchAttention(Explorer):

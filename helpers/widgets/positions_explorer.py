@@ -60,6 +60,14 @@ class PositionExplorer(Explorer):
             f"{self.position} is nearest to itself; further away, the dot product falls in waves."
         )
 
+    def tell(self):
+        """Say what the turn has to do with the position, and what to try."""
+        angle = math.degrees(math.acos(max(-1.0, min(1.0, self.numbers["turn"][0, 0].item()))))
+        return (
+            f"Pair {self.pair} turns by {angle:.0f}° whenever you move on by {self.shift}.",
+            "Pull the dots along the waves. Both arrows turn; does the angle between them change?",
+        )
+
     def draw(self):
         """Draw the table, the pair's two waves, the dot products and the turn."""
         return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]

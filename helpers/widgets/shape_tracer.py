@@ -56,10 +56,9 @@ class ShapeTracer(TranslatedSentence):
         If the sentence cannot be translated or is too long to draw.
     """
 
-    step = traitlets.Int(1, min=1, max=N_STAGES).tag(state=True)
+    step = traitlets.Int(7, min=1, max=N_STAGES).tag(state=True)
     lit = traitlets.Enum(["", *LETTERS], default_value="").tag(state=True)
     line = traitlets.Unicode().tag(state=True)
-    still = {"step": 7}
 
     def __init__(self, translator, sentence=SENTENCE, **state):
         super().__init__(translator, sentence, **state)
@@ -153,6 +152,16 @@ class ShapeTracer(TranslatedSentence):
             return f"{lit} = {size}: {LETTERS[lit]}.", shared
         return stage.meaning
 
+    def tell(self):
+        """Say which tensor it is, and what to try."""
+        stage, broken = self.numbers["stage"], self.numbers["trial"]
+        return (
+            f"Tensor {self.step} of {N_STAGES}, {stage.name}: {tuple(stage.tensor.shape)}.",
+            "Which letters clash? Mend the line yourself, or press “Mend it”."
+            if broken
+            else "Press “Break it”: the line gets a typical mistake. Will PyTorch notice?",
+        )
+
     def draw(self):
         """Draw the list of all tensors, to be clicked, and the chosen one beside it."""
         chosen, trial = Sheet(400, 390), self.numbers["trial"]
@@ -188,7 +197,7 @@ class ShapeTracer(TranslatedSentence):
                 sheet.text(at, y + 17, letter, "white" if on else GREY if off else colour,
                            anchor="middle", bold=now or on)  # fmt: skip
             label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
-            sheet.target(x, y, 198, ROW - 2, label, step=i + 1)
+            sheet.target(x, y - 1, 198, ROW, label, step=i + 1)
         self._draw_letters(sheet)
         return sheet
 
@@ -199,7 +208,9 @@ class ShapeTracer(TranslatedSentence):
             x, on = 25 * i, letter == self.lit
             sheet.rect(x, 361, 22, 26, BLUE if on else PALE, GREY, 1, round=4)
             sheet.text(x + 11, 380, letter, "white" if on else INK, anchor="middle", bold=True)
-            sheet.target(x, 361, 22, 26, f"Light up {letter}: {words}", lit="" if on else letter)
+            sheet.target(
+                x - 1, 361, 24, 26, f"Light up {letter}: {words}", lit="" if on else letter
+            )
 
     def _draw_shape(self, sheet, y, shape, colour, letters=None, bad=()):
         """Draw a shape as boxes with the size and, if it can be told, the letter of each."""

@@ -107,7 +107,9 @@ class SixSteps(Explorer):
 
     def tell(self):
         """Say what happens at this step."""
-        return (STEPS[self.step - 1],)
+        return STEPS[
+            self.step - 1
+        ], "Type 0 4 1 as the x of cat. Whose value fills the context now?"
 
     def draw(self):
         """Draw the steps up to the one chosen: vectors at the left, what comes of them beside."""
@@ -134,7 +136,7 @@ class SixSteps(Explorer):
             sheet.rect(390, y + 34, 84 * weight, 8, PURPLE)
         for x, head, step in ((256, "q · k", 2), (342, "/ √3", 3), (432, "weight", 4)):
             sheet.text(x, 70, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
-            sheet.target(x - 40, 50, 80, 28, f"Go to step {step}", step=step)
+            sheet.target(x - 43, 44, 86, 36, f"Go to step {step}", step=step)
         return sheet
 
     def _draw_mixture(self):

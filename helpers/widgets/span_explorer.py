@@ -8,7 +8,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE = 340, 400  # pixels
+MAP, WIDE, LEFT, UP = 272, 400, 90, 102  # pixels; the map's corner
 LETTER = 9.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
@@ -126,28 +126,41 @@ class SpanExplorer(Explorer):
             f"Start “{start}”, end “{end}”: {answer}."
         )
 
+    def tell(self):
+        """Say which span is marked, and what to try."""
+        found = self.numbers
+        words = self.words_of(found["chosen"])
+        said = f"“{words}”" if words else "no span at all: the end comes before the start"
+        return (
+            f"Start and end, chosen {'apart' if self.apart else 'together'}, point at {said}.",
+            "Ask something else about the text. Which of the two moves?",
+        )
+
     def draw(self):
         """Draw the map of spans, and beside it the text with the best spans below."""
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(400, MAP + 80), self.numbers
+        sheet, found = Sheet(400, MAP + UP + 26), self.numbers
         scores, n = found["scores"], len(found["scores"])
         sheet.text(0, 18, "Every span", INK, bold=True)
-        sheet.text(40, 44, "end →", ORANGE)
-        sheet.text(0, 72, "start", BLUE)
-        sheet.text(0, 94, "↓", BLUE)
+        sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
+        sheet.text(LEFT, 44, "end →", ORANGE)
         gaps = (scores - scores.max()).masked_fill(~scores.isfinite(), torch.nan)
-        sheet.pixels(44, 54, MAP, MAP, gaps.clamp(min=-LOWEST), SPANS, -LOWEST, 0)
+        sheet.pixels(LEFT, UP, MAP, MAP, gaps.clamp(min=-LOWEST), SPANS, -LOWEST, 0)
         cell = MAP / n
+        for i, token in enumerate(found["window"].tokens if cell >= 20 else ()):
+            x, y = LEFT + cell * (i + 0.5), UP + cell * (i + 0.5) + 6
+            sheet.text(LEFT - 8, y, token[:8], BLUE, anchor="end")
+            sheet.text(x, UP - 6, token[:6], ORANGE, turn=50)
         for rank, (start, end) in enumerate(found["spans"], 1):
             label = f"Span {rank}: {self.words_of((start, end))}"
-            x, y = 44 + cell * end, 54 + cell * start
+            x, y = LEFT + cell * end, UP + cell * start
             sheet.target(x - 4, y - 4, cell + 8, cell + 8, label, rank=rank, apart=False)
         start, end = found["chosen"]
-        x, y = 44 + cell * end, 54 + cell * start
+        x, y = LEFT + cell * end, UP + cell * start
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
-        sheet.text(44, MAP + 72, "grey: not a valid span", GREY)
+        sheet.text(LEFT, MAP + UP + 22, "grey: not a valid span", GREY)
         return sheet
 
     def _draw_text(self):

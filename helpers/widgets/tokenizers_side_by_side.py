@@ -8,8 +8,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import VISIBLE, width_of
 from helpers.widgets.svg import Sheet
 
-WIDTH, LEFT = 780, 150  # pixels; where the pieces begin
-ROW, GAP = 34, 14  # pixels of a line of pieces, and between two tokenizers
+WIDTH, ROW = 400, 34  # pixels; from one line of pieces to the next
 LONGEST = 100  # characters that can be typed
 UNKNOWN = ("[UNK]", "<unk>")
 TEXT = "The strawberries cost 12345 €, naïve Zoë! 🙂"
@@ -61,39 +60,63 @@ class TokenizersSideBySide(Explorer):
         )
         return f"“{self.text}” cut by {len(self._cutters)} tokenizers. {cuts}."
 
+    def tell(self):
+        """Say who makes most of the text and who least, and what to try."""
+        counts = {name: len(pieces) for name, pieces in self.numbers["pieces"].items()}
+        least, most = min(counts, key=counts.get), max(counts, key=counts.get)
+        return (
+            f"One text: {counts[least]} pieces for “{least}”, {counts[most]} for “{most}”.",
+            "Type your name, or an emoji. Which count grows most, and what turns orange?",
+        )
+
     def draw(self):
-        """Draw one block of coloured pieces per tokenizer."""
-        blocks = [(name, _lines(pieces)) for name, pieces in self.numbers["pieces"].items()]
-        height = sum(ROW * len(lines) + GAP for _, lines in blocks) + 4
-        sheet, y = Sheet(WIDTH, height), 2
-        for name, lines in blocks:
-            count = sum(map(len, lines))
-            sheet.text(0, y + 20, name, INK, bold=True)
-            sheet.text(LEFT - 12, y + 20, str(count), GREY, anchor="end")
-            for line in lines:
-                for x, width, label, colour in line:
-                    sheet.rect(x, y, width, 28, colour, round=6, opacity=0.22)
-                    sheet.text(x + width / 2, y + 20, label, anchor="middle")
-                y += ROW
-            y += GAP
-        return sheet
+        """Draw the coloured pieces of every tokenizer, on a sheet of its own."""
+        return [self._draw_pieces(*one) for one in self.numbers["pieces"].items()]
+
+    def _draw_pieces(self, name, pieces):
+        return draw_labels(
+            f"{name}: {len(pieces)}",
+            [
+                (
+                    visible(piece),
+                    ORANGE if piece in UNKNOWN else (BLUE, GREEN, PURPLE)[i % 3],
+                    False,
+                )
+                for i, piece in enumerate(pieces)
+            ],
+        )
+
+
+def draw_labels(title, labels, more=""):
+    """Draw pieces of text as coloured boxes, in as many lines as they need.
+
+    Parameters
+    ----------
+    title : str
+        What stands above them.
+    labels : list of (str, str, bool)
+        What stands in each box, its colour, and whether it's a mark of its own kind.
+    more : str, default=""
+        What stands behind the last one.
+
+    Returns
+    -------
+    sheet : Sheet
+    """
+    sheet, x, y = Sheet(WIDTH, 0), 0, 30
+    sheet.text(0, 18, title, INK, bold=True)
+    for label, colour, marked in labels:
+        width = width_of(label) + 12
+        if x + width > WIDTH and x:
+            x, y = 0, y + ROW
+        sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.22)
+        sheet.text(x + width / 2, y + 20, label, anchor="middle", bold=marked)
+        x += width + 3
+    sheet.text(x + 4, y + 20, more, GREY, bold=True)
+    sheet.height = y + ROW + 8
+    return sheet
 
 
 def visible(piece: str) -> str:
     """Write a piece so that its spaces can be seen."""
     return "".join(VISIBLE.get(character, character) for character in piece) or VISIBLE[""]
-
-
-def _lines(pieces):
-    """Place the pieces of one tokenizer: lines of (x, width, label, colour)."""
-    lines, x = [[]], LEFT
-    for i, piece in enumerate(pieces):
-        label = visible(piece)
-        width = width_of(label) + 12
-        if x + width > WIDTH and lines[-1]:
-            lines.append([])
-            x = LEFT
-        colour = ORANGE if piece in UNKNOWN else (BLUE, GREEN, PURPLE)[i % 3]
-        lines[-1].append((x, width, label, colour))
-        x += width + 3
-    return lines
