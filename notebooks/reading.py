@@ -66,7 +66,9 @@ def whole(notebook, name):
     """
     code = {cell.id: cell.source for cell in build.assemble(build.source_of(name)).cells}
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
-        if cell.source == SET_UP or cell.source.split("\n")[-1].startswith(CALL[:16]):
+        if cell.source == SET_UP:
+            cell.source = build.set_up_cell()
+        elif cell.source.split("\n")[-1].startswith(CALL[:16]):
             cell.source = code.get(cell.id, cell.source)
         for data, kind in _texts(cell):
             for words in SUMMARY:
