@@ -10,7 +10,6 @@ import pytest
 import torch
 from ipywidgets import embed
 
-from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
 from helpers.widgets import fallback
 from helpers.widgets.attention_maps import pack, read_maps
@@ -47,17 +46,6 @@ def test_the_translator_brings_three_tabs(attended):
         assert view.maps[name].raw_queries == list(queries)
         assert view.maps[name].raw_keys == list(keys)
         assert numpy.allclose(view.maps[name].weights, numpy.asarray(weights))
-
-
-def test_minilm_brings_one_tab():
-    try:
-        minilm = load_minilm()
-    except ConnectionError as missing:
-        pytest.skip(f"MiniLM is not on this machine: {missing}")
-    view = attention_view(minilm.attend("The cat slept."))
-    assert list(view.maps) == ["encoder"]
-    assert view.map.weights.shape[:2] == (6, 12)
-    assert view.map.queries[0] == "[CLS]"
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 4, 4), (2, 3, 4, 4), (1, 2, 3, 4, 4)])

@@ -52,28 +52,6 @@ def test_a_wide_beam_finds_the_best_sentence_there_is(seed):
     assert found.log_prob == pytest.approx(log_prob(step, best), abs=1e-4)
 
 
-@few
-@given(st.integers(0, 10_000))
-def test_greedy_is_a_beam_of_one(seed):
-    step = table_model(seed)
-    greedy = decoding.greedy(step, 3, BOS, EOS, 7)
-    beams = decoding.beam(step, 3, BOS, EOS, 7, beam_size=1)
-    assert [beam[0].ids for beam in beams] == greedy
-
-
-@few
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 1.0]))
-def test_scores_are_log_probabilities_over_the_length_norm(seed, penalty):
-    step = table_model(seed)
-    hypotheses = decoding.beam(step, 2, BOS, EOS, 6, beam_size=3, length_penalty=penalty)
-    for some in hypotheses:
-        assert [h.score for h in some] == sorted((h.score for h in some), reverse=True)
-        for h in some:
-            assert h.log_prob == pytest.approx(log_prob(step, h.ids), abs=1e-4)
-            norm = ((5 + len(h.ids)) / 6) ** penalty
-            assert h.score == pytest.approx(h.log_prob / norm, abs=1e-4)
-
-
 def plain_beam(seed, max_len, beam_size, penalty):
     """Beam search on one `table_model`, on lists, sorting everything and never stopping early.
 
@@ -155,12 +133,6 @@ def test_rows_are_named_only_when_they_change(search):
 
     search(step, 2, BOS, EOS, 5)
     assert asked == [None, None, None, [1], None]
-
-
-def test_length_norm_by_hand():
-    assert decoding.length_norm(7, 1.0) == 2.0
-    assert decoding.length_norm(19, 2.0) == 16.0
-    assert decoding.length_norm(19, 0.0) == 1.0
 
 
 def test_sentences_end_at_eos_and_leave_the_batch():
@@ -302,23 +274,6 @@ def test_what_cannot_be_is_no_hypothesis():
 def test_top_p_of_one_keeps_a_large_vocabulary_whole():
     logits = torch.randn(20, 8000, generator=torch.Generator().manual_seed(0)) * 3
     assert torch.equal(decoding.top_p_filter(logits, 1.0), logits)
-
-
-def test_trace_shows_no_more_beams_than_there_are():
-    for seed in range(50):
-        trace = decoding.BeamTrace()
-        decoding.beam(table_model(seed), 1, BOS, EOS, 6, beam_size=2, trace=trace)
-        for kept in trace.steps:
-            assert sum(token != EOS for _, token, _ in kept) <= 2
-            assert [p for _, _, p in kept] == sorted((p for _, _, p in kept), reverse=True)
-
-
-def test_trace_tells_what_was_kept():
-    trace = decoding.BeamTrace()
-    best = decoding.beam(table_model(3), 1, BOS, EOS, 5, beam_size=2, trace=trace)[0][0]
-    assert 1 <= len(trace.steps) <= 5
-    assert all(len(kept) >= 2 for kept in trace.steps)
-    assert any(token == best.ids[0] for _, token, _ in trace.steps[0])
 
 
 def test_errors():

@@ -110,36 +110,6 @@ def test_a_trace_holds_what_the_model_computes(norm_first):
         torch.testing.assert_close(cross.heads.weights, maps[2][0, layer])
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_the_parts_of_a_trace_fit_together(norm_first):
-    model, _, _, found = small_trace(norm_first)
-    for stack in (found.encoder, found.decoder):
-        torch.testing.assert_close(stack.embeddings + stack.positions, stack.entered)
-        stream = stack.entered
-        for part in parts(stack):
-            torch.testing.assert_close(part.before, stream)
-            if norm_first:
-                torch.testing.assert_close(part.after, part.before + part.found)
-            else:
-                torch.testing.assert_close(part.read, part.before)
-                assert part.after.mean(-1).abs().max() < 1e-5  # normalised
-            stream = part.after
-            if part.heads:
-                heads = part.heads
-                torch.testing.assert_close(heads.context, heads.weights @ heads.value)
-                allowed = heads.mask.expand_as(heads.weights)
-                assert (heads.weights[~allowed] == 0).all()
-    assert not found.decoder.layers[0][0].heads.mask.all()
-
-
-def test_a_model_keeps_its_mode_and_a_trace_has_no_dropout():
-    model, source, target, first = small_trace()
-    model.train()
-    second = trace_translation(model, source, target, names, "small")
-    assert model.training
-    torch.testing.assert_close(first.encoder.output, second.encoder.output)
-
-
 def test_an_encoder_alone_is_traced_too():
     torch.manual_seed(0)
     config = BertConfig(vocab_size=30, d_model=16, n_heads=2, n_layers=2, d_ff=32, max_len=20)

@@ -63,16 +63,6 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
     assert not torch.allclose(first, other)
 
 
-def test_the_average_follows_the_weights():
-    torch.manual_seed(0)
-    model = linear()
-    train_pictures(
-        model, plain(), epochs=4, batch_size=16, average_decay=0.5, label_smoothing=0.0,
-        augmented=False, progress=False,
-    )  # fmt: skip
-    assert accuracy(model, *plain()) == 1.0
-
-
 def test_a_time_budget_ends_training_at_once_and_batch_norm_survives_a_rest_of_one():
     model = nn.Sequential(nn.Conv2d(1, 2, 28), nn.Flatten(), nn.BatchNorm1d(2))
     losses = train_pictures(model, plain(33), seconds=1e-9, batch_size=32, progress=False)

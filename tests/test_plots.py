@@ -112,16 +112,6 @@ def test_scores_can_be_drawn_too_and_are_written_as_they_are(number, written):
     assert plots._short(number) == written
 
 
-def test_a_map_of_scores_shows_them():
-    ax = plots.attention_heatmap([[-10.05, 1.7]], "a", "xy")
-    assert [text.get_text() for text in ax.texts] == ["−10.05", "1.70"]
-
-
-def test_maps_to_be_compared_can_share_their_scale():
-    ax = plots.attention_heatmap([[0.25, 0.25]], "a", "xy", darkest=1.0)
-    assert ax.images[0].get_clim() == (0.0, 1.0)
-
-
 def test_a_tensor_with_a_gradient_is_welcome():
     weights = torch.softmax(torch.zeros(2, 2, requires_grad=True), dim=-1)
     ax = plots.attention_heatmap(weights, "ab", "xy")
@@ -138,12 +128,6 @@ def test_a_dollar_sign_in_a_token_is_drawn_as_one():
 def test_weights_that_do_not_fit_are_refused(shape):
     with pytest.raises(ValueError, match=r"need weights of shape \(2, 3\)"):
         plots.attention_heatmap(numpy.zeros(shape), "ab", "xyz")
-
-
-def test_it_draws_where_it_is_told():
-    _, (left, right) = pyplot.subplots(ncols=2)
-    assert plots.attention_heatmap(one_hot_rows(), "abc", "xyz", ax=right) is right
-    assert plots.labelled_lines([0, 1], {"a": [0, 1]}, ax=left) is left
 
 
 def test_zero_is_white_in_a_signed_map():
@@ -182,13 +166,6 @@ def test_bars_say_their_numbers():
 def test_bars_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match="2 tokens"):
         plots.probability_bars(["cat", "dog"], [1.0])
-
-
-def luminance(colour):
-    """Compute a colour's relative luminance as WCAG does."""
-    parts = numpy.array(matplotlib.colors.to_rgb(colour))
-    linear = numpy.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def test_a_guess_is_marked_where_it_is_or_at_the_end_of_the_axis():

@@ -192,16 +192,6 @@ def test_a_changed_course_does_not_trip_over_an_old_answer(capsys):
         assert "You didn't predict" in shown(capsys, "shiny", "falls")
 
 
-def test_locked_answers_travel_with_the_progress(tmp_path, monkeypatch):
-    exercises.predict("rest").lock("30", "think")
-    text = exercises.export_progress()
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert exercises.guess("rest") is None
-    exercises.import_progress(text)
-    assert exercises.guess("rest") == 30.0
-
-
 def test_progress_tells_how_sure_and_right_go_together(capsys):
     assert "Predictions" not in repr(exercises.progress())
     exercises.predict("shiny").lock("falls", "sure")

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.transformer import decoding
 
 ATTENTIONS = ["none", "additive", "dot", "general", "concat"]
 SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
@@ -111,17 +110,6 @@ def test_kept_positions_are_rows_of_the_whole():
     torch.testing.assert_close(model(SRC, TGT, keep), model(SRC, TGT)[keep])
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_searches_agree_with_and_without_a_cache(attention):
-    model = small(attention)
-    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
-    assert decoding.greedy(cached, 3, 1, 2, 8) == decoding.greedy(plain, 3, 1, 2, 8)
-    cached, plain = model.decoder_step(SRC), model.decoder_step(SRC, cached=False)
-    both = (decoding.beam(step, 3, 1, 2, 8) for step in (cached, plain))
-    for one, other in zip(*both, strict=True):
-        assert [h.ids for h in one] == [h.ids for h in other]
-
-
 def test_plain_decoder_by_a_loop_of_cells():
     model = small("none")
     _, last, _ = model.encode(SRC)
@@ -133,26 +121,6 @@ def test_plain_decoder_by_a_loop_of_cells():
         word = model.decoder.embedding(TGT[:, t])
         hidden = cell(torch.cat([word, last], -1), hidden)
         torch.testing.assert_close(model.output_proj(hidden), model(SRC, TGT)[:, t])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attention", ["none", "additive", "general"])
-def test_learns_a_tiny_task_and_decodes_it(attention):
-    torch.manual_seed(0)
-    model = small(attention).float().train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    src = torch.tensor([[3, 4, 2], [4, 3, 2], [5, 3, 2]])
-    tgt = torch.tensor([[1, 4, 3, 2], [1, 3, 4, 2], [1, 3, 5, 2]])
-    for _ in range(150):
-        loss = nn.functional.cross_entropy(
-            model(src, tgt[:, :-1]).flatten(0, 1), tgt[:, 1:].flatten()
-        )
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    with torch.no_grad():
-        ids = decoding.greedy(model.eval().decoder_step(src), 3, 1, 2, 5)
-    assert ids == tgt[:, 1:].tolist()
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])

@@ -22,20 +22,6 @@ def test_every_test_belongs_to_exactly_one_stage():
     assert chosen == ["not slow", "slow"]
 
 
-@pytest.mark.parametrize(
-    ("line", "counts"),
-    [
-        ("==== 2 failed, 31 passed, 1 skipped in 4.00s ====", (31, 2)),
-        ("3 passed in 0.10s", (3, 0)),
-        ("== 1 passed, 2 errors in 0.10s ==", (1, 2)),
-        ("no tests ran in 0.01s", (0, 0)),
-    ],
-)
-def test_a_closing_line_is_read(line, counts):
-    found = stages.closing(line)
-    assert (found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)) == counts
-
-
 @pytest.fixture
 def runner(tmp_path, monkeypatch):
     """A module that closes like pytest, and fails if it is told to."""

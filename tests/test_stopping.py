@@ -10,7 +10,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from test_training import copy_task, quick, small_model, weights_of
 
-from helpers.training import checkpoints, training
+from helpers.training import training
 from helpers.training.batches import pad_batch, token_batches
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.training import train
@@ -276,17 +276,6 @@ def test_a_refused_checkpoint_leaves_the_model_alone(tmp_path, other):
     torch.testing.assert_close(weights_of(model), before)
 
 
-def test_a_checkpoint_that_lacks_a_part_says_which(tmp_path):
-    path = tmp_path / "checkpoint.pt"
-    train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
-    whole = torch.load(path, weights_only=True)
-    assert set(whole) == checkpoints.PARTS
-    for part in checkpoints.PARTS:
-        torch.save({name: value for name, value in whole.items() if name != part}, path)
-        with pytest.raises(ValueError, match=f"lacks {part}"):
-            train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
-
-
 def test_bf16_is_measured_once_a_training(tmp_path, monkeypatch):
     answers = iter([True])
     monkeypatch.setattr(training, "bf16_pays", lambda device: next(answers))
@@ -297,28 +286,6 @@ def test_bf16_is_measured_once_a_training(tmp_path, monkeypatch):
             model, copy_task(60), [], quick(precision="auto"), checkpoint=path, progress=False
         )  # fmt: skip
     assert torch.load(path, weights_only=True)["bf16"] is True
-
-
-class FakeDevice:
-    """Stands in for torch.cuda."""
-
-    state = torch.tensor([7])
-
-    def get_rng_state(self):
-        return self.state
-
-    def set_rng_state(self, state):
-        self.state = state
-
-
-def test_the_random_state_of_a_gpu_is_saved_too(monkeypatch):
-    device = FakeDevice()
-    monkeypatch.setattr(torch, "get_device_module", lambda _: device)
-    states = checkpoints.random_states(torch.device("cuda"))
-    expected, device.state = torch.rand(3), None
-    checkpoints.set_random_states(states, torch.device("cuda"))
-    assert device.state == 7
-    assert torch.equal(torch.rand(3), expected)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files as POSIX does")
