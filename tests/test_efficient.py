@@ -27,11 +27,6 @@ def quadratic(query, key, value, causal):
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def test_the_cache_of_gpt_3_by_hand():
-    # 96 layers, keys and values of 12,288 numbers, 2 bytes each, 2,048 tokens
-    assert efficient.cache_size(2048, 96, 96, 128) == 2 * 96 * 12288 * 2 * 2048
-
-
 @few
 @given(*[some.integers(1, 50)] * 3)
 def test_the_cache_counts_what_a_cache_holds(n_tokens, n_heads, d_head):

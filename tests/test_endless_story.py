@@ -7,9 +7,7 @@ import torch
 from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 from small_storyteller import small_storyteller
 
-from helpers.pretrained.trace import trace_gpt
 from helpers.widgets.endless_story import EndlessStory
-from helpers.widgets.model_map import model_map
 
 CHANGES = {
     "prompt": "The fox", "length": 30, "temperature": 0.0, "top_k": 3, "top_p": 0.5, "seed": 7,
@@ -104,11 +102,3 @@ def test_an_empty_beginning_is_refused_in_words(teller):
     assert "needs a beginning" in widget.controls["prompt"].error
     widget.prompt = "The fox"
     assert not widget.controls["prompt"].error
-
-
-def test_the_map_draws_a_gpt(teller):
-    ids = teller.encode("the king said")
-    trace = trace_gpt(teller.model, ids, len(ids) - 1, teller.tokens, "x")
-    shown = model_map(trace, here="head", tour="")
-    assert not shown._problem
-    assert "<svg" in shown.static_html() or "<img" in shown.static_html()

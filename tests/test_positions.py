@@ -18,27 +18,6 @@ def test_sinusoids_by_loops():
             assert table[p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
 
-def test_moving_is_one_rotation_for_all_positions():
-    table = sinusoidal_positions(60, 8).double()
-    matrix = torch.linalg.lstsq(table[:50], table[10:]).solution
-    torch.testing.assert_close(table[:50] @ matrix, table[10:], atol=1e-5, rtol=0)
-    torch.testing.assert_close(
-        matrix @ matrix.T, torch.eye(8, dtype=torch.float64), atol=1e-2, rtol=0
-    )
-
-
-def test_rotary_scores_depend_on_distance_only():
-    torch.manual_seed(0)
-    query, key = torch.randn(2, 8, dtype=torch.float64)
-    queries = rotate_positions(query.expand(20, 8))
-    keys = rotate_positions(key.expand(20, 8))
-    scores = queries @ keys.T
-    for distance in (-3, 0, 5):
-        diagonal = scores.diagonal(distance)
-        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
-    assert not torch.allclose(scores.diagonal(1), scores.diagonal(2)[:1].expand(19))
-
-
 def test_rotary_continues_from_a_start():
     x = torch.randn(1, 6, 4)
     torch.testing.assert_close(rotate_positions(x)[:, 4:], rotate_positions(x[:, 4:], start=4))
@@ -64,10 +43,6 @@ def test_rotary_by_complex_numbers(options):
                 expected = complex(row[2 * i], row[2 * i + 1]) * turn
                 assert found[2 * i].item() == pytest.approx(expected.real, abs=1e-5)
                 assert found[2 * i + 1].item() == pytest.approx(expected.imag, abs=1e-5)
-
-
-def test_learned_positions_start_small():
-    assert LearnedPositions(400, 50).table.std().item() == pytest.approx(0.02, rel=0.05)
 
 
 def test_learned_positions_continue_and_end():

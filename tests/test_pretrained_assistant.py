@@ -12,7 +12,6 @@ from helpers.pretrained.assistant import (
     adapt,
     adapter_path,
     load_assistant,
-    preference_pairs,
     separate_marks,
 )
 from helpers.pretrained.storyteller import load_storyteller
@@ -134,10 +133,3 @@ def test_the_marks_are_nearly_equal_in_the_story_model_and_not_afterwards():
     assert likeness().min() > 0.99
     separate_marks(model)
     assert likeness().abs().max() < 0.3
-
-
-def test_preference_pairs_are_two_different_answers_to_a_request():
-    pairs = preference_pairs()
-    assert len(pairs) >= 200
-    assert all(better != worse for _, better, worse in pairs)
-    assert all("the" in prompt for prompt, _, _ in pairs)

@@ -7,7 +7,6 @@ import torch
 
 from helpers.data.questions import xquad
 from helpers.data.reviews import film_reviews, product_reviews
-from helpers.models.lora import LoRALinear
 from helpers.pretrained.reader import WINDOW, load_reader
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.training.metrics import answer_exact_match, answer_f1
@@ -51,15 +50,6 @@ def test_labels_come_with_their_probability_whatever_the_batch(sentiment):
         assert alone == label
         assert chance == pytest.approx(probability, abs=1e-4)
     assert sentiment.classify(["good " * 700])[0][0] == 1  # longer than the model reads
-
-
-@pytest.mark.slow
-def test_loaded_models_are_plain_again(sentiment, reader):
-    for model in (sentiment.model, reader.model):
-        assert not any(isinstance(layer, LoRALinear) for layer in model.modules())
-        assert not model.training
-    assert "22," in repr(sentiment)
-    assert "22," in repr(reader)
 
 
 def test_questions_are_answered_with_the_place_of_the_answer(reader):

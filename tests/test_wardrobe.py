@@ -1,14 +1,11 @@
 """The bundled Vision Transformer: loaded, right on pictures it never saw, and refusing others."""
 
-import re
-
 import pytest
 import torch
 
 from helpers.data.clothes import CLASSES, clothes
 from helpers.pretrained import wardrobe as module
 from helpers.pretrained.wardrobe import comparison, load_wardrobe, untrained_pair
-from helpers.widgets.model_map import model_map
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +35,6 @@ def test_attention_and_trace_tell_the_same(wardrobe):
         best.values.tolist(), rel=1e-4
     )
     assert torch.equal(trace.image, image[0])
-
-
-def test_the_map_draws_it(wardrobe):
-    picture = model_map(wardrobe.trace(clothes("test", 1).images[0])).static_html()
-    assert re.search(r'alt="[^"]{40,}"', picture)
 
 
 @pytest.mark.parametrize(

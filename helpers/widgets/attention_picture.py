@@ -99,19 +99,7 @@ def alt_text(one, layer, head, most=12) -> str:
 
 
 def as_html(one, layer, head, selected=None, side="query") -> str:
-    """Wrap the picture as an image with alt text, which no front end takes away.
-
-    Parameters
-    ----------
-    one : Map
-        The attention to draw.
-    layer, head : int
-        Which head, counted from 0.
-    selected : int or None, default=None
-        A token to frame.
-    side : str, default="query"
-        Whether that token is a ``"query"`` or a ``"key"``.
-    """
+    """Wrap the picture, arguments as in `picture`, as an image that no front end takes away."""
     svg = picture(one, layer, head, selected, side).encode("utf-8")
     data = base64.b64encode(svg).decode("ascii")
     alt = xml_text(alt_text(one, layer, head))

@@ -35,13 +35,7 @@ def as_html(trace, written=0) -> str:
 
 
 def alt_text(trace, written=0) -> str:
-    """Say in words what the picture shows.
-
-    Parameters
-    ----------
-    trace : Trace
-    written : int, default=0
-    """
+    """Say in words what the picture shows, with arguments as in `as_html`."""
     first = trace.stacks[0]
     layers, heads = len(first.layers), len(first.layers[0][0].heads.query)
     name = TITLES[trace.kind]
